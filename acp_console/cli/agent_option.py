@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from acp_console.cli.errors import say
 from acp_console.client.agents import (
     DEMO_AGENT,
     AgentSpec,
     UnconfirmedAgentError,
     command_agent,
 )
-from acp_console.paths import config_path
+from acp_console.paths import FileWriteError, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
 from acp_protocol.host.sanitize import escape_controls
@@ -138,8 +139,28 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
         raise AgentStartError(f"{entry.title}: no program {entry.command[0]!r} was found{hint}")
     if not entry.is_confirmed:
         _confirm(entry)
-        catalogue.confirm(entry)
+        try:
+            catalogue.confirm(entry)
+        except FileWriteError as problem:
+            say(f"you will be asked again: {problem}")
     return catalogue.spec(entry, is_remembered=is_remembered)
+
+
+def agent_names() -> list[str]:
+    """Return the names of all agents; those that come with us if the configuration is invalid."""
+    from acp_agent.config.source import InvalidFileError
+    from acp_console.client.catalogue import bundled_snapshot, open_catalogue
+
+    try:
+        return [entry.name for entry in open_catalogue().entries]
+    except InvalidFileError:
+        return [DEMO_AGENT.name, *(each.id for each in bundled_snapshot().agents)]
+
+
+def complete_agent(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the names of agents that a shell can complete."""
+    del context, parameter
+    return [name for name in agent_names() if name.startswith(begun)]
 
 
 def _confirm(entry: CatalogueEntry) -> None:

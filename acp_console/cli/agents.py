@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent
+from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
 from acp_console.cli.errors import say
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agent_choices import ChoiceStore
@@ -161,10 +161,14 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     acp-console agents add lab --env 'API_KEY=${LAB_KEY}' -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     words: list[str] | None = context.meta.get("agent_command")
-    if not words:
+    if not words or not words[0].strip():
         raise click.UsageError(
             f"missing the agent's command, e.g. acp-console agents add {name} -- my-agent --acp"
         )
+    try:
+        "".join([*words, *env.values()]).encode()
+    except UnicodeEncodeError:
+        raise click.UsageError("the agent's command is not valid UTF-8") from None
     if not is_agent_name(name):
         raise click.UsageError(f"{name!r} cannot be a name: {NAME_RULE}")
     if name == "demo":
@@ -205,7 +209,7 @@ _cwd_option = click.option(
 
 
 @command.command(name="info", cls=AgentCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_agent)
 @_cwd_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
@@ -301,7 +305,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
 
 
 @command.command(name="login", cls=AgentCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_agent)
 @click.argument("method", required=False)
 @_cwd_option
 @click.pass_context
@@ -393,7 +397,7 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     """Run the program of a login in this terminal; return the exit code.
 
     Raises:
-        AuthMethodError: it is none of ours to run, or it failed.
+        AuthMethodError: it is none of ours to run, or cannot be started.
     """
     from acp_console.client.probe import login_line
 
@@ -410,7 +414,8 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     except OSError as error:
         raise AuthMethodError(f"{line} cannot be started: {error.strerror}") from None
     if code:
-        raise AuthMethodError(f"the login ended with exit code {code}")
+        say(f"the login ended with exit code {code}")
+        return exit_codes.PEER
     say(f"logged in to {spec.title}")
     return exit_codes.DONE
 

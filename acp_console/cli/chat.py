@@ -8,14 +8,20 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.agent_option import AgentCommand, chosen_agent, record_option, speech_options
+from acp_console.cli.agent_option import (
+    AgentCommand,
+    chosen_agent,
+    complete_agent,
+    record_option,
+    speech_options,
+)
 from acp_console.cli.errors import say
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
 
 
 @click.command(name="chat", cls=AgentCommand)
-@click.argument("agent", required=False)
+@click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -271,6 +271,8 @@ async def _open_session(
     """Log in, open a session and set its options; return its id."""
     if link.is_version_1_in_disguise:
         say(link.disguise)
+    for sentence in link.unreachable_servers():
+        say(sentence)
     if options.auth is not None:
         await link.authenticate(options.auth)
     session = await link.new_session(cwd)

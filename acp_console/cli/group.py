@@ -15,7 +15,7 @@ from typing import Final, cast
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import SEPARATOR
+from acp_console.cli.agent_option import SEPARATOR, agent_names
 from acp_console.cli.errors import Sentences
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
@@ -71,13 +71,19 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; name the one that was probably meant if there is none."""
+        """Return the command; an agent is chatted with, and a file is inspected.
+
+        Name the one that was probably meant if it is neither.
+        """
         name = args[0]
-        if (
-            close := not ctx.resilient_parsing
-            and name not in COMMANDS
-            and difflib.get_close_matches(name, COMMANDS, 1)
-        ):
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        agents = agent_names()
+        if name in agents:
+            return "chat", load("chat"), args
+        if Path(name).is_file():
+            return "inspect", load("inspect"), args
+        if close := difflib.get_close_matches(name, [*COMMANDS, *agents], 1):
             raise click.UsageError(f"No such command {name!r}. Did you mean {close[0]!r}?", ctx)
         return super().resolve_command(ctx, args)
 
@@ -91,7 +97,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Everything after -- is the agent's command: acp-console chat -- my-agent --acp",
+    epilog="Everything after -- is the agent's command: acp-console -- my-agent --acp",
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks; goes before the command.")
 @click.option(
@@ -104,8 +110,9 @@ class LazyGroup(click.Group):
 def console(context: click.Context, *, debug: bool, huge: bool, version: bool) -> int:
     """Chat with, inspect, record and replay agents that speak the Agent Client Protocol.
 
-    Without a command, this starts the console. If there is no terminal, it runs one turn with the
-    demo agent.
+    Without a command, this starts the console; with the name of an agent or a recording instead of
+    a command, at a chat with it or at its frames. If there is no terminal, it runs one turn with
+    the demo agent.
     """
     del debug
     if huge:
@@ -139,12 +146,12 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
 
 
 def home(command: Sequence[str] = ()) -> int:
-    """Open the console at Home, with the agent that `command` starts among the agents."""
+    """Open the console: at Home, or at a chat with the agent that `command` starts."""
     agent = command_agent(command) if command else None
     if sys.stdin.isatty() and sys.stdout.isatty():
         from acp_console.tui.app import run_console
 
-        return run_console(agent=agent, cwd=Path.cwd())
+        return run_console(agent=agent, start="chat" if agent else "home", cwd=Path.cwd())
     from acp_console.cli.exec import run_demo_turn
 
     return run_demo_turn(agent or DEMO_AGENT)

@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, Seconds, chosen_agent
+from acp_console.cli.agent_option import AgentCommand, Seconds, chosen_agent, complete_agent
 from acp_console.cli.errors import say
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
@@ -31,7 +31,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 
 @click.command(name="replay", cls=AgentCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.argument("agent", required=False)
+@click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--as",
     "role",
@@ -43,7 +43,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Stands for the working directory of the first session. Default: a temporary one, with "
+    help="Use it as the working directory of the first session. Default: a temporary one, with "
     "the recording's files.",
 )
 @click.option(

@@ -24,6 +24,7 @@ from acp_console.client.agents import (
     login_command,
 )
 from acp_console.client.handlers import ClientHandlers
+from acp_console.client.prompt_blocks import PromptAbilities
 from acp_console.client.session_options import SessionOption
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
@@ -232,6 +233,14 @@ class AgentConnection:
         self._handlers.open_session(opened, cwd, directories)
         return {**members, "sessionId": opened}
 
+    def unreachable_servers(self) -> list[str]:
+        """Return a sentence for each configured MCP server that the agent does not get."""
+        return [
+            f"MCP server {server.get('name')} is left out: the agent has no {server.get('type')}"
+            for server in self.spec.mcp_servers
+            if self._server(server) is None
+        ]
+
     def _server(self, server: Mapping[str, Json]) -> dict[str, Json] | None:
         """Return an MCP server as this version writes it; None if the agent cannot reach it."""
         kind = server.get("type", "stdio")
@@ -282,6 +291,10 @@ class AgentConnection:
         """
         name = "logout" if self.version == 1 else "auth/logout"
         await self._watched(self.connection.request(name, {}))
+
+    @property
+    def prompt_abilities(self) -> PromptAbilities:
+        return PromptAbilities(self.capabilities, self.version)
 
     async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
         """Send a text or content blocks; when the turn has ended, return its result.

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import anyio
+from anyio import to_thread
 
 from acp_console.client.agents import AgentSpec
 from acp_console.client.connection import AgentConnection, OpeningWay
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
+from acp_console.client.prompt_blocks import prompt_blocks
 from acp_console.client.recording import report_decision
 from acp_console.client.session_options import (
     OptionError,
@@ -371,6 +373,8 @@ class ChatSession:
             self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
+        for sentence in link.unreachable_servers():
+            self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
 
@@ -416,7 +420,9 @@ class ChatSession:
     async def _run_turn(self, link: AgentConnection, text: str) -> None:
         assert self.session_id is not None
         try:
-            await link.prompt(self.session_id, text)
+            abilities = link.prompt_abilities
+            blocks = await to_thread.run_sync(prompt_blocks, text, self.cwd, abilities)
+            await link.prompt(self.session_id, blocks)
         except AgentExitedError:
             return
         except AcpError as problem:

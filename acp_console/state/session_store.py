@@ -271,7 +271,7 @@ class SessionStore:
         max_runs: int = MAX_RUNS,
     ) -> None:
         self._folder = folder or state_directory() / "sessions"
-        self._is_on = is_on
+        self.is_on = is_on
         self._max_bytes = max_bytes
         self._max_runs = max_runs
 
@@ -303,7 +303,7 @@ class SessionStore:
             started=now,
         )
         run = Run(None, facts, warn=warn)
-        if not self._is_on:
+        if not self.is_on:
             yield run
             return
         slug = _NOT_NAME.sub("-", agent.name.lower()).strip("-")[:SLUG_CHARS]

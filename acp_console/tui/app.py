@@ -36,6 +36,7 @@ from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:
+    from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore
 
 
@@ -59,6 +60,7 @@ class ConsoleApp(App[int]):
         cwd: Path,
         record: Path | None = None,
         store: SessionStore | None = None,
+        history: PromptHistory | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
@@ -78,6 +80,7 @@ class ConsoleApp(App[int]):
         self._cwd = cwd
         self._record = record
         self._store = store
+        self._history = history
         self._chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
@@ -188,7 +191,9 @@ class ConsoleApp(App[int]):
         )
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
-        screen = ChatScreen(chat, self._chats, self._timing, self._stop_timeout_s, draft)
+        screen = ChatScreen(
+            chat, self._chats, self._timing, self._stop_timeout_s, draft, self._history
+        )
         self._chat_screens[chat] = screen
         self._chats.add(chat)
         # Installed screens stay while others are shown.
@@ -216,9 +221,11 @@ def run_console(
 
     `record` is where the traffic of all chats is recorded.
     """
+    from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import open_user_store
 
     store = open_user_store()
+    history = PromptHistory(is_on=store.is_on)
     return _run(
         lambda timer: ConsoleApp(
             agent=agent,
@@ -226,6 +233,7 @@ def run_console(
             cwd=cwd,
             record=record,
             store=store,
+            history=history,
             end_timer=timer,
             remembers=True,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Final
@@ -28,6 +28,8 @@ class PromptEditor(TextArea):
         Binding("ctrl+end", "screen.transcript_end", "End", show=False),
         Binding("ctrl+f", "screen.search", "Search", show=False),
         Binding("ctrl+c", "copy_or_stop", "Copy", show=False),
+        Binding("ctrl+r", "screen.history", "History", show=False),
+        Binding("ctrl+g", "screen.edit_outside", "Editor", show=False),
         Binding("ctrl+w", "delete_word_or_close", "Close", show=False),
         Binding("ctrl+b", "screen.sidebar", "Sidebar", show=False),
     ]
@@ -43,9 +45,16 @@ class PromptEditor(TextArea):
         def control(self) -> PromptEditor:
             return self.editor
 
+    @dataclass
+    class MenuKey(Message):
+        """The user moves in the menu (-1, 1), closes it (0), or takes its line (None)."""
+
+        step: int | None
+
     def __init__(
         self,
         *,
+        history: Callable[[], Sequence[str]] = list,
         clock: Callable[[], float] = time.monotonic,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
@@ -58,12 +67,25 @@ class PromptEditor(TextArea):
         self.last_key_at = -inf
         """When the last key was pressed, by `clock`."""
         self._clock = clock
+        self._earlier = history
         self._history: list[str] = []
+        """Earlier prompts, oldest first, from the first key that browses them on."""
         self._position = 0
+        self.has_menu = False
+        """Whether a menu is open that takes some keys."""
+        self.takes_enter = False
+        """Whether Enter takes the line of the menu."""
 
     async def _on_key(self, event: Key) -> None:
         self.last_key_at = self._clock()
-        if event.key == "enter":
+        menu_keys: dict[str, int | None] = {"up": -1, "down": 1, "escape": 0, "tab": None}
+        if self.takes_enter:
+            menu_keys["enter"] = None
+        if self.has_menu and event.key in menu_keys:
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.MenuKey(menu_keys[event.key]))
+        elif event.key == "enter":
             event.prevent_default()
             event.stop()
             self._submit()
@@ -95,8 +117,7 @@ class PromptEditor(TextArea):
     def _submit(self) -> None:
         text = self.text.strip()
         if text:
-            self._history.append(text)
-            self._position = len(self._history)
+            self._history = []
             self.clear()
             self.post_message(self.Submitted(self, text))
 
@@ -106,8 +127,23 @@ class PromptEditor(TextArea):
         return not self.text or is_kept
 
     def _browse(self, step: int) -> None:
+        if not self._history:
+            self._history = [*reversed(self._earlier())]
+            self._position = len(self._history)
         position = max(0, min(self._position + step, len(self._history)))
         self._position = position
-        text = self._history[position] if position < len(self._history) else ""
+        self.put(self._history[position] if position < len(self._history) else "")
+
+    def put(self, text: str) -> None:
+        """Write a text in place of what is there."""
         self.text = text
         self.move_cursor(self.document.end)
+
+    @property
+    def text_before_cursor(self) -> str:
+        return self.get_text_range((0, 0), self.cursor_location)
+
+    def complete(self, size: int, text: str) -> None:
+        """Replace the last `size` characters before the cursor."""
+        row, column = self.cursor_location
+        self.replace(text, (row, column - size), (row, column))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import getters, on, work
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -22,8 +28,11 @@ from acp_console.render.values import plural
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
+from acp_console.state.project_files import best_matches, project_files
+from acp_console.state.prompt_history import PromptHistory
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
+from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
@@ -35,6 +44,7 @@ from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.conversation import mode_name
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import get_text
 
 WIDE: Final = 120
 """From this many columns on, the traffic is shown next to the chat, not instead of it."""
@@ -44,6 +54,11 @@ TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
 SLICE_PAUSE_S: Final = 0.01
 """Seconds between two looks at what the agent has sent."""
+MENTIONS: Final = 50
+"""Files that are offered, at most."""
+FILES_AGE_S: Final = 30.0
+"""Seconds after which the files are looked for again."""
+_MENTION: Final = re.compile(r"(?:^|(?<=[\s(]))@([^\s\"]*)$")
 DRAFT_PAUSE_S: Final = 1.0
 """Seconds after which a changed draft is kept."""
 STOP_TIMEOUT_S: Final = 5.0
@@ -82,6 +97,7 @@ class ChatScreen(Screen[None]):
     rewound = getters.query_one("#rewound", TalkPane)
     sidebar = getters.query_one("#sidebar", ChatSidebar)
     inspection = getters.query_one("#inspection", InspectorPane)
+    menu = getters.query_one("#menu", PromptMenu)
     editor = getters.query_one("#editor", PromptEditor)
 
     @dataclass
@@ -107,12 +123,17 @@ class ChatScreen(Screen[None]):
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         draft: str = "",
+        history: PromptHistory | None = None,
     ) -> None:
         super().__init__()
         self.chat = chat
         self._chats = chats
         self._draft = draft
         self._draft_timer: Timer | None = None
+        self._history = history or PromptHistory(is_on=False)
+        self._searches_history = False
+        self._project_files: list[str] | None = None
+        """Files to mention; None before they were looked for."""
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
         """Whether the user wants the sidebar; None: where it fits."""
@@ -144,8 +165,10 @@ class ChatScreen(Screen[None]):
                 yield Input(placeholder="Search the transcript", id="search", compact=True)
                 yield Vertical(id="asks")
                 yield Static(id="problem", markup=False)
-                yield Static(id="hints", markup=False)
-                yield PromptEditor(clock=self._timing.clock, id="editor")
+                yield PromptMenu(id="menu")
+                yield PromptEditor(
+                    history=self._earlier_prompts, clock=self._timing.clock, id="editor"
+                )
             yield inspection
         yield Footer()
 
@@ -154,7 +177,6 @@ class ChatScreen(Screen[None]):
         self.rewound.display = False
         self.query_one("#search").display = False
         self.query_one("#problem").display = False
-        self.query_one("#hints").display = False
         self.editor.text = self._draft
         self.editor.move_cursor(self.editor.document.end)
         self.editor.focus()
@@ -274,6 +296,7 @@ class ChatScreen(Screen[None]):
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
+        self._close_menu()
         if self.chat.has_failed_to_start:
             self.editor.text = event.text
             self.editor.move_cursor(self.editor.document.end)
@@ -281,6 +304,7 @@ class ChatScreen(Screen[None]):
             self.notify(text, severity="warning", markup=False)
             return
         self.editor.placeholder = PLACEHOLDER
+        self._history.add(event.text, self.chat.cwd)
         self.chat.send(event.text)
 
     def _keep_draft(self) -> None:
@@ -289,15 +313,121 @@ class ChatScreen(Screen[None]):
         self.chat.keep_draft(self._draft)
 
     @on(PromptEditor.Changed, "#editor")
-    def hint_commands(self) -> None:
+    def note_change_of_draft(self) -> None:
         self._draft = self.editor.text
         if self._draft_timer is None:
             self._draft_timer = self.set_timer(DRAFT_PAUSE_S, self._keep_draft)
-        text = self.editor.text
-        hints = self.query_one("#hints", Static)
-        names = self._command_lines(text) if text.startswith("/") and "\n" not in text else []
-        hints.display = bool(names)
-        hints.update("\n".join(names))
+        self._offer_menu()
+
+    # The menu
+
+    def _offer_menu(self) -> None:
+        """Offer commands after `/`, and files after `@`."""
+        before = self.editor.text_before_cursor
+        choices: Sequence[Choice] = ()
+        if self._searches_history:
+            found = self._history.prompts(self.chat.cwd, self.editor.text)
+            choices = [Choice(text, single_line(text, 200)) for text in found[:MENTIONS]]
+        elif before.startswith("/") and not any(map(str.isspace, before)):
+            choices = self._commands(before)
+        elif mention := _MENTION.search(before):
+            choices = self._mentions(mention[1])
+        self._show_menu(choices, before)
+
+    def _show_menu(self, choices: Sequence[Choice], before: str = "") -> None:
+        self.menu.offer(choices)
+        self.editor.has_menu = bool(choices)
+        # A command that is written out is sent by Enter.
+        is_whole = any(choice.name == before for choice in choices)
+        self.editor.takes_enter = bool(choices) and not is_whole
+
+    def _commands(self, before: str) -> list[Choice]:
+        conversation = self.chat.conversation
+        found: list[Choice] = []
+        for command in conversation.info.commands if conversation else []:
+            match command:
+                case {"name": str(name), "description": str(about), **more}:
+                    hint = get_text(more.get("input"), "hint") or ""
+                    if f"/{name}".startswith(before):
+                        shown = f"{about}  [{hint}]" if hint else about
+                        found.append(Choice(f"/{name} ", f"/{name}", shown))
+                case _:
+                    continue
+        return found
+
+    def _mentions(self, text: str) -> list[Choice]:
+        if self._project_files is None:
+            self._project_files = []
+            self._find_project_files()
+        names = best_matches(self._project_files, text, MENTIONS)
+        return [Choice(f'@"{name}" ' if " " in name else f"@{name} ", name) for name in names]
+
+    @work(thread=True)
+    def _find_project_files(self) -> None:
+        found = project_files(self.chat.cwd)
+        self.app.call_from_thread(self._take_project_files, found)
+
+    def _take_project_files(self, found: list[str]) -> None:
+        self._project_files = found
+        self._offer_menu()
+        # Files come and go: look again at the next mention after a while.
+        self.set_timer(FILES_AGE_S, self._forget_project_files)
+
+    def _forget_project_files(self) -> None:
+        self._project_files = None
+
+    @on(PromptEditor.MenuKey)
+    def move_in_menu(self, event: PromptEditor.MenuKey) -> None:
+        current = self.menu.current
+        if event.step == 0 or current is None:
+            self._close_menu()
+        elif event.step is None:
+            self._take_choice(current)
+        else:
+            self.menu.move(event.step)
+
+    @on(PromptMenu.Picked)
+    def take_clicked(self, event: PromptMenu.Picked) -> None:
+        self._take_choice(event.choice)
+
+    def _close_menu(self) -> None:
+        self._searches_history = False
+        self._show_menu(())
+
+    def action_history(self) -> None:
+        """Search the prompts that were sent before, by the words in the editor."""
+        self._searches_history = not self._searches_history
+        self.editor.focus()
+        self._offer_menu()
+
+    def action_edit_outside(self) -> None:
+        """Write the prompt in $VISUAL or $EDITOR; nothing else happens meanwhile."""
+        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        with tempfile.NamedTemporaryFile("w+", suffix=".md", encoding="utf-8") as file:
+            file.write(self.editor.text)
+            file.flush()
+            try:
+                with self.app.suspend():
+                    subprocess.run([*command, file.name], check=True)
+                self.editor.put(Path(file.name).read_text(encoding="utf-8").rstrip("\n"))
+            except (OSError, ValueError, subprocess.CalledProcessError, SuspendNotSupported) as why:
+                text = f"{shlex.join(command)} did not work: {why}"
+                self.notify(escape_controls(text), severity="error", markup=False)
+
+    def _take_choice(self, choice: Choice) -> None:
+        if self._searches_history:
+            self._close_menu()
+            with self.prevent(PromptEditor.Changed):
+                self.editor.put(choice.text)
+            return
+        before = self.editor.text_before_cursor
+        mention = _MENTION.search(before)
+        size = len(mention[1]) + 1 if mention and not before.startswith("/") else len(before)
+        self.editor.complete(size, choice.text)
+        self._show_menu(())
+
+    def _earlier_prompts(self) -> Sequence[str]:
+        return self._history.prompts(self.chat.cwd)
 
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:
@@ -510,17 +640,6 @@ class ChatScreen(Screen[None]):
             prompt.take_focus()
         else:
             self._focus_timer = self.set_timer(pause, self._offer_focus)
-
-    def _command_lines(self, text: str) -> list[str]:
-        conversation = self.chat.conversation
-        lines: list[str] = []
-        for command in conversation.info.commands if conversation else []:
-            match command:
-                case {"name": str(name), "description": str(about)} if f"/{name}".startswith(text):
-                    lines.append(f"/{single_line(name, 20):<12} {single_line(about, 80)}")
-                case _:
-                    continue
-        return lines
 
     def _watch_stop(self) -> None:
         """Offer a restart where the agent does not stop in time."""

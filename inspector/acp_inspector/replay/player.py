@@ -59,7 +59,7 @@ class RedactedRecordingError(RecordingError):
 
 
 class UntrustedRecordingError(RecordingError):
-    """The recording names MCP servers or directories, and nobody has said to trust it."""
+    """The recording names MCP servers or directories, and the user has not said to trust it."""
 
 
 class BarrierError(AcpError):

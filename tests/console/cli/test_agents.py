@@ -58,6 +58,43 @@ def test_an_own_agent_runs_with_its_command_variables_and_directory(
     assert done.out == f"hi from b {home / 'work'}\n"
 
 
+SERVERS = """
+greet(agentCapabilities={"mcpCapabilities": {"http": True}})
+request = hear("session/new")
+tell(id=request["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+say(json.dumps(request["params"]["mcpServers"]))
+end(prompt)
+"""
+
+
+def test_a_named_agent_gets_the_configured_mcp_servers_that_it_can_reach(
+    call: Call,
+    agent: Agent,
+    configure: Configure,
+    install: Install,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install("mine", SERVERS)
+    monkeypatch.setenv("T", "t")
+    configure(
+        "[agents.own]\ncommand = ['mine']\nmcp = ['web', 'old']\n[mcp.files]\ncommand = 'files'\n"
+        "[mcp.web]\nurl = 'https://x.example/'\nheaders = { A = '${T}' }\n"
+        "[mcp.old]\nurl = 'https://y.example/'\ntype = 'sse'\n"
+    )
+    done = call("exec", "--format", "quiet", "own", "hello")
+    assert "MCP server old is left out: the agent has no sse" in done.err
+    assert json.loads(done.out) == [
+        {
+            "type": "http",
+            "name": "web",
+            "url": "https://x.example/",
+            "headers": [{"name": "A", "value": "t"}],
+        }
+    ]
+    assert json.loads(call("exec", "--format", "quiet", "hello", "--", *agent(SERVERS)).out) == []
+
+
 def test_a_mistake_in_the_configuration_is_reported_with_its_line(
     call: Call, configure: Configure
 ) -> None:
@@ -124,6 +161,15 @@ def test_on_a_terminal_a_command_of_the_catalogue_is_shown_and_asked_for_once(
     assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from acp\n"
 
 
+def test_a_confirmation_that_cannot_be_remembered_counts_once(install: Install, home: Path) -> None:
+    install("goose", HELLO)
+    (home / "state").write_text("no directory")
+    done = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="y\n")
+    assert done.code == 0
+    assert "you will be asked again" in done.out
+    assert "hi from acp" in done.out
+
+
 def test_an_added_agent_needs_no_confirmation_and_can_be_removed(
     call: Call, install: Install, home: Path
 ) -> None:
@@ -167,6 +213,43 @@ def test_a_dialect_that_was_named_for_a_chat_is_remembered(home: Path) -> None:
     assert choices["agents"] == {"demo": {"dialect": "acpex"}}
 
 
+CHAT = "greet(agentInfo={'name': 'x', 'title': 'Mine of the test'})\nopen_session()\nhear('never')"
+
+
+@pytest.mark.parametrize("words", [("own",), ("chat", "own"), ("--", "mine")])
+def test_an_agent_or_a_command_opens_a_chat(
+    install: Install, configure: Configure, words: tuple[str, ...]
+) -> None:
+    install("mine", CHAT)
+    configure("[agents.own]\ncommand = ['mine']\n")
+    done = on_terminal(*words, prompt="Mine of the test", reply="\x11")
+    assert done.code == 0
+    assert "Mine of the test" in done.out
+
+
+def test_a_file_opens_its_frames(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hello = Path(__file__).parents[3] / "recordings/hello.acp.ndjson"
+    monkeypatch.chdir(home)
+    Path("own").write_bytes(hello.read_bytes())
+    done = on_terminal("own", prompt="initialize", reply="\x11")
+    assert done.code == 0
+    assert "initialize" in done.out
+
+
+def test_a_mistyped_agent_is_answered_with_the_one_that_was_meant(call: Call) -> None:
+    assert "Did you mean 'gemini'?" in call("gemnii").err
+
+
+@pytest.mark.parametrize("line", ["acp-console chat ge", "acp-console agents info ge"])
+def test_a_shell_completes_the_names_of_agents(
+    call: Call, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    monkeypatch.setenv("_ACP_CONSOLE_COMPLETE", "bash_complete")
+    assert call().out == "plain,gemini\n"
+
+
 def test_a_replay_gives_an_own_agent_its_variables(
     call: Call, install: Install, home: Path
 ) -> None:
@@ -181,6 +264,8 @@ def test_a_replay_gives_an_own_agent_its_variables(
     ("words", "problem"),
     [
         (["add", "mine"], "missing the agent's command, e.g. acp-console agents add mine --"),
+        (["add", "mine", "--", " "], "missing the agent's command"),
+        (["add", "mine", "--", "\udcff"], "not valid UTF-8"),
         (["add", "../x", "--", "y"], "cannot be a name"),
         (["add", "demo", "--", "y"], "embedded agent"),
         (["add", "x", "--env", "A", "--", "y"], "'A' is not NAME=VALUE"),
@@ -289,7 +374,7 @@ def test_a_login_in_the_terminal_runs_the_agents_own_program_there(install: Inst
     good = on_terminal(*words, prompt="key for here?", reply="s3cret\n")
     assert (good.code, "logged in" in good.out) == (0, True)
     bad = on_terminal(*words, prompt="key for here?", reply="wrong\n")
-    assert bad.code != 0
+    assert bad.code == exit_codes.PEER
     assert "the login ended with exit code 7" in bad.out
 
 

@@ -16,6 +16,7 @@ from textual.events import Key, Paste
 from textual.widgets import Input
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
+from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
@@ -311,15 +312,6 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
         app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
         await until(pilot, lambda: "notes.txt:2: two" in say(app))
-
-
-async def test_a_slash_lists_the_agents_commands(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await until(pilot, lambda: chat_of(app).chat.conversation is not None)
-        await pilot.press("slash", "t")
-        await until(pilot, lambda: "/tour" in str(chat_of(app).query_one("#hints").render()))  # pyright: ignore[reportUnknownMemberType] - a Static
 
 
 async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
@@ -1030,3 +1022,50 @@ hear("never")
         await until(pilot, lambda: isinstance(again.screen, ChatScreen))
         await until(pilot, lambda: "does not know the messages above" in say(again))
         assert "an answer" in say(again)
+
+
+async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await until(pilot, lambda: chat_of(app).chat.conversation is not None)
+        await pilot.press("slash")
+        await until(pilot, lambda: chat_of(app).menu.display)
+        await pilot.press(*"tou", "tab")
+        await until(pilot, lambda: chat_of(app).editor.text == "/tour ")
+        assert not chat_of(app).menu.display
+        await pilot.press("ctrl+w", "ctrl+w", "slash", "escape")
+        await until(pilot, lambda: not chat_of(app).menu.display)
+        assert chat_of(app).editor.text == "/"
+
+
+async def test_files_are_offered_after_an_at_and_sent_with_the_prompt(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"help with @no")
+        await until(pilot, lambda: "notes.txt" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: chat_of(app).editor.text == "help with @notes.txt ")
+        await pilot.press("enter")
+        entries = chat_of(app).chat.journal.entries
+        await until(
+            pilot,
+            lambda: any(b'"resource' in each.data for each in entries if isinstance(each, Frame)),
+        )
+
+
+async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> None:
+    history = PromptHistory(tmp_path / "prompts")
+    for text in ("mend the parser", "write the docs\nin English", "mend the tests"):
+        history.add(text, workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE, history=history)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("ctrl+r", *"mend")
+        await until(pilot, lambda: "mend the parser" in say(app))
+        assert "write the docs" not in say(app)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
+        await pilot.press("ctrl+u", "up", "up")
+        await until(pilot, lambda: chat_of(app).editor.text == "write the docs\nin English")
