@@ -27,7 +27,7 @@ from acp_console.client.session_options import (
     session_options,
 )
 from acp_console.state.running_agent import RunningAgent
-from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
 from acp_inspector.journal import Entry, Journal
 from acp_protocol.concurrency import BackgroundTasks
@@ -96,6 +96,8 @@ class ChatSession:
         self._has_items = bool(earlier)
         self._must_reset = False
         self._opened: Mapping[str, Json] = {}
+        self._options: tuple[SessionInfo, list[SessionOption]] | None = None
+        """The options of the last known info."""
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._entries_shown = 0
         self._changed_items: list[Item] = list(earlier)
@@ -164,9 +166,13 @@ class ChatSession:
         info = self.conversation.info if self.conversation is not None else None
         if info is None or not self.is_open:
             return []
+        if self._options is not None and self._options[0] is info:
+            return self._options[1]
         modes = {**as_object(info.modes), "currentModeId": info.current_mode}
         offered = {"modes": modes, "configOptions": info.config_options}
-        return session_options({**offered, "models": self._opened.get("models")})
+        found = session_options({**offered, "models": self._opened.get("models")})
+        self._options = info, found
+        return found
 
     def now(self) -> float | None:
         """Return the seconds since the journal began; None when no agent runs."""

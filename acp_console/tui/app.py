@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TextIO, cast
 
@@ -61,7 +62,7 @@ class ConsoleApp(App[int]):
         record: Path | None = None,
         store: SessionStore | None = None,
         continued: StoredSession | None = None,
-        history: PromptHistory | None = None,
+        history: Callable[[], PromptHistory] | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
@@ -232,11 +233,17 @@ def run_console(
     `record` is where the traffic of all chats is recorded. `continued` is a session of `agent` to
     go on with.
     """
-    from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import open_user_store
 
     store = open_user_store()
-    history = PromptHistory(is_on=store.is_on)
+
+    @cache
+    def history() -> PromptHistory:
+        # It takes time to import, and is not needed before the first prompt.
+        from acp_console.state.prompt_history import PromptHistory
+
+        return PromptHistory(is_on=store.is_on)
+
     return _run(
         lambda timer: ConsoleApp(
             agent=agent,

@@ -7,10 +7,10 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import getters, on, work
@@ -29,8 +29,8 @@ from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
-from acp_console.state.prompt_history import PromptHistory
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
+from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
@@ -41,7 +41,6 @@ from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.conversation import mode_name
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
@@ -54,6 +53,9 @@ TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
 SLICE_PAUSE_S: Final = 0.01
 """Seconds between two looks at what the agent has sent."""
+if TYPE_CHECKING:
+    from acp_console.state.prompt_history import PromptHistory
+
 MENTIONS: Final = 50
 """Files that are offered, at most."""
 FILES_AGE_S: Final = 30.0
@@ -123,14 +125,14 @@ class ChatScreen(Screen[None]):
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         draft: str = "",
-        history: PromptHistory | None = None,
+        history: Callable[[], PromptHistory] | None = None,
     ) -> None:
         super().__init__()
         self.chat = chat
         self._chats = chats
         self._draft = draft
         self._draft_timer: Timer | None = None
-        self._history = history or PromptHistory(is_on=False)
+        self._history = history
         self._searches_history = False
         self._project_files: list[str] | None = None
         """Files to mention; None before they were looked for."""
@@ -304,7 +306,8 @@ class ChatScreen(Screen[None]):
             self.notify(text, severity="warning", markup=False)
             return
         self.editor.placeholder = PLACEHOLDER
-        self._history.add(event.text, self.chat.cwd)
+        if self._history is not None:
+            self._history().add(event.text, self.chat.cwd)
         self.chat.send(event.text)
 
     def _keep_draft(self) -> None:
@@ -326,7 +329,7 @@ class ChatScreen(Screen[None]):
         before = self.editor.text_before_cursor
         choices: Sequence[Choice] = ()
         if self._searches_history:
-            found = self._history.prompts(self.chat.cwd, self.editor.text)
+            found = self._earlier_prompts(self.editor.text)
             choices = [Choice(text, single_line(text, 200)) for text in found[:MENTIONS]]
         elif before.startswith("/") and not any(map(str.isspace, before)):
             choices = self._commands(before)
@@ -426,8 +429,8 @@ class ChatScreen(Screen[None]):
         self.editor.complete(size, choice.text)
         self._show_menu(())
 
-    def _earlier_prompts(self) -> Sequence[str]:
-        return self._history.prompts(self.chat.cwd)
+    def _earlier_prompts(self, words: str = "") -> Sequence[str]:
+        return [] if self._history is None else self._history().prompts(self.chat.cwd, words)
 
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:
@@ -593,6 +596,27 @@ class ChatScreen(Screen[None]):
             self._files.clear()
             self.chat.restart()
 
+    def action_leave_editor(self) -> None:
+        """Focus what asks the user, otherwise the next part of the screen."""
+        prompt = self.open_prompt()
+        if prompt is not None:
+            prompt.focus()
+        else:
+            self.focus_next()
+
+    def action_next_mode(self) -> None:
+        option = next((each for each in self.chat.options if each.category == "mode"), None)
+        if option is None:
+            self.notify("This agent has no modes.", severity="warning")
+        else:
+            self.chat.set_option(option, option.value_after())
+
+    @work
+    async def action_options(self) -> None:
+        chosen = await self.app.push_screen_wait(OptionsScreen(self.chat.options))
+        if chosen is not None:
+            self.chat.set_option(*chosen)
+
     def action_home(self) -> None:
         self.app.pop_screen()
 
@@ -686,8 +710,11 @@ class ChatScreen(Screen[None]):
                 self.notify(escape_controls(chat.recording_failure), severity="error", markup=False)
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        if conversation is not None and conversation.info.current_mode:
-            parts.append(f"mode {single_line(mode_name(conversation.info), 20)}")
+        parts += (
+            f"{option.category} {single_line(option.current_name, 24)}"
+            for option in chat.options
+            if option.category in {"mode", "model"} and option.current_name
+        )
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         if chat.queued is not None:

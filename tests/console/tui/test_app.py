@@ -19,6 +19,7 @@ from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.confirm import ConfirmScreen
@@ -1059,7 +1060,9 @@ async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> 
     history = PromptHistory(tmp_path / "prompts")
     for text in ("mend the parser", "write the docs\nin English", "mend the tests"):
         history.add(text, workplace)
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE, history=history)
+    app = ConsoleApp(
+        agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE, history=lambda: history
+    )
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("ctrl+r", *"mend")
@@ -1069,3 +1072,17 @@ async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> 
         await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
         await pilot.press("ctrl+u", "up", "up")
         await until(pilot, lambda: chat_of(app).editor.text == "write the docs\nin English")
+
+
+async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "mode Ask" in say(app))
+        before = next(each for each in chat_of(app).chat.options if each.category == "mode")
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "mode Ask" not in say(app) and "mode " in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        assert f"● {before.current_name}" not in say(app)
+        await pilot.press(*"ask", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "mode Ask" in say(app))
