@@ -37,7 +37,7 @@ from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
-    from acp_console.state.session_store import SessionStore
+    from acp_console.state.session_store import SessionStore, StoredSession
 
 
 class ConsoleApp(App[int]):
@@ -60,6 +60,7 @@ class ConsoleApp(App[int]):
         cwd: Path,
         record: Path | None = None,
         store: SessionStore | None = None,
+        continued: StoredSession | None = None,
         history: Callable[[], PromptHistory] | None = None,
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
@@ -67,7 +68,10 @@ class ConsoleApp(App[int]):
         end_timer: EndTimer | None = None,
         remembers: bool = False,
     ) -> None:
-        """`remembers`: whether modes and options that are chosen are defaults of later chats."""
+        """Show Home, a chat with `agent`, the session `continued` or what `watch` names.
+
+        `remembers`: whether modes and options that are chosen are defaults of later chats.
+        """
         super().__init__()
         self._remembers = remembers
         self._end_timer = end_timer
@@ -80,6 +84,7 @@ class ConsoleApp(App[int]):
         self._cwd = cwd
         self._record = record
         self._store = store
+        self._continued = continued
         self._history = history
         self._chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
@@ -94,7 +99,9 @@ class ConsoleApp(App[int]):
             self._watch_sources(self._watch)
             return
         self.push_screen(HomeScreen(self._agents, self._cwd, self._chats, self._store))
-        if self._start_agent is not None:
+        if self._start_agent is not None and self._continued is not None:
+            self._continue(self._continued, self._start_agent)
+        elif self._start_agent is not None:
             self._chat_with(self._start_agent, self._cwd)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -117,10 +124,12 @@ class ConsoleApp(App[int]):
 
         self.push_screen(WatchScreen(sources))
 
+    def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
+        self._continue(message.session, message.spec)
+
     @work
-    async def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
+    async def _continue(self, session: StoredSession, spec: AgentSpec) -> None:
         """Resume a session; what was said in it stands above."""
-        session = message.session
         from acp_console.state.session_store import read_conversations
 
         earlier: list[Item] = []
@@ -129,7 +138,7 @@ class ConsoleApp(App[int]):
             earlier = [item for talk in talks for item in talk.items]
         except AcpError as problem:
             self.notify(escape_controls(str(problem)), severity="warning", markup=False)
-        agent = self._new_agent(message.spec, session.cwd)
+        agent = self._new_agent(spec, session.cwd)
         chat = ChatSession(agent, way="resume", session_id=session.session_id, earlier=earlier)
         self._open_chat(chat, session.draft)
         self.run_worker(agent.run(), group="agents", exit_on_error=True)
@@ -222,10 +231,12 @@ def run_console(
     start: Literal["home", "chat"] = "home",
     cwd: Path,
     record: Path | None = None,
+    continued: StoredSession | None = None,
 ) -> int:
     """Run the console until the user leaves; return the exit code.
 
-    `record` is where the traffic of all chats is recorded.
+    `record` is where the traffic of all chats is recorded. `continued` is a session of `agent` to
+    go on with.
     """
     from acp_console.state.session_store import open_user_store
 
@@ -245,6 +256,7 @@ def run_console(
             cwd=cwd,
             record=record,
             store=store,
+            continued=continued,
             history=history,
             end_timer=timer,
             remembers=True,
