@@ -24,6 +24,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
+from acp_console.client.connection import OpeningWay
 from acp_console.render.values import plural
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
@@ -33,6 +34,7 @@ from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
+from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
@@ -99,9 +101,12 @@ class ChatScreen(Screen[None]):
 
     @dataclass
     class Wanted(Message):
-        """The user wants another chat: an open one, or None: a new session of the same agent."""
+        """The user wants another chat: an open one, or None: another session of the same agent."""
 
         chat: ChatSession | None
+        way: OpeningWay = "new"
+        session_id: str | None = None
+        cwd: Path | None = None
 
     @dataclass
     class Closed(Message):
@@ -646,6 +651,34 @@ class ChatScreen(Screen[None]):
 
     def action_new(self) -> None:
         self.post_message(self.Wanted(None))
+
+    @work
+    async def action_sessions(self) -> None:
+        """Choose one of the sessions that the agent keeps."""
+        link = self.chat.agent.link
+        if link is None or not link.can("list"):
+            self.notify("This agent does not list its sessions.", severity="warning")
+            return
+        delete = link.delete_session if link.can("delete") else None
+        screen = SessionsScreen(self.chat.cwd, link.list_sessions, delete)
+        chosen = await self.app.push_screen_wait(screen)
+        if chosen is None:
+            return
+        session_id, cwd = chosen
+        for chat in self._chats.chats:
+            if chat.agent is self.chat.agent and chat.session_id == session_id:
+                self.post_message(self.Wanted(chat))
+                return
+        way: OpeningWay = "load" if link.can("load") else "resume"
+        self.post_message(self.Wanted(None, way, session_id, cwd))
+
+    def action_fork(self) -> None:
+        """Go on in a copy of this session."""
+        link = self.chat.agent.link
+        if link is None or not link.can("fork") or self.chat.session_id is None:
+            self.notify("This agent cannot fork sessions.", severity="warning")
+        else:
+            self.post_message(self.Wanted(None, "fork", self.chat.session_id, self.chat.cwd))
 
     def action_switch(self, by: int) -> None:
         self.post_message(self.Wanted(self._chats.beside(self.chat, by)))

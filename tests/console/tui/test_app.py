@@ -1086,3 +1086,64 @@ async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
         assert f"● {before.current_name}" not in say(app)
         await pilot.press(*"ask", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "mode Ask" in say(app))
+
+
+LISTS = """
+greet(agentCapabilities={"loadSession": True, "sessionCapabilities":
+      {"list": {}, "delete": {}, "fork": {}, "close": {}}})
+open_session()
+kept = [{"sessionId": f"old{n}", "cwd": os.getcwd(), "title": f"Title {n}"} for n in range(3)]
+for line in sys.stdin:
+    message = json.loads(line)
+    params = message.get("params", {})
+    match message.get("method"):
+        case "session/list":
+            first = int(params.get("cursor") or 0)
+            more = {"nextCursor": str(first + 2)} if first + 2 < len(kept) else {}
+            tell(id=message["id"], result={"sessions": kept[first:first + 2], **more})
+        case "session/load":
+            id_ = params["sessionId"]
+            for kind, text in (("user", "what I asked"), ("agent", "what it said")):
+                tell(method="session/update", params={"sessionId": id_, "update": {
+                    "sessionUpdate": f"{kind}_message_chunk",
+                    "content": {"type": "text", "text": text}}})
+            tell(id=message["id"], result={})
+        case "session/delete":
+            kept[:] = [each for each in kept if each["sessionId"] != params["sessionId"]]
+            tell(id=message["id"], result={})
+        case "session/fork":
+            tell(id=message["id"], result={"sessionId": "fork of " + params["sessionId"]})
+        case "session/close":
+            tell(id=message["id"], result={})
+"""
+
+
+async def test_the_sessions_of_an_agent_are_listed_loaded_deleted_and_forked(
+    workplace: Path, agent: Agent
+) -> None:
+    app = ConsoleApp(agent=command_agent(agent(LISTS)), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        first = chat_of(app)
+        await pilot.press("f7")
+        await until(pilot, lambda: "Title 0" in say(app) and "… more" in say(app))
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: "Title 2" in say(app))
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: "Delete the session 'Title 2'" in say(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "Title 2" not in say(app) and "Title 1" in say(app))
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: app.screen is not first and "what it said" in say(app))
+        assert "what I asked" in say(app)
+        assert chat_of(app).chat.session_id == "old0"
+        await pilot.press("f8")
+        await until(pilot, lambda: chat_of(app).chat.session_id == "fork of old0")
+        # It is open already.
+        await pilot.press("f7")
+        await until(pilot, lambda: "Title 0" in say(app))
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: isinstance(app.screen, ChatScreen) and "what it said" in say(app)
+        )
+        assert len({id(chat) for chat in app.open_chats.chats}) == 3
