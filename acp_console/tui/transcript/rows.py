@@ -47,6 +47,8 @@ class Look:
     cursor: Style
     tokens: tuple[tuple[str, Style], ...] = ()
     """Styles of tokens of source code, by the first parts of their names."""
+    is_split: bool = False
+    """Whether both sides of a diff stand beside each other."""
 
     @classmethod
     def from_theme(cls, variables: Mapping[str, str], *, has_colors: bool = True) -> Look:
