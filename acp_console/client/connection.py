@@ -139,7 +139,9 @@ class AgentConnection:
         first = {"clientInfo": us, "clientCapabilities": self._handlers.capabilities}
         # The version is not known yet, so also send the fields of version 1.
         second: dict[str, Json] = (
-            {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
+            {"info": us, "capabilities": self._handlers.capabilities_v2}
+            if self.spec.max_protocol_version > 1
+            else {}
         )
         return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
 

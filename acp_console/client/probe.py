@@ -84,6 +84,10 @@ class _LoginHandlers(ClientHandlers):
             "_meta": {"terminal-auth": True},
         }
 
+    @property
+    def capabilities_v2(self) -> dict[str, Json]:
+        return {**super().capabilities_v2, "auth": {"terminal": {}}}
+
 
 class _Rejecting:
     async def decide(self, request: PermissionPrompt) -> str | None:
