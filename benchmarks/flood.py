@@ -1,8 +1,9 @@
 """An agent that floods its client: `flood.py KIND COUNT RATE TIMES`.
 
-After session/new it sends `READY`, after each prompt COUNT updates of KIND and then `DONE`. RATE is
-in updates a second, 0 for as fast as the pipe takes them. The agent writes the time at which
-`session/cancel` arrived to the file TIMES, on the clock of `time.monotonic`.
+After session/new it prepares COUNT updates of KIND and sends `READY`; after a prompt it sends the
+updates and `DONE`. RATE is in updates a second, 0 for as fast as the pipe takes them. The agent
+writes the time at which `session/cancel` arrived to the file TIMES, on the clock of
+`time.monotonic`.
 """
 
 from __future__ import annotations
@@ -159,9 +160,9 @@ def main() -> None:
             response = {"jsonrpc": "2.0", "id": request_id, "result": results[method]}
             write(json.dumps(response).encode() + b"\n")
         if method == "session/new":
-            write(text(f"{READY}\n\n"))
-            # Prepared now, so that a flood is not slowed by what builds it.
+            # Prepared before the prompt, so that a flood is not slowed by what builds it.
             ready = list(kind(count)) if rate else blocks(kind(count))
+            write(text(f"{READY}\n\n"))
         elif method == "session/prompt":
             threading.Thread(target=flood, args=(ready, rate, request_id), daemon=True).start()
         elif method == "session/cancel":

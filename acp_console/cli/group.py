@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "scan": "Search files for secrets.",
     "import": "Convert the log of another tool to a recording.",
     "replay": "Play a recording against a fresh agent.",
-    "sessions": "List, read, export and remove the sessions of chats.",
+    "sessions": "List, read, resume, export and remove the sessions of chats.",
     "agents": "List, add and inspect agents, and log in to them.",
     "doctor": "Check what the console needs on this machine.",
     "agent": "Run an ACP agent on stdio (same as acp-agent).",

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, get_args
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import record_option
 from acp_console.cli.errors import say
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.reading import print_table
@@ -24,10 +25,12 @@ from acp_console.render.values import cell_text, plural
 from acp_console.state.home import age
 from acp_console.state.session_store import (
     Decision,
+    RunningSessionError,
     SessionStore,
     StoredSession,
     UnknownSessionError,
     Usage,
+    agent_of,
     export_recording,
     read_conversations,
     read_decisions,
@@ -74,13 +77,14 @@ def _json_option(about: str) -> Callable[[_Command], _Command]:
 @click.group(name="sessions", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> int | None:
-    """List, read, export and remove the sessions that chats have kept.
+    """List, read, resume, export and remove the sessions that chats have kept.
 
     An ID may be abbreviated; that of the agent works too.
 
     \b
     acp-console sessions ls --cwd .
     acp-console sessions show
+    acp-console sessions resume
     acp-console sessions export 3f2a91c0 -o talk.md
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.invoked_subcommand is not None:
@@ -120,6 +124,27 @@ def show_command(*, id_: str | None, as_json: bool) -> int:
     for decision in read_decisions(session):
         click.echo(single_line(f"you decided: {_decided(decision)}", WIDTH))
     return exit_codes.DONE
+
+
+@command.command(name="resume")
+@click.argument("id_", metavar="[ID]", required=False)
+@record_option
+def resume_command(*, id_: str | None, record: Path | None) -> int:
+    """Go on with a session in the console; without ID, with the last one of this directory.
+
+    Where the agent cannot resume it, a new session begins, below what was said before.
+    """
+    session = _find(id_)
+    if session.state == "running":
+        raise RunningSessionError(f"session {session.id} is open in a console already")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("resume needs a terminal; without one, use acp-console exec")
+    # Imported late: they take time, and the other commands need neither.
+    from acp_console.client.catalogue import open_catalogue
+    from acp_console.tui.app import run_console
+
+    agent = agent_of(session, open_catalogue())
+    return run_console(agent=agent, start="chat", cwd=session.cwd, record=record, continued=session)
 
 
 @command.command(name="export")

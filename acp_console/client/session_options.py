@@ -43,6 +43,27 @@ class SessionOption:
     current: Json
     method: str
     """The method that sets it."""
+    name: str = ""
+    """As the agent calls it; untrusted."""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.id
+
+    @property
+    def current_name(self) -> str:
+        """The name of the current value; its id if it has none."""
+        if self.is_boolean:
+            return "on" if self.current else "off"
+        names = dict(self.values)
+        current = self.current if isinstance(self.current, str) else ""
+        return names.get(current, current)
+
+    def value_after(self, step: int = 1) -> Json:
+        """Return the value after the current one, the first one after the last."""
+        ids = [id_ for id_, _ in self.values]
+        place = ids.index(self.current) if self.current in ids else -1
+        return ids[(place + step) % len(ids)] if ids else None
 
     @property
     def is_boolean(self) -> bool:
@@ -89,18 +110,20 @@ def session_options(session: Mapping[str, Json]) -> list[SessionOption]:
     modes = tuple(_values(get_list(session.get("modes"), "availableModes"), "id"))
     if modes:
         current = get(session.get("modes"), "currentModeId")
-        found.append(SessionOption("mode", "mode", modes, current, "session/set_mode"))
+        found.append(SessionOption("mode", "mode", modes, current, "session/set_mode", "Mode"))
     for option in get_list(session, "configOptions"):
-        id_ = get_text(option, "id")
+        id_ = get_text(option, "id") or get_text(option, "configId")
         if id_ is None:
             continue
         category, current = get_text(option, "category"), get(option, "currentValue")
         values = tuple(_values(get_list(option, "options"), "value"))
-        found.append(SessionOption(id_, category, values, current, "session/set_config_option"))
+        name = get_text(option, "name") or ""
+        method = "session/set_config_option"
+        found.append(SessionOption(id_, category, values, current, method, name))
     models = tuple(_values(get_list(session.get("models"), "availableModels"), "modelId"))
     if models:
         current = get(session.get("models"), "currentModelId")
-        found.append(SessionOption("model", "model", models, current, "session/set_model"))
+        found.append(SessionOption("model", "model", models, current, "session/set_model", "Model"))
     return found
 
 

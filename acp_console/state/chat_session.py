@@ -28,9 +28,9 @@ from acp_console.client.session_options import (
     session_options,
 )
 from acp_console.state.running_agent import RunningAgent
-from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
-from acp_inspector.journal import Entry, Journal
+from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
 from acp_protocol.json_values import as_object
@@ -104,6 +104,8 @@ class ChatSession:
         self._has_items = bool(earlier)
         self._must_reset = False
         self._opened: Mapping[str, Json] = {}
+        self._options: tuple[SessionInfo, list[SessionOption]] | None = None
+        """The options of the last known info."""
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
         self._elicitations: dict[tuple[str, RequestId], _PendingElicitation] = {}
         self._pages: dict[str, PageRequest] = {}
@@ -180,21 +182,29 @@ class ChatSession:
         info = self.conversation.info if self.conversation is not None else None
         if info is None or not self.is_open:
             return []
+        if self._options is not None and self._options[0] is info:
+            return self._options[1]
         modes = {**as_object(info.modes), "currentModeId": info.current_mode}
         offered = {"modes": modes, "configOptions": info.config_options}
-        return session_options({**offered, "models": self._opened.get("models")})
+        found = session_options({**offered, "models": self._opened.get("models")})
+        self._options = info, found
+        return found
 
     def now(self) -> float | None:
         """Return the seconds since the journal began; None when no agent runs."""
         return self.agent.now()
 
-    def take_changes(self) -> tuple[Sequence[Entry], Sequence[Item]]:
-        """Return the new entries and the items that changed since the last call."""
+    @property
+    def entries_read(self) -> int:
+        """Entries of the journal that the conversation knows."""
+        return self.agent.entries_read
+
+    def take_changes(self) -> tuple[bool, Sequence[Item]]:
+        """Return whether there were new entries, and the items that changed since the last call."""
         self.agent.read_journal(SLICE_S)
-        begin, self._entries_shown = self._entries_shown, self.agent.entries_read
-        entries = self.journal.entries[begin : self._entries_shown]
+        before, self._entries_shown = self._entries_shown, self.agent.entries_read
         items, self._changed_items = self._changed_items, []
-        return entries, items
+        return self._entries_shown > before, items
 
     def take_reset(self) -> bool:
         """Return, once, whether all that was shown comes again."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Final
 
 from acp_console.paths import state_directory, write_private
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 MAX_PROMPTS: Final = 2_000
 """Prompts that are kept, at most."""
@@ -19,9 +23,18 @@ MAX_CHARS: Final = 2**20
 """Characters of all prompts together, at most."""
 
 
-class _Prompt(BaseModel):
+@dataclass(frozen=True, slots=True)
+class _Prompt:
     text: str
     cwd: str
+
+
+@cache
+def _adapter() -> TypeAdapter[_Prompt]:
+    # Imported late: it takes time, and the screen is there without it.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(_Prompt)
 
 
 class PromptHistory:
@@ -63,7 +76,7 @@ class PromptHistory:
         others = [each for each in self._prompts if each != prompt]
         self._prompts = self._bounded([*others, prompt])
         if self._is_on:
-            lines = (f"{each.model_dump_json()}\n" for each in self._prompts)
+            lines = (f"{json.dumps(asdict(each))}\n" for each in self._prompts)
             with suppress(OSError):
                 write_private(self._path, "".join(lines))
 
@@ -89,8 +102,8 @@ class PromptHistory:
             return
         found: list[_Prompt] = []
         for line in lines:
-            with suppress(ValidationError):
-                found.append(_Prompt.model_validate_json(line))
+            with suppress(ValueError):
+                found.append(_adapter().validate_json(line))
         self._prompts = self._bounded(found)
 
     def _bounded(self, prompts: Iterable[_Prompt]) -> list[_Prompt]:

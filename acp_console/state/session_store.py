@@ -48,6 +48,8 @@ from acp_protocol.jsonrpc import Json, Notification, Request
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    from acp_console.client.catalogue import Catalogue
+
 VERSION: Final = 1
 MAX_BYTES: Final = 2**30
 """Bytes of all recordings together, at most."""
@@ -518,6 +520,16 @@ def open_user_store() -> SessionStore:
         return SessionStore(is_on=load_config().privacy.journal)
     except InvalidFileError:
         return SessionStore(is_on=False)
+
+
+def agent_of(session: StoredSession, catalogue: Catalogue | None) -> AgentSpec:
+    """Return how to start the agent of a session, with what is configured for it now."""
+    for entry in () if catalogue is None else catalogue.entries:
+        if entry.name == session.agent.name and entry.command == session.agent.command:
+            assert catalogue is not None
+            with suppress(AcpError):
+                return catalogue.spec(entry, is_remembered=True)
+    return session.agent
 
 
 def read_conversations(session: StoredSession) -> list[Conversation]:

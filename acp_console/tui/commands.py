@@ -82,6 +82,10 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.end", "ctrl+end", "transcript_end", "End",
                 "Go to the end of the transcript and follow it", False),
         Command("chat.search", "ctrl+f", "search", "Search", "Search the transcript", False),
+        Command("chat.mode", "shift+tab", "next_mode", "Mode",
+                "Go to the next mode of the agent"),
+        Command("chat.options", "f6", "options", "Options",
+                "Choose mode, model and other options of the session", False),
         Command("chat.history", "ctrl+r", "history", "History",
                 "Search the prompts that were sent before", False),
         Command("chat.editor", "ctrl+g", "edit_outside", "Editor",
@@ -92,6 +96,9 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.home", "ctrl+o,f3", "home", "Switch",
                 "Go to the first screen, where other chats are; this one goes on"),
         Command("chat.new", "ctrl+n", "new", "New", "Open a new chat with the same agent"),
+        Command("chat.sessions", "f7", "sessions", "Sessions",
+                "List the sessions that the agent keeps, and open one", False),
+        Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
         Command("chat.before", "alt+up", "switch(-1)", "Chat before",
@@ -268,7 +275,7 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "ctrl+t", "ctrl+o", "ctrl+n")
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
 """Keys that no widget may take."""
 
 

@@ -41,7 +41,7 @@ KINDS: Final = {
 
 SETTLING: Final = "Allow this?"
 FOCUSED: Final = "Allow this? Press a number or click; w rejects and lets you say why."
-UNFOCUSED: Final = "Allow this? Click, or press Shift+Tab and a number."
+UNFOCUSED: Final = "Allow this? Click, or press Tab and a number."
 UNSEEN: Final = "Allow this? Read to the end first: PgDn shows more, ! skips that."
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -212,25 +211,15 @@ class HomeScreen(Screen[None]):
         place = self._rows[row]
         if place is None:
             return
-        from acp_console.state.session_store import StoredSession
+        from acp_console.state.session_store import StoredSession, agent_of
 
         target = self._shown[place].target
         if isinstance(target, AgentSpec | ChatSession | ProxySource | FileSource):
             self.post_message(self.Chosen(target))
         elif isinstance(target, StoredSession):
-            self.post_message(self.Continued(target, self._spec_of(target)))
+            self.post_message(self.Continued(target, agent_of(target, self._catalogue)))
         else:
             self._start(target)
-
-    def _spec_of(self, session: StoredSession) -> AgentSpec:
-        """Return how to start the agent of a session, with what is configured for it now."""
-        catalogue = self._catalogue
-        for entry in () if catalogue is None else catalogue.entries:
-            if entry.name == session.agent.name and entry.command == session.agent.command:
-                assert catalogue is not None
-                with suppress(AcpError):
-                    return catalogue.spec(entry, is_remembered=True)
-        return session.agent
 
     @work
     async def _start(self, entry: CatalogueEntry) -> None:

@@ -240,20 +240,6 @@ class SessionSnapshot:
         return [terminal.at(self.n) for terminal in self._talk.terminals_until(self.n)]
 
 
-def mode_name(info: SessionInfo) -> str:
-    """Return the name of the current mode, its id if it has none; empty without a mode."""
-    modes = [(get(mode, "id"), mode) for mode in get_list(info.modes, "availableModes")]
-    for option in info.config_options:
-        if get(option, "category") == "mode":
-            choices = get_list(option, "options")
-            groups = [choice for each in choices for choice in get_list(each, "options")]
-            modes += [(get(choice, "value"), choice) for choice in [*choices, *groups]]
-    for mode_id, mode in modes:
-        if mode_id is not None and mode_id == info.current_mode:
-            return string(mode, "name") or info.current_mode or ""
-    return info.current_mode or ""
-
-
 AGENT_ENDED: Final = "the agent has ended"
 """The error of a turn that was cut off because the agent ended."""
 

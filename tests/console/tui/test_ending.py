@@ -32,7 +32,6 @@ class Stuck(ConsoleApp):
     CSS_PATH = Path(app.__file__).with_name("app.tcss")
 
     def on_mount(self):
-        super().on_mount()
         self.set_interval(0.05, self.wait_for_agent)
 
     def wait_for_agent(self):
