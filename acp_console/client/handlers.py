@@ -66,15 +66,19 @@ class ClientHandlers:
         writes: bool = True,
         runs: bool = False,
         elicitor: Elicitor | None = None,
+        runs_logins: bool = False,
         rules: Rules | None = None,
         on_output: Callable[[str, str], object] = lambda session_id, terminal: None,
     ) -> None:
-        """`rules` refuse files and commands that the agent requests without asking first.
+        """`runs_logins`: whether logins of the agent that need a terminal are run in one.
+
+        `rules` refuse files and commands that the agent requests without asking first.
 
         `on_output`: called when a terminal of a session has new output; must be quick.
         """
         self._decider = decider
         self._elicitor = elicitor
+        self._runs_logins = runs_logins
         self._rules = rules
         self._on_output = on_output
         self._reads = reads
@@ -110,17 +114,21 @@ class ClientHandlers:
     @property
     def capabilities(self) -> dict[str, Json]:
         """The client capabilities in `initialize` of version 1."""
-        return {
+        claimed: dict[str, Json] = {
             "fs": {"readTextFile": self._reads, "writeTextFile": self._writes},
             "terminal": self._terminals is not None,
             "session": {"configOptions": {"boolean": {}}},
             **self._elicitation,
         }
+        if self._runs_logins:
+            # Agents of before the capability look for the key in `_meta`.
+            claimed |= {"auth": {"terminal": True}, "_meta": {"terminal-auth": True}}
+        return claimed
 
     @property
     def capabilities_v2(self) -> dict[str, Json]:
         """The client capabilities in `initialize` of version 2."""
-        return self._elicitation
+        return {**self._elicitation, **({"auth": {"terminal": {}}} if self._runs_logins else {})}
 
     @property
     def _elicitation(self) -> dict[str, Json]:
