@@ -54,9 +54,15 @@ UNSUPPORTED_VERSION: Final = -32022
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
 OpeningWay: TypeAlias = Literal["new", "load", "resume", "fork"]
-SessionAbility: TypeAlias = Literal["load", "list", "resume", "fork", "close", "delete"]
+SessionAbility: TypeAlias = Literal[
+    "load", "list", "resume", "fork", "close", "delete", "title", "additionalDirectories"
+]
 
 _Result = TypeVar("_Result")
+
+
+class CapabilityError(AcpError):
+    """The agent does not claim that it can do that."""
 
 
 class AgentConnection:
@@ -139,7 +145,9 @@ class AgentConnection:
         first = {"clientInfo": us, "clientCapabilities": self._handlers.capabilities}
         # The version is not known yet, so also send the fields of version 1.
         second: dict[str, Json] = (
-            {"info": us, "capabilities": {}} if self.spec.max_protocol_version > 1 else {}
+            {"info": us, "capabilities": self._handlers.capabilities_v2}
+            if self.spec.max_protocol_version > 1
+            else {}
         )
         return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
 
@@ -203,9 +211,10 @@ class AgentConnection:
             which begins a copy. All but new need `session_id`.
             cwd: the directory.
             session_id: the id of the session that is known already.
-            directories: other directories that the agent may read and write.
+            directories: other absolute directories that the agent may read and write.
 
         Raises:
+            CapabilityError: it cannot work in other directories.
             SignInRequiredError: the agent requires authentication.
             RequestFailedError: the agent refused for another reason.
             RemoteProtocolError: the response names no session.
@@ -216,6 +225,8 @@ class AgentConnection:
         if self.version == 1 or servers:
             params["mcpServers"] = servers
         if directories:
+            if not self.can("additionalDirectories"):
+                raise CapabilityError(f"{self.title} works in one directory only")
             params["additionalDirectories"] = list(map(str, directories))
         if session_id is not None:
             params["sessionId"] = session_id
@@ -283,6 +294,33 @@ class AgentConnection:
         params: dict[str, Json] = {"sessionId": session_id}
         await self._watched(self.connection.request("session/delete", params))
 
+    async def set_title(self, session_id: str, title: str) -> str:
+        """Give a session a title; return it as the agent keeps it.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params: dict[str, Json] = {"sessionId": session_id, "title": title}
+        answer = await self._watched(self.connection.request("session/set_title", params))
+        return get_text(answer, "title") or title
+
+    async def auth_status(self) -> Mapping[str, Json] | None:
+        """Return how the user is logged in, not validated; None if the agent cannot tell.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        if get(self.capabilities.get("auth"), "status") is None:
+            return None
+        answer = await self._watched(self.connection.request("auth/status", {}))
+        return _object(answer, "auth/status")
+
+    @property
+    def can_log_out(self) -> bool:
+        if self.version >= 2:
+            return bool(self.auth_methods)
+        return get(self.capabilities.get("auth"), "logout") is not None
+
     async def logout(self) -> None:
         """Log out.
 
@@ -349,6 +387,8 @@ class AgentConnection:
         except RequestFailedError as refusal:
             if refusal.code != AUTH_REQUIRED:
                 raise
+            if methods := get_list(refusal.data, "authMethods"):
+                self.auth_methods = tuple(methods)
             raise SignInRequiredError(refusal, self._described_logins()) from None
 
     def unreadable_output(self) -> bytes | None:

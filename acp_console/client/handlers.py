@@ -1,13 +1,13 @@
-"""Handles requests of an agent: files, terminals and permissions.
+"""Handles requests of an agent: files, terminals, permissions and elicitations.
 
-Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permission".
+Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permission"; Elicitation.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, cast
@@ -15,6 +15,7 @@ from typing import Final, Self, cast
 import anyio
 import anyio.to_thread
 
+from acp_console.client.elicitation import ElicitationAnswer, Elicitor, parse_elicitation
 from acp_console.client.permissions import (
     Decider,
     PermissionPrompt,
@@ -43,7 +44,7 @@ MAX_SESSIONS: Final = 1000
 MAX_CONTENT: Final = 10_000
 """Entries of the content of one tool call; one with more is not asked about."""
 MAX_OPEN_PROMPTS: Final = 100
-"""Permission requests that may wait for the user; more are refused."""
+"""Permission requests and elicitations that may wait for the user; more are refused."""
 MAX_READS: Final = 4
 """Files that are read, or sent to an agent that has not taken them yet."""
 
@@ -51,9 +52,10 @@ MAX_READS: Final = 4
 class ClientHandlers:
     """Handles what an agent asks of its client.
 
-    `reads` and `writes` enable file requests, `runs` enables terminals; the capabilities in
-    `initialize` follow them. `runs` is off by default, because no directory confines a command. It
-    requires an `async with` around the connection, whose end kills the commands.
+    `reads` and `writes` enable file requests, `runs` enables terminals, an `elicitor` forms and
+    pages; the capabilities in `initialize` follow them. `runs` is off by default, because no
+    directory confines a command. It requires an `async with` around the connection, whose end kills
+    the commands.
     """
 
     def __init__(
@@ -63,14 +65,20 @@ class ClientHandlers:
         reads: bool = True,
         writes: bool = True,
         runs: bool = False,
+        elicitor: Elicitor | None = None,
+        runs_logins: bool = False,
         rules: Rules | None = None,
         on_output: Callable[[str, str], object] = lambda session_id, terminal: None,
     ) -> None:
-        """`rules` refuse files and commands that the agent requests without asking first.
+        """`runs_logins`: whether logins of the agent that need a terminal are run in one.
+
+        `rules` refuse files and commands that the agent requests without asking first.
 
         `on_output`: called when a terminal of a session has new output; must be quick.
         """
         self._decider = decider
+        self._elicitor = elicitor
+        self._runs_logins = runs_logins
         self._rules = rules
         self._on_output = on_output
         self._reads = reads
@@ -105,9 +113,26 @@ class ClientHandlers:
 
     @property
     def capabilities(self) -> dict[str, Json]:
-        """The client capabilities in `initialize`."""
-        files = {"readTextFile": self._reads, "writeTextFile": self._writes}
-        return {"fs": files, "terminal": self._terminals is not None}
+        """The client capabilities in `initialize` of version 1."""
+        claimed: dict[str, Json] = {
+            "fs": {"readTextFile": self._reads, "writeTextFile": self._writes},
+            "terminal": self._terminals is not None,
+            "session": {"configOptions": {"boolean": {}}},
+            **self._elicitation,
+        }
+        if self._runs_logins:
+            # Agents of before the capability look for the key in `_meta`.
+            claimed |= {"auth": {"terminal": True}, "_meta": {"terminal-auth": True}}
+        return claimed
+
+    @property
+    def capabilities_v2(self) -> dict[str, Json]:
+        """The client capabilities in `initialize` of version 2."""
+        return {**self._elicitation, **({"auth": {"terminal": {}}} if self._runs_logins else {})}
+
+    @property
+    def _elicitation(self) -> dict[str, Json]:
+        return {} if self._elicitor is None else {"elicitation": {"form": {}, "url": {}}}
 
     def open_session(self, session_id: str, cwd: Path, others: Sequence[Path] = ()) -> None:
         """Allow the agent to read and write below `cwd` and `others` in this session."""
@@ -128,7 +153,7 @@ class ClientHandlers:
         self.turns.begin(session_id)
 
     def cancel_turn(self, session_id: str) -> None:
-        """Respond `cancelled` to every permission request of the session until its next turn."""
+        """Cancel every permission request and elicitation of the session until its next turn."""
         self._cancelled.add(session_id)
 
     async def handle_request(self, request: Request) -> Json:
@@ -142,6 +167,8 @@ class ClientHandlers:
                 return await anyio.to_thread.run_sync(self._write, self._allowed(request, "edit"))
             case method if method in TERMINAL_METHODS and self._terminals and is_offered:
                 return await self._run(self._terminals, request)
+            case "elicitation/create" if self._elicitor is not None:
+                return await self._elicit(self._elicitor, request)
             case _:
                 raise RequestFailedError(
                     jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
@@ -151,7 +178,15 @@ class ClientHandlers:
         self.observe_notification(notification)
 
     def observe_notification(self, notification: Notification) -> None:
-        """Record updates of turns and tool calls; screens read the journal."""
+        """Record updates of turns, tool calls and pages; screens read the journal."""
+        match notification.params:
+            case {"elicitationId": str(id_)} if (
+                notification.method == "elicitation/complete" and self._elicitor is not None
+            ):
+                self._elicitor.complete(id_)
+                return
+            case _:
+                pass
         match notification.params:
             case {"sessionId": str(session_id), "update": update} if (
                 notification.method == "session/update" and self.version >= 2
@@ -220,22 +255,36 @@ class ClientHandlers:
             raise RequestFailedError(
                 jsonrpc.INVALID_PARAMS, "the call has too much content to show"
             )
-        if self._open_prompts >= MAX_OPEN_PROMPTS:
-            raise RequestFailedError(
-                jsonrpc.INTERNAL_ERROR, "too many permission requests wait for the user"
-            )
         chosen = None
-        if session_id not in self._cancelled:
-            self._open_prompts += 1
-            try:
+        with self._prompting():
+            if session_id not in self._cancelled:
                 chosen = await self._decider.decide(ask)
-            finally:
-                self._open_prompts -= 1
         # Only an offered option may be sent, and none after the turn was cancelled.
         is_offered = any(option.id == chosen for option in ask.options)
         if chosen is None or not is_offered or session_id in self._cancelled:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": chosen}}
+
+    async def _elicit(self, elicitor: Elicitor, request: Request) -> Json:
+        ask = parse_elicitation(request.id, _read(request, self.version))
+        answer = ElicitationAnswer("cancel")
+        with self._prompting():
+            if ask.session_id not in self._cancelled:
+                answer = await elicitor.elicit(ask)
+        # A cancelled turn takes no answers.
+        is_late = ask.session_id in self._cancelled
+        return (ElicitationAnswer("cancel") if is_late else answer).result()
+
+    @contextmanager
+    def _prompting(self) -> Generator[None]:
+        """Count what waits for the user."""
+        if self._open_prompts >= MAX_OPEN_PROMPTS:
+            raise RequestFailedError(jsonrpc.INTERNAL_ERROR, "too many requests wait for the user")
+        self._open_prompts += 1
+        try:
+            yield
+        finally:
+            self._open_prompts -= 1
 
     async def _read_file(self, params: dict[str, Json]) -> Response:
         await self._reading.acquire()

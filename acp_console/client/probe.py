@@ -68,22 +68,6 @@ class AgentClaims:
         return list(_paths(self.capabilities, ""))
 
 
-class _LoginHandlers(ClientHandlers):
-    """Serves a terminal for logins, and nothing else."""
-
-    def __init__(self) -> None:
-        super().__init__(_Rejecting(), reads=False, writes=False)
-
-    @property
-    def capabilities(self) -> dict[str, Json]:
-        # Agents of before the capability look for the key in `_meta`.
-        return {
-            **super().capabilities,
-            "auth": {"terminal": True},
-            "_meta": {"terminal-auth": True},
-        }
-
-
 class _Rejecting:
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Choose nothing, which cancels the request."""
@@ -132,9 +116,10 @@ async def open_for_login(
     Raises:
         AcpError: it could not be started, or did not answer `initialize` as it has to.
     """
+    handlers = ClientHandlers(_Rejecting(), reads=False, writes=False, runs_logins=True)
     try:
         async with connect_agent(
-            spec, cwd=cwd, journal=journal, handlers=_LoginHandlers(), start_timeout=start_timeout
+            spec, cwd=cwd, journal=journal, handlers=handlers, start_timeout=start_timeout
         ) as link:
             yield link
     except ConnectionClosedError as problem:

@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from acp_console.client.agents import AgentSpec
 from acp_console.client.connection import AgentConnection, OpeningWay
+from acp_console.client.elicitation import Elicitation, ElicitationAnswer, PageRequest
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.prompt_blocks import prompt_blocks
@@ -53,6 +54,13 @@ class _PendingPermission:
     """The id of the tool call that it is about."""
     is_over: anyio.Event = field(default_factory=anyio.Event)
     option_id: str | None = None
+
+
+@dataclass(slots=True)
+class _PendingElicitation:
+    request: Elicitation
+    is_over: anyio.Event = field(default_factory=anyio.Event)
+    answer: ElicitationAnswer | None = None
 
 
 class ChatSession:
@@ -99,6 +107,9 @@ class ChatSession:
         self._options: tuple[SessionInfo, list[SessionOption]] | None = None
         """The options of the last known info."""
         self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
+        self._elicitations: dict[tuple[str, RequestId], _PendingElicitation] = {}
+        self._pages: dict[str, PageRequest] = {}
+        """Pages that the user agreed to open, by id, until they are done with."""
         self._entries_shown = 0
         self._changed_items: list[Item] = list(earlier)
         self._outgoing: str | None = None
@@ -145,8 +156,13 @@ class ChatSession:
 
     @property
     def is_waiting_for_user(self) -> bool:
-        """Whether the agent waits for a permission."""
-        return bool(self._pending)
+        """Whether the agent waits for a permission, a form or a page."""
+        return bool(self._pending or self._elicitations)
+
+    @property
+    def elicitations(self) -> list[Elicitation]:
+        """The forms and pages that wait for the user, oldest first."""
+        return [pending.request for pending in self._elicitations.values()]
 
     @property
     def sign(self) -> str:
@@ -224,6 +240,16 @@ class ChatSession:
             pending.option_id = option_id
             pending.is_over.set()
 
+    def answer_elicitation(self, request: Elicitation, answer: ElicitationAnswer) -> None:
+        """Answer a form or a page; one that is closed is ignored.
+
+        What an accepted form holds must fit it, see `FormRequest.errors`.
+        """
+        pending = self._elicitations.get(id_key(request.request_id))
+        if pending is not None and pending.request is request:
+            pending.answer = answer
+            pending.is_over.set()
+
     def set_option(self, option: SessionOption, value: Json) -> None:
         """Set a mode, a model or another option, and remember it for the next chat."""
 
@@ -278,7 +304,7 @@ class ChatSession:
                         self._must_cancel = False
                         assert self.session_id is not None
                         await link.cancel(self.session_id)
-                        self.cancel_permissions()
+                        self.cancel_questions()
                     actions, self._actions = self._actions, []
                     for action in actions:
                         tasks.start_soon(self._run_action, link, action)
@@ -312,7 +338,7 @@ class ChatSession:
 
         async def close(link: AgentConnection) -> None:
             assert session_id is not None
-            self.cancel_permissions()
+            self.cancel_questions()
             if self.is_busy:
                 await link.cancel(session_id)
             if link.can("close"):
@@ -344,8 +370,32 @@ class ChatSession:
             report_decision(self.journal, request, pending.option_id)
         return pending.option_id
 
-    def cancel_permissions(self) -> None:
-        for pending in self._pending.values():
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        """Wait for the user's answer; it is `cancel` when the turn was cancelled meanwhile."""
+        key = id_key(request.request_id)
+        pending = self._elicitations[key] = _PendingElicitation(request)
+        self.on_change()
+        try:
+            await pending.is_over.wait()
+        finally:
+            del self._elicitations[key]
+            self.on_change()
+        answer = pending.answer or ElicitationAnswer("cancel")
+        if isinstance(request, PageRequest) and answer.action == "accept":
+            self._pages[request.elicitation_id] = request
+        return answer
+
+    def note_page_done(self, elicitation_id: str) -> None:
+        """Tell the user that the agent knows what was done on a page."""
+        page = self._pages.pop(elicitation_id, None)
+        if page is not None:
+            text = f"what was to do at {page.host} is done"
+            self._changed_items.append(Notice(f"page {elicitation_id}", text))
+            self.on_change()
+
+    def cancel_questions(self) -> None:
+        """Withdraw what waits for the user: permissions, forms and pages."""
+        for pending in (*self._pending.values(), *self._elicitations.values()):
             pending.is_over.set()
 
     def note_change(self, item: Item) -> None:
@@ -453,7 +503,7 @@ class ChatSession:
         if self._must_cancel:
             # The turn ended before it could be cancelled.
             self._must_cancel = False
-            self.cancel_permissions()
+            self.cancel_questions()
         self._send_queued()
         self.on_change()
 

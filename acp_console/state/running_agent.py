@@ -18,6 +18,7 @@ import anyio
 
 from acp_console.client.agents import AgentSpec
 from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.elicitation import Elicitation, ElicitationAnswer
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
@@ -55,6 +56,7 @@ class RunningAgent:
         after: the agent that recorded to that file before; its recording is continued once it is
         closed.
         remembers: whether choices in its sessions are defaults of the next chat.
+        elicits: whether forms and pages of the agent are shown; it is told so.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class RunningAgent:
         store: SessionStore | None = None,
         after: RunningAgent | None = None,
         remembers: bool = False,
+        elicits: bool = False,
     ) -> None:
         self.spec = spec
         self.cwd = cwd
@@ -86,6 +89,7 @@ class RunningAgent:
         self._after = after
         self._store = store
         self._remembers = remembers
+        self._elicits = elicits
         self.run_record: Run | None = None
         """The present process in the store."""
         self._wake = anyio.Event()
@@ -175,6 +179,18 @@ class RunningAgent:
                 return await session.decide(request)
         return None
 
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        """Ask the user of the session, or of the one that is being opened."""
+        for session in self.sessions:
+            opens = request.session_id is None and not session.is_open
+            if opens or (session.is_open and session.session_id == request.session_id):
+                return await session.elicit(request)
+        return ElicitationAnswer("cancel")
+
+    def complete(self, elicitation_id: str) -> None:
+        for session in self.sessions:
+            session.note_page_done(elicitation_id)
+
     def read_journal(self, limit_s: float = inf) -> None:
         """Apply what was said; stop after `limit_s` seconds, and go on with the next call."""
         ends_at = monotonic() + limit_s
@@ -231,7 +247,7 @@ class RunningAgent:
         async def watch() -> None:
             endings.append(await link.wait_closed())
             for session in self.sessions:
-                session.cancel_permissions()
+                session.cancel_questions()
             scope.cancel()
 
         def note_output(session_id: str, terminal: str) -> None:
@@ -239,7 +255,9 @@ class RunningAgent:
                 if session.session_id == session_id:
                     session.note_outputs([terminal])
 
-        handlers = ClientHandlers(self, runs=True, on_output=note_output)
+        handlers = ClientHandlers(
+            self, runs=True, elicitor=self if self._elicits else None, on_output=note_output
+        )
         async with connect_agent(
             self.spec, cwd=self.cwd, journal=self.journal, handlers=handlers
         ) as link:

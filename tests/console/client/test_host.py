@@ -294,7 +294,7 @@ async def test_only_so_many_permission_requests_wait() -> None:
         for _ in range(MAX_OPEN_PROMPTS):
             tasks.start_soon(ask_consent, host)
         await anyio.wait_all_tasks_blocked()
-        with pytest.raises(RequestFailedError, match="too many permission requests") as refused:
+        with pytest.raises(RequestFailedError, match="too many requests wait") as refused:
             await ask_consent(host)
         assert refused.value.code == INTERNAL_ERROR
         release.set()

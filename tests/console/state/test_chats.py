@@ -1,0 +1,199 @@
+"""Chats of several sessions and agents, driven as a screen drives them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from acp_console.client.agents import AgentSpec, command_agent
+from acp_console.client.elicitation import ElicitationAnswer, FormRequest, PageRequest
+from acp_console.state.chat_session import ChatSession
+from acp_console.state.running_agent import RunningAgent
+from acp_inspector.analysis.items import AgentMessage, Notice
+from tests.console.conftest import Agent
+
+LIMIT = 30.0
+
+
+class Chats:
+    """Agents that run, with their sessions."""
+
+    def __init__(self, start: Callable[[RunningAgent], object]) -> None:
+        self._start = start
+        self._has_changed = anyio.Event()
+        self.agents: list[RunningAgent] = []
+
+    def open(self, spec: AgentSpec, cwd: Path, *, elicits: bool = False) -> ChatSession:
+        agent = RunningAgent(spec, cwd, elicits=elicits)
+        session = self.another(agent)
+        self.agents.append(agent)
+        self._start(agent)
+        return session
+
+    def another(self, agent: RunningAgent) -> ChatSession:
+        return ChatSession(agent, on_change=lambda: self._has_changed.set())
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        with anyio.fail_after(LIMIT):
+            while True:
+                self._has_changed = anyio.Event()
+                for agent in self.agents:
+                    agent.read_journal()
+                if holds():
+                    return
+                await self._has_changed.wait()
+
+
+@asynccontextmanager
+async def chats() -> AsyncGenerator[Chats]:
+    async with anyio.create_task_group() as tasks:
+        found = Chats(lambda agent: tasks.start_soon(agent.run))
+        yield found
+        for agent in found.agents:
+            await agent.close()
+
+
+def said(session: ChatSession) -> str:
+    items = session.conversation.items if session.conversation else ()
+    return "".join(item.text for item in items if isinstance(item, AgentMessage))
+
+
+FORM = """
+prompt = hear_prompt()
+schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+answer = ask("elicitation/create", mode="form", message="Who?", requestedSchema=schema)
+say(json.dumps(answer.get("result") or answer["error"]["code"]))
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_form_waits_for_the_user_and_its_answer_reaches_the_agent(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(FORM)), tmp_path, elicits=True)
+        session.send("hello")
+        await all_.until(lambda: session.elicitations)
+        [asked] = session.elicitations
+        assert isinstance(asked, FormRequest)
+        assert session.is_waiting_for_user
+        session.answer_elicitation(asked, ElicitationAnswer("accept", {"name": "Ada"}))
+        await all_.until(lambda: session.state == "ready")
+        assert said(session) == '{"action": "accept", "content": {"name": "Ada"}}'
+        assert not session.is_waiting_for_user
+
+
+async def test_a_cancelled_turn_withdraws_its_form(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(FORM)), tmp_path, elicits=True)
+        session.send("hello")
+        await all_.until(lambda: session.elicitations)
+        session.cancel()
+        await all_.until(lambda: session.state == "ready")
+        assert (said(session), session.elicitations) == ('{"action": "cancel"}', [])
+
+
+async def test_without_forms_the_agent_is_told_so(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(FORM)), tmp_path)
+        session.send("hello")
+        await all_.until(lambda: said(session))
+        assert said(session) == "-32601"
+
+
+PAGE = """
+prompt = hear_prompt()
+ask("elicitation/create", mode="url", message="Pay", url="https://example.com", elicitationId="e")
+tell(method="elicitation/complete", params={"elicitationId": "e"})
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_page_that_is_done_with_is_reported(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(PAGE)), tmp_path, elicits=True)
+        session.send("hello")
+        await all_.until(lambda: session.elicitations)
+        [asked] = session.elicitations
+        assert isinstance(asked, PageRequest)
+        session.answer_elicitation(asked, ElicitationAnswer("accept"))
+        await all_.until(lambda: session.state == "ready")
+        _, items = session.take_changes()
+        shown = [item.text for item in items if isinstance(item, Notice)]
+        assert "what was to do at example.com is done" in shown
+
+
+WITHDRAWN = """
+prompt = hear_prompt()
+tell(id=5, method="elicitation/create",
+     params={"sessionId": "s1", "mode": "form", "message": "?", "requestedSchema": {}})
+hear("session/cancel") if "wait" in prompt["params"]["prompt"][0]["text"] else None
+tell(method="$/cancel_request", params={"requestId": 5})
+answer = hear(None)
+say(json.dumps(answer.get("result") or answer["error"]["code"]))
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_form_that_the_agent_withdraws_is_gone(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(WITHDRAWN)), tmp_path, elicits=True)
+        session.send("hello")
+        await all_.until(lambda: session.state == "ready" and said(session))
+        assert (said(session), session.elicitations) == ("-32800", [])
+
+
+SEVERAL = """
+greet()
+count = 0
+while True:
+    message = json.loads(sys.stdin.readline() or sys.exit(0))
+    if message.get("method") == "session/new":
+        count += 1
+        tell(id=message["id"], result={"sessionId": f"s{count}"})
+    elif message.get("method") == "session/prompt":
+        text = message["params"]["prompt"][0]["text"]
+        if text == "crash":
+            sys.exit(3)
+        tell(method="session/update", params={"sessionId": message["params"]["sessionId"], "update":
+             {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}})
+        end(message)
+"""
+
+
+async def test_sessions_of_one_agent_hear_only_their_own_answers(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(SEVERAL)), tmp_path)
+        second = all_.another(first.agent)
+        first.send("one")
+        second.send("two")
+        await all_.until(lambda: said(first) and said(second))
+        assert (said(first), said(second)) == ("one", "two")
+
+
+async def test_the_crash_of_an_agent_and_its_restart_leave_others_alone(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        command = command_agent(agent(SEVERAL))
+        healthy, doomed = all_.open(command, tmp_path), all_.open(command, tmp_path)
+        doomed.send("crash")
+        await all_.until(lambda: doomed.state == "stopped")
+        healthy.send("still here")
+        await all_.until(lambda: said(healthy) and healthy.state == "ready")
+        doomed.restart()
+        doomed.send("back")
+        await all_.until(lambda: said(doomed))
+        assert (said(healthy), said(doomed)) == ("still here", "back")
+        await doomed.close()
+        healthy.send(", always")
+        await all_.until(lambda: healthy.state == "ready")
+        assert said(healthy) == "still here, always"
