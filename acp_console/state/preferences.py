@@ -41,7 +41,7 @@ class PreferenceStore:
         """Keep some choices; the others stay.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         changed = self.get().model_copy(update=choices)
         write_private(self._path, f"{changed.model_dump_json(exclude_none=True, indent=1)}\n")
