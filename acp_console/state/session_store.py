@@ -188,6 +188,8 @@ class StoredSession:
     """What was said before the session was resumed or loaded in another run, oldest first."""
     opened_by: str = ""
     """The method that opened it."""
+    is_named: bool = False
+    """Whether the agent gave it a title."""
 
 
 class Run:
@@ -494,6 +496,7 @@ class SessionStore:
                 parent=known.parent,
                 recording=recording,
                 opened_by=known.opened_by,
+                is_named=bool(known.title),
             )
 
     def _make_folder(self) -> None:
@@ -627,7 +630,10 @@ def _write_without(recording: Path, path: Path, sessions: Collection[str]) -> No
 def _continued(before: StoredSession, session: StoredSession) -> StoredSession:
     return replace(
         session,
-        title=session.title or before.title,
+        title=session.title if session.is_named else before.title or session.title,
+        is_named=session.is_named or before.is_named,
+        started=before.started,
+        prompts=before.prompts + session.prompts,
         earlier=(*before.earlier, replace(before, earlier=())),
         is_empty=session.is_empty and before.is_empty,
     )

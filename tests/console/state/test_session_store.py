@@ -302,7 +302,12 @@ def test_a_session_that_is_open_cannot_be_removed(store: SessionStore) -> None:
 def test_a_resumed_session_is_one_with_what_was_said_before(store: SessionStore) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     recorded(store, *opening("session/resume", "a"), *turn("a", "two"))
-    assert texts(only(store)) == ["one", "re: one", "two", "re: two"]
+    resumed = only(store)
+    assert texts(resumed) == ["one", "re: one", "two", "re: two"]
+    assert (resumed.title, resumed.prompts) == ("one", 2)
+    title = update("a", "session_info_update", title="T")
+    recorded(store, *opening("session/resume", "a"), *turn("a", "three"), title)
+    assert only(store).title == "T"
     store.remove(only(store))
     assert not store.sessions(with_empty=True)
 
