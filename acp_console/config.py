@@ -74,6 +74,8 @@ def _check_dialect(dialect: str) -> str:
     return dialect
 
 
+Variables = Annotated[dict[str, str], AfterValidator(_check_environment)]
+"""Variables of an agent, which can be set."""
 _Text = Annotated[str, AfterValidator(_check_text)]
 _AgentName = Annotated[str, AfterValidator(_check_name)]
 
@@ -88,7 +90,7 @@ class AgentTable(_Table):
     command: Annotated[list[str], AfterValidator(_check_command)] | None = None
     """The program and its arguments; a known agent has a command of its own."""
     title: _Text | None = None
-    env: Annotated[dict[str, str], AfterValidator(_check_environment)] = {}
+    env: Variables = {}
     """Variables that it gets besides those of the console."""
     cwd: _Text | None = None
     """The directory of its sessions; the current one by default."""

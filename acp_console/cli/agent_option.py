@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -170,11 +171,12 @@ def _confirm(entry: CatalogueEntry) -> None:
         UnconfirmedAgentError: the user said no, or there is no terminal to ask on.
     """
     line = escape_controls(entry.command_line)
+    variables = "".join(f" --env {shlex.quote(f'{key}={entry.env[key]}')}" for key in entry.env)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UnconfirmedAgentError(
             f"{entry.name} would run a command that you have not confirmed yet: {line}\n"
             f"confirm it on a terminal with acp-console chat {entry.name}, or once and for all "
-            f"with acp-console agents add {entry.name} -- {line}"
+            f"with acp-console agents add {entry.name}{variables} -- {shlex.join(entry.command)}"
         )
     downloads = ", which downloads it" if entry.state == "wrapper" else ""
     click.echo(f"{entry.title} is started by this command{downloads}:\n\n  {line}\n", err=True)

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
+from acp_console.cli.agent_option import (
+    AgentCommand,
+    chosen_agent,
+    complete_agent,
+    speech_options,
+)
 from acp_console.cli.errors import say
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agent_choices import ChoiceStore
@@ -46,6 +51,8 @@ VERSION: Final = 1
 MAX_CATALOGUE_BYTES: Final = 2**23
 WIDTH: Final = 110
 """Columns of the list where there is no terminal."""
+MIN_COMMAND_WIDTH: Final = 45
+"""Columns that a command needs, before the names of agents are left out."""
 MAX_VALUES: Final = 12
 """Values of an option that are shown as text."""
 LIST: Final = Layout(
@@ -89,7 +96,7 @@ def _list(*, as_json: bool) -> int:
         [cell_text(entry.name), cell_text(entry.title), entry.status, single_line(_how(entry), 200)]
         for entry in entries
     ]
-    table = TableText(LIST, rows)
+    table = TableText(LIST, rows, min_flexible_width=MIN_COMMAND_WIDTH)
     width = WIDTH
     if sys.stdout.isatty():
         width = os.get_terminal_size(sys.stdout.fileno()).columns
@@ -212,9 +219,16 @@ _cwd_option = click.option(
 @click.argument("name", required=False, shell_complete=complete_agent)
 @_cwd_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speech_options
 @click.pass_context
 def info_command(
-    context: click.Context, *, name: str | None, cwd: Path | None, as_json: bool
+    context: click.Context,
+    *,
+    name: str | None,
+    cwd: Path | None,
+    as_json: bool,
+    protocol: int | None,
+    dialect: str | None,
 ) -> int:
     """Start an agent and print what it claims.
 
@@ -225,7 +239,7 @@ def info_command(
     acp-console agents info demo
     acp-console agents info --json -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
-    spec = _named(context, name)
+    spec = _named(context, name).with_protocol(protocol, dialect)
 
     async def run() -> int:
         from acp_console.client.probe import probe_agent
@@ -308,9 +322,16 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
 @click.argument("name", required=False, shell_complete=complete_agent)
 @click.argument("method", required=False)
 @_cwd_option
+@speech_options
 @click.pass_context
 def login_command(
-    context: click.Context, *, name: str | None, method: str | None, cwd: Path | None
+    context: click.Context,
+    *,
+    name: str | None,
+    method: str | None,
+    cwd: Path | None,
+    protocol: int | None,
+    dialect: str | None,
 ) -> int:
     """Log in to an agent.
 
@@ -326,7 +347,7 @@ def login_command(
         if method is not None:
             raise click.UsageError("give either the agent's name or its command after --, not both")
         name, method = None, name
-    spec = _named(context, name)
+    spec = _named(context, name).with_protocol(protocol, dialect)
     spec = replace(spec, cwd=(cwd or spec.cwd or Path()).resolve())
     in_terminal: list[LoginMethod] = []
     code = run_until_signal(lambda: _log_in(spec, method, in_terminal))

@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -144,6 +145,11 @@ def _configuration() -> Iterator[Check]:
 def _directories() -> Iterator[Check]:
     state = state_directory()
     yield _directory(state)
+    with suppress(OSError):
+        sizes = [path.stat().st_size for path in (state / "sessions").rglob("*") if path.is_file()]
+        if sizes:
+            files = f"{plural(len(sizes), 'file')}, {format_size(sum(sizes))}"
+            yield Check("state", "ok", f"sessions of the chat: {files}")
     with_files = next(each for each in (state, *state.parents) if each.exists())
     free = shutil.disk_usage(with_files).free
     if free < MIN_FREE_BYTES:

@@ -30,9 +30,9 @@ class SignInRequiredError(AcpError):
     def __init__(self, refusal: RequestFailedError, methods: Sequence[str]) -> None:
         offers = f". The agent offers: {', '.join(methods)}" if methods else ""
         super().__init__(
-            f"the agent wants you to log in ({refusal.message}): exec --auth METHOD does it if the "
-            "agent allows it; else log in with the agent's own program or set its key, "
-            f"then start again{offers}"
+            f"the agent wants you to log in ({refusal.message}): acp-console agents login does it, "
+            "also by exec --auth METHOD if it needs no terminal; else log in with the agent's own "
+            f"program or set its key, then start again{offers}"
         )
         self.methods = tuple(methods)
         """The login methods that the agent offers, described; untrusted."""
@@ -60,6 +60,11 @@ def login_command(method: Json, command: Sequence[str]) -> str | None:
     if get_text(method, "type") != "terminal":
         return None
     return shlex.join([*command, *map(str, get_list(method, "args"))])
+
+
+def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return a command with its variables as one types it in a shell."""
+    return " ".join([*(f"{name}={shlex.quote(env[name])}" for name in env), shlex.join(command)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,8 +24,8 @@ from acp_agent.config.source import MAX_BYTES, InvalidFileError, did_you_mean, r
 from acp_agent.mcp.declarations import ServerTable
 from acp_agent.setting_types import REFERENCE
 from acp_console.client.agent_choices import AgentChoices, ChoiceStore
-from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
-from acp_console.config import AgentTable, Config, load_config
+from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
+from acp_console.config import AgentTable, Config, Variables, load_config
 from acp_console.paths import state_directory, write_private
 from acp_protocol.jsonrpc import Json
 
@@ -48,7 +47,7 @@ class Package(_Facts):
 
     package: str = Field(min_length=1)
     args: list[str] | None = None
-    env: dict[str, str] = {}
+    env: Variables = {}
 
     @property
     def name(self) -> str:
@@ -63,7 +62,7 @@ class Binary(_Facts):
 
     cmd: str = Field(min_length=1)
     args: list[str] = []
-    env: dict[str, str] = {}
+    env: Variables = {}
 
 
 class Distribution(_Facts):
@@ -139,7 +138,7 @@ class CatalogueEntry:
     @property
     def command_line(self) -> str:
         """The command with its variables, as for a shell."""
-        return shlex.join(self.consent_text)
+        return shell_line(self.command, self.env)
 
     @property
     def status(self) -> str:

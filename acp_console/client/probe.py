@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 import anyio
 
-from acp_console.client.agents import AgentSpec
+from acp_console.client.agents import AgentSpec, shell_line
 from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
@@ -173,9 +172,7 @@ def login_methods(methods: tuple[Json, ...], spec: AgentSpec) -> list[LoginMetho
 
 def login_line(method: LoginMethod) -> str:
     """Return the command of a login in a terminal, as for a shell; untrusted."""
-    return shlex.join(
-        [*(f"{key}={each}" for key, each in (method.env or {}).items()), *method.command]
-    )
+    return shell_line(method.command, method.env or {})
 
 
 def _variables(raw: Json) -> dict[str, str]:

@@ -112,7 +112,7 @@ def session_options(session: Mapping[str, Json]) -> list[SessionOption]:
         current = get(session.get("modes"), "currentModeId")
         found.append(SessionOption("mode", "mode", modes, current, "session/set_mode", "Mode"))
     for option in get_list(session, "configOptions"):
-        id_ = get_text(option, "id")
+        id_ = get_text(option, "id") or get_text(option, "configId")
         if id_ is None:
             continue
         category, current = get_text(option, "category"), get(option, "currentValue")

@@ -29,7 +29,7 @@ from acp_console.client.session_options import (
 from acp_console.state.running_agent import RunningAgent
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
-from acp_inspector.journal import Entry, Journal
+from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
 from acp_protocol.json_values import as_object
@@ -178,13 +178,17 @@ class ChatSession:
         """Return the seconds since the journal began; None when no agent runs."""
         return self.agent.now()
 
-    def take_changes(self) -> tuple[Sequence[Entry], Sequence[Item]]:
-        """Return the new entries and the items that changed since the last call."""
+    @property
+    def entries_read(self) -> int:
+        """Entries of the journal that the conversation knows."""
+        return self.agent.entries_read
+
+    def take_changes(self) -> tuple[bool, Sequence[Item]]:
+        """Return whether there were new entries, and the items that changed since the last call."""
         self.agent.read_journal(SLICE_S)
-        begin, self._entries_shown = self._entries_shown, self.agent.entries_read
-        entries = self.journal.entries[begin : self._entries_shown]
+        before, self._entries_shown = self._entries_shown, self.agent.entries_read
         items, self._changed_items = self._changed_items, []
-        return entries, items
+        return self._entries_shown > before, items
 
     def take_reset(self) -> bool:
         """Return, once, whether all that was shown comes again."""

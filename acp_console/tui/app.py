@@ -30,7 +30,6 @@ from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
-from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.analysis.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
@@ -87,7 +86,7 @@ class ConsoleApp(App[int]):
         self._store = store
         self._continued = continued
         self._history = history
-        self._chats = OpenChats()
+        self.open_chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
 
@@ -97,9 +96,9 @@ class ConsoleApp(App[int]):
         if self._end_timer is not None:
             self._end_timer.listen(self)
         if self._watch:
-            self.push_screen(WatchScreen(self._watch))
+            self._watch_sources(self._watch)
             return
-        self.push_screen(HomeScreen(self._agents, self._cwd, self._chats, self._store))
+        self.push_screen(HomeScreen(self._agents, self._cwd, self.open_chats, self._store))
         if self._start_agent is not None and self._continued is not None:
             self._continue(self._continued, self._start_agent)
         elif self._start_agent is not None:
@@ -117,7 +116,13 @@ class ConsoleApp(App[int]):
             case ChatSession():
                 self._show_chat(message.target)
             case _:
-                self.push_screen(WatchScreen([message.target]))
+                self._watch_sources([message.target])
+
+    def _watch_sources(self, sources: Sequence[TrafficSource]) -> None:
+        # It takes time to import, and a chat does without.
+        from acp_console.tui.watch.screen import WatchScreen
+
+        self.push_screen(WatchScreen(sources))
 
     def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
         self._continue(message.session, message.spec)
@@ -144,14 +149,16 @@ class ConsoleApp(App[int]):
             return
         chat = cast("ChatScreen", self.screen).chat
         if chat.agent.is_running:
-            self._open_chat(ChatSession(chat.agent, chat.cwd))
+            cwd = message.cwd or chat.cwd
+            way, session_id = message.way, message.session_id
+            self._open_chat(ChatSession(chat.agent, cwd, way=way, session_id=session_id))
         else:
             self._chat_with(chat.spec, chat.cwd)
 
     async def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
         screen = message.screen
-        other = self._chats.beside(screen.chat, 1)
+        other = self.open_chats.beside(screen.chat, 1)
         if screen.is_current:
             if other is screen.chat:
                 self.pop_screen()
@@ -163,7 +170,7 @@ class ConsoleApp(App[int]):
 
     async def action_quit(self) -> None:
         """Quit; ask first while a turn runs, but do not ask twice."""
-        if self._chats.are_busy and not isinstance(self.screen, ConfirmScreen):
+        if self.open_chats.are_busy and not isinstance(self.screen, ConfirmScreen):
             if self._end_timer is not None:
                 self._end_timer.cancel()
             self._ask_to_quit()
@@ -193,7 +200,7 @@ class ConsoleApp(App[int]):
     def _new_agent(self, spec: AgentSpec, cwd: Path) -> RunningAgent:
         record, after = None, None
         if self._record is not None:
-            record, after = self._chats.recording_for(self._record)
+            record, after = self.open_chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
         return RunningAgent(
@@ -202,10 +209,10 @@ class ConsoleApp(App[int]):
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
         screen = ChatScreen(
-            chat, self._chats, self._timing, self._stop_timeout_s, draft, self._history
+            chat, self.open_chats, self._timing, self._stop_timeout_s, draft, self._history
         )
         self._chat_screens[chat] = screen
-        self._chats.add(chat)
+        self.open_chats.add(chat)
         # Installed screens stay while others are shown.
         self.install_screen(screen, f"chat-{id(screen)}")
         self._show_chat(chat)

@@ -96,6 +96,9 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.home", "ctrl+o,f3", "home", "Switch",
                 "Go to the first screen, where other chats are; this one goes on"),
         Command("chat.new", "ctrl+n", "new", "New", "Open a new chat with the same agent"),
+        Command("chat.sessions", "f7", "sessions", "Sessions",
+                "List the sessions that the agent keeps, and open one", False),
+        Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
         Command("chat.before", "alt+up", "switch(-1)", "Chat before",
@@ -272,7 +275,7 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "ctrl+t", "ctrl+o", "ctrl+n")
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
 """Keys that no widget may take."""
 
 

@@ -104,6 +104,11 @@ class InspectorPane(Horizontal):
         self.traffic.extend(entries)
 
     @property
+    def count(self) -> int:
+        """Number of entries so far."""
+        return len(self._entries)
+
+    @property
     def problem(self) -> AcpError | None:
         return self.traffic.problem
 

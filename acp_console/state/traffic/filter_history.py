@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from acp_console.paths import FileWriteError, state_directory, write_private
 
 MAX_FILTERS: Final = 200
 """Filters that are kept, at most."""
@@ -14,14 +15,8 @@ MAX_LENGTH: Final = 2000
 
 
 def history_path() -> Path:
-    """Return the file with the filters.
-
-    Source: XDG Base Directory Specification, `XDG_STATE_HOME`.
-    """
-    home = os.environ.get("XDG_STATE_HOME", "")
-    # The specification requires to ignore relative paths.
-    folder = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
-    return folder / "acp-console" / "filters"
+    """Return the file with the filters."""
+    return state_directory() / "filters"
 
 
 class FilterHistory:
@@ -77,12 +72,5 @@ class FilterHistory:
         ]
 
     def _write(self) -> None:
-        with suppress(OSError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-            descriptor = os.open(
-                fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
-            )
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write("".join(f"{each}\n" for each in self._filters))
-            fresh.replace(self._path)
+        with suppress(FileWriteError):
+            write_private(self._path, "".join(f"{each}\n" for each in self._filters))

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from rich.text import Text
 from textual import getters, on, work
@@ -18,12 +18,13 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import DescendantFocus, Key
+from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
+from acp_console.client.connection import OpeningWay
 from acp_console.render.values import plural
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
@@ -33,13 +34,11 @@ from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionTiming, PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
+from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
-from acp_console.tui.inspector_pane import InspectorPane
-from acp_console.tui.talk_pane import TalkPane
-from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -55,6 +54,8 @@ SLICE_PAUSE_S: Final = 0.01
 """Seconds between two looks at what the agent has sent."""
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
+    from acp_console.tui.inspector_pane import InspectorPane
+    from acp_console.tui.talk_pane import TalkPane
 
 MENTIONS: Final = 50
 """Files that are offered, at most."""
@@ -82,12 +83,6 @@ EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
 WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
 
 
-class ChatInspection(InspectorPane):
-    """The traffic of a chat; the key that opened it also closes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("traffic of a chat")
-
-
 class ChatScreen(Screen[None]):
     """One agent, one session."""
 
@@ -96,9 +91,7 @@ class ChatScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
 
     conversation = getters.query_one("#conversation", TranscriptView)
-    rewound = getters.query_one("#rewound", TalkPane)
     sidebar = getters.query_one("#sidebar", ChatSidebar)
-    inspection = getters.query_one("#inspection", InspectorPane)
     menu = getters.query_one("#menu", PromptMenu)
     editor = getters.query_one("#editor", PromptEditor)
 
@@ -108,9 +101,12 @@ class ChatScreen(Screen[None]):
 
     @dataclass
     class Wanted(Message):
-        """The user wants another chat: an open one, or None: a new session of the same agent."""
+        """The user wants another chat: an open one, or None: another session of the same agent."""
 
         chat: ChatSession | None
+        way: OpeningWay = "new"
+        session_id: str | None = None
+        cwd: Path | None = None
 
     @dataclass
     class Closed(Message):
@@ -156,14 +152,12 @@ class ChatScreen(Screen[None]):
         """Open permission requests, oldest first, by their calls."""
 
     def compose(self) -> ComposeResult:
-        inspection = ChatInspection(now=self.chat.now, id="inspection")
         yield Static(id="status", classes="bar", markup=False)
         with Horizontal(id="panes"):
             yield ChatSidebar(self._chats, self.chat, id="sidebar")
             with Vertical(id="talk"):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME
                 yield TranscriptView(welcome, id="conversation")
-                yield TalkPane(inspection, can_focus=False, id="rewound")
                 yield Input(placeholder="Search the transcript", id="search", compact=True)
                 yield Vertical(id="asks")
                 yield Static(id="problem", markup=False)
@@ -171,12 +165,9 @@ class ChatScreen(Screen[None]):
                 yield PromptEditor(
                     history=self._earlier_prompts, clock=self._timing.clock, id="editor"
                 )
-            yield inspection
         yield Footer()
 
     def on_mount(self) -> None:
-        self.inspection.display = False
-        self.rewound.display = False
         self.query_one("#search").display = False
         self.query_one("#problem").display = False
         self.editor.text = self._draft
@@ -225,9 +216,10 @@ class ChatScreen(Screen[None]):
         if not self.is_attached:
             # It is being removed.
             return
-        entries, items = self.chat.take_changes()
-        self.inspection.extend(entries)
-        if entries:
+        has_new, items = self.chat.take_changes()
+        if self.has_traffic:
+            self._feed_inspection()
+        if has_new:
             # What comes meanwhile is taken then, all at once.
             self._pause = self.set_timer(SLICE_PAUSE_S, self._take_changes)
         if self.chat.take_reset():
@@ -456,9 +448,7 @@ class ChatScreen(Screen[None]):
             case "cancel" if self._is_searching:
                 return False
             case "cancel":
-                is_in_traffic = (
-                    self.focused is not None and self.inspection in self.focused.ancestors
-                )
+                is_in_traffic = self.has_traffic and self.inspection.has_focus_within
                 can_cancel = self.chat.is_busy or self.chat.queued is not None
                 return can_cancel and not is_in_traffic
             case _:
@@ -477,23 +467,42 @@ class ChatScreen(Screen[None]):
         self._show_sidebar()
         self.refresh_bindings()
 
-    def action_traffic(self) -> None:
-        self._show_traffic(not self.inspection.display)
+    # The traffic
 
-    def action_alone(self) -> None:
+    @property
+    def inspection(self) -> InspectorPane:
+        """The traffic beside the chat.
+
+        Raises:
+            NoMatches: it was not opened yet.
+        """
+        return cast("InspectorPane", self.query_one("#inspection"))
+
+    @property
+    def has_traffic(self) -> bool:
+        """Whether the traffic is shown."""
+        return any(pane.display for pane in self.query("#inspection"))
+
+    async def action_traffic(self) -> None:
+        await self._show_traffic(not self.has_traffic)
+
+    async def action_alone(self) -> None:
         self.toggle_class("-alone")
-        self._show_traffic(True)
+        await self._show_traffic(True)
 
-    def _show_traffic(self, is_shown: bool) -> None:
+    async def _show_traffic(self, is_shown: bool) -> None:
+        if is_shown and not self.query("#inspection"):
+            await self._mount_inspection()
         self.inspection.display = is_shown
         self.set_class(is_shown, "-traffic")
         self._show_sidebar()
+        self.rewind()
         if is_shown:
+            self._feed_inspection()
             # It can take the focus only after it is shown.
             self.call_after_refresh(self.inspection.focus_content)
         else:
             self.remove_class("-alone")
-            self.rewind()
             # An open permission prompt is what the next key should answer.
             prompt = self.open_prompt()
             if prompt is None:
@@ -501,27 +510,47 @@ class ChatScreen(Screen[None]):
             else:
                 prompt.take_focus()
 
+    async def _mount_inspection(self) -> None:
+        # It takes time to import, and many chats do without.
+        from acp_console.tui.chat.inspection import ChatInspection
+        from acp_console.tui.talk_pane import TalkPane
+
+        inspection = ChatInspection(now=self.chat.now, id="inspection")
+        rewound = TalkPane(inspection, can_focus=False, id="rewound")
+        rewound.display = False
+        await self.query_one("#panes").mount(inspection)
+        await self.query_one("#talk").mount(rewound, after="#conversation")
+
+    def _feed_inspection(self) -> None:
+        """Pass on what was said since the traffic was last shown."""
+        shown = self.inspection.count
+        self.inspection.extend(self.chat.journal.entries[shown : self.chat.entries_read])
+
     # One cursor for the conversation and its traffic
 
-    @on(TrafficPane.CursorMoved)
-    @on(DescendantFocus)
+    def on_traffic_pane_cursor_moved(self) -> None:
+        self.rewind()
+
+    def on_descendant_focus(self) -> None:
+        self.rewind()
+
     def rewind(self) -> None:
         """Show the conversation at the cursor of the traffic, while that has the focus."""
-        inspection = self.inspection
         is_past = (
-            inspection.display
-            and inspection.has_focus_within
-            and inspection.traffic.table.chosen is not None
+            self.has_traffic
+            and self.inspection.has_focus_within
+            and self.inspection.traffic.table.chosen is not None
         )
-        self.rewound.display = is_past
         self.conversation.display = not is_past
-        if is_past:
-            self.rewound.look()
+        for rewound in self.query("#rewound"):
+            rewound.display = is_past
+            if is_past:
+                cast("TalkPane", rewound).look()
 
     @on(TranscriptView.Chosen)
     def move_traffic(self, event: TranscriptView.Chosen) -> None:
         conversation = self.chat.conversation
-        if conversation is not None and self.inspection.display and self.conversation.has_focus:
+        if conversation is not None and self.has_traffic and self.conversation.has_focus:
             frame = conversation.frame_of(self.conversation.cards[event.place].item)
             if frame is not None:
                 self.inspection.traffic.go_to_entry(frame)
@@ -623,6 +652,34 @@ class ChatScreen(Screen[None]):
     def action_new(self) -> None:
         self.post_message(self.Wanted(None))
 
+    @work
+    async def action_sessions(self) -> None:
+        """Choose one of the sessions that the agent keeps."""
+        link = self.chat.agent.link
+        if link is None or not link.can("list"):
+            self.notify("This agent does not list its sessions.", severity="warning")
+            return
+        delete = link.delete_session if link.can("delete") else None
+        screen = SessionsScreen(self.chat.cwd, link.list_sessions, delete)
+        chosen = await self.app.push_screen_wait(screen)
+        if chosen is None:
+            return
+        session_id, cwd = chosen
+        for chat in self._chats.chats:
+            if chat.agent is self.chat.agent and chat.session_id == session_id:
+                self.post_message(self.Wanted(chat))
+                return
+        way: OpeningWay = "load" if link.can("load") else "resume"
+        self.post_message(self.Wanted(None, way, session_id, cwd))
+
+    def action_fork(self) -> None:
+        """Go on in a copy of this session."""
+        link = self.chat.agent.link
+        if link is None or not link.can("fork") or self.chat.session_id is None:
+            self.notify("This agent cannot fork sessions.", severity="warning")
+        else:
+            self.post_message(self.Wanted(None, "fork", self.chat.session_id, self.chat.cwd))
+
     def action_switch(self, by: int) -> None:
         self.post_message(self.Wanted(self._chats.beside(self.chat, by)))
 
@@ -645,7 +702,7 @@ class ChatScreen(Screen[None]):
 
     def _show_sidebar(self) -> None:
         """Show the sidebar where it fits, or as the user has chosen."""
-        room = self.size.width - (TRAFFIC_ROOM if self.inspection.display else 0)
+        room = self.size.width - (TRAFFIC_ROOM if self.has_traffic else 0)
         is_shown = room >= SIDEBAR_ROOM if self._sidebar_choice is None else self._sidebar_choice
         self.sidebar.display = is_shown and not self.has_class("-alone")
         self.call_after_refresh(self._show_chats)
@@ -708,6 +765,8 @@ class ChatScreen(Screen[None]):
             if not self._has_warned:
                 self._has_warned = True
                 self.notify(escape_controls(chat.recording_failure), severity="error", markup=False)
+        if chat.queued is not None:
+            parts.append("1 prompt queued")
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
         parts += (
@@ -717,8 +776,6 @@ class ChatScreen(Screen[None]):
         )
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
-        if chat.queued is not None:
-            parts.append("1 prompt queued")
         self._watch_stop()
         if self._is_stop_overdue:
             parts.append("F5 restarts the agent")

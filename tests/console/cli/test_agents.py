@@ -310,6 +310,14 @@ def test_info_shows_what_an_agent_claims(call: Call, agent: Agent) -> None:
     assert facts["options"][0]["values"][1] == {"id": "plan", "name": "Plan"}
 
 
+def test_info_asks_for_another_version_of_the_protocol(call: Call) -> None:
+    done = call("agents", "info", "--protocol", "2", "demo")
+    assert done.code == 0
+    assert "protocol     version 2" in done.out
+    assert "session.prompt.image" in done.out
+    assert any(line.startswith("mode ") for line in done.out.splitlines())
+
+
 def test_info_of_an_agent_that_wants_a_login_still_shows_the_rest(call: Call, agent: Agent) -> None:
     refusal = "tell(id=hear('session/new')['id'], error={'code': -32000, 'message': 'no key'})"
     done = call("agents", "info", "--", *agent(f"greet()\n{refusal}\nhear('never')"))
@@ -422,13 +430,15 @@ REGISTRY = {
             "name": "New",
             "version": "1.0.0",
             "description": "d",
-            "distribution": {"uvx": {"package": "brand-new==1.0.0"}},
+            "distribution": {"uvx": {"package": "brand-new==1.0.0", "env": {"A": "b c"}}},
         },
     ],
 }
 
 
-def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(call: Call, home: Path) -> None:
+def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(
+    call: Call, home: Path, install: Install
+) -> None:
     (home / "registry.json").write_text(json.dumps(REGISTRY))
     done = call("agents", "update", "--from", str(home / "registry.json"))
     assert "1 new, 0 gone, 0 with another command" in done.err
@@ -438,6 +448,10 @@ def test_a_newer_catalogue_is_taken_from_a_file_and_given_back(call: Call, home:
     }
     assert listed["brand-new"]["command"] == ["uvx", "brand-new==1.0.0"]
     assert listed["gemini"]["signIn"]
+    install("uvx", HELLO)
+    refused = call("exec", "brand-new", "hello").err
+    assert "A='b c' uvx brand-new==1.0.0" in refused
+    assert "agents add brand-new --env 'A=b c' -- uvx brand-new==1.0.0" in refused
     assert call("agents", "update", "--reset").code == 0
     assert "brand-new" not in call("agents").out
 

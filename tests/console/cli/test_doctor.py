@@ -95,6 +95,16 @@ def test_a_directory_that_others_may_enter_is_wrong(call: Call, home: Path) -> N
     assert f"run chmod 700 {state}" in done.out
 
 
+def test_the_room_that_kept_sessions_take_is_shown(call: Call, home: Path) -> None:
+    folder = home / "state/acp-console/sessions/x"
+    folder.mkdir(parents=True)
+    (home / "state/acp-console").chmod(0o700)
+    (folder / "1.acp.ndjson").write_bytes(bytes(2 * 2**20))
+    done = call("doctor")
+    assert done.code == 0
+    assert "sessions of the chat: 1 file, 2048.0 kB" in done.out
+
+
 def test_the_socket_of_a_killed_proxy_is_removed(call: Call) -> None:
     path = socket_directory() / "gone-1.sock"
     with socket.socket(socket.AF_UNIX) as killed:

@@ -382,7 +382,7 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert "(Authentication required): exec --auth METHOD does it" in done.err
+    assert "(Authentication required): acp-console agents login does it" in done.err
     assert done.err.endswith("The agent offers: web (With a browser; Opens a page), key\n")
 
 
@@ -492,3 +492,10 @@ def test_an_agent_may_run_commands_where_all_is_allowed(
 ) -> None:
     outcome = call("exec", "--allow", allow, "go", "--", *agent(RUNNER % offered))
     assert (outcome.code, outcome.out) == (exit_codes.DONE, said)
+
+
+def test_version_2_names_its_options_by_other_keys_and_has_them_set(call: Call) -> None:
+    done = call("exec", "--protocol", "2", "--format", "json", "help")
+    assert json.loads(done.out.splitlines()[0])["session"]["mode"] == "architect"
+    words = ("--allow", "edits", "--mode", "code", "--set", "thinking=hide")
+    assert call("exec", "--protocol", "2", *words, "help").code == exit_codes.DONE

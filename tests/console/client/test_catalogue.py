@@ -119,7 +119,7 @@ def test_variables_of_a_command_are_part_of_what_is_confirmed(open_: Open) -> No
     assert open_("npx", snapshot=evil()).find("x").is_confirmed
     changed = open_("npx", snapshot=evil(NODE_OPTIONS="--require /tmp/x.js")).find("x")
     assert not changed.is_confirmed
-    assert changed.command_line == "'NODE_OPTIONS=--require /tmp/x.js' npx -y x"
+    assert changed.command_line == "NODE_OPTIONS='--require /tmp/x.js' npx -y x"
 
 
 def test_own_agents_and_the_demo_need_no_confirmation(open_: Open) -> None:
@@ -254,6 +254,13 @@ def test_a_registry_keeps_what_only_we_know_of_its_agents() -> None:
     assert (gem.name, gem.sign_in, gem.version) == ("Gem CLI", "set KEY", "2.0.0")
     assert gem.distribution.npx is not None
     assert gem.distribution.npx.package == "@x/gem@2.0.0"
+
+
+def test_a_variable_that_cannot_be_set_is_refused() -> None:
+    with pytest.raises(InvalidFileError, match=r"agents\.0\.distribution\.npx\.env"):
+        snapshot(
+            {"id": "x", "name": "X", "distribution": {"npx": {"package": "x", "env": {"A=": "b"}}}}
+        )
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"agents": 1}', '{"version": "1", "agents": [{}]}'])

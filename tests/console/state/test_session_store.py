@@ -424,8 +424,9 @@ async def main():
         tasks.start_soon(agent.run)
         chat.send("go")
         while True:
-            entries, _ = chat.take_changes()
-            for entry in entries:
+            shown = chat.entries_read
+            chat.take_changes()
+            for entry in chat.journal.entries[shown : chat.entries_read]:
                 if isinstance(entry, Frame):
                     sys.stdout.write(f"{entry.side} {entry.data.decode()}\\n")
                     sys.stdout.flush()

@@ -202,7 +202,7 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
     app = ConsoleApp(agent=DEMO_AGENT.with_protocol(2), start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
-        assert "mode Ask" in say(app)
+        await until(pilot, lambda: "mode Ask" in say(app))
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
@@ -370,7 +370,7 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await until(pilot, lambda: not screen.conversation.display)
         screen.conversation.display = True
         screen.conversation.focus()
-        await until(pilot, lambda: screen.conversation.has_focus and not screen.rewound.display)
+        await until(pilot, lambda: screen.conversation.has_focus and "as of frame" not in say(app))
         await pilot.press("k", "k")
         cursor = screen.conversation.cursor
         conversation = screen.chat.conversation
@@ -390,7 +390,7 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
         await until(pilot, lambda: chat_of(app).inspection.size.width < 100)
         assert "Try one of these" in say(app)
         await pilot.press("f4", "f2")
-        await until(pilot, lambda: not chat_of(app).inspection.display)
+        await until(pilot, lambda: not chat_of(app).has_traffic)
         assert "Try one of these" in say(app)
 
 
@@ -702,7 +702,7 @@ async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Ag
         chat_of(app).chat.journal.event("mark")
         await until(
             pilot,
-            lambda: len(chat_of(app).inspection.traffic.entries) == len(chat_of(app).chat.journal),
+            lambda: chat_of(app).chat.entries_read == len(chat_of(app).chat.journal),
         )
         await pilot.press("2")
         assert chat_of(app).editor.text == "2"
@@ -1086,3 +1086,64 @@ async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
         assert f"● {before.current_name}" not in say(app)
         await pilot.press(*"ask", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "mode Ask" in say(app))
+
+
+LISTS = """
+greet(agentCapabilities={"loadSession": True, "sessionCapabilities":
+      {"list": {}, "delete": {}, "fork": {}, "close": {}}})
+open_session()
+kept = [{"sessionId": f"old{n}", "cwd": os.getcwd(), "title": f"Title {n}"} for n in range(3)]
+for line in sys.stdin:
+    message = json.loads(line)
+    params = message.get("params", {})
+    match message.get("method"):
+        case "session/list":
+            first = int(params.get("cursor") or 0)
+            more = {"nextCursor": str(first + 2)} if first + 2 < len(kept) else {}
+            tell(id=message["id"], result={"sessions": kept[first:first + 2], **more})
+        case "session/load":
+            id_ = params["sessionId"]
+            for kind, text in (("user", "what I asked"), ("agent", "what it said")):
+                tell(method="session/update", params={"sessionId": id_, "update": {
+                    "sessionUpdate": f"{kind}_message_chunk",
+                    "content": {"type": "text", "text": text}}})
+            tell(id=message["id"], result={})
+        case "session/delete":
+            kept[:] = [each for each in kept if each["sessionId"] != params["sessionId"]]
+            tell(id=message["id"], result={})
+        case "session/fork":
+            tell(id=message["id"], result={"sessionId": "fork of " + params["sessionId"]})
+        case "session/close":
+            tell(id=message["id"], result={})
+"""
+
+
+async def test_the_sessions_of_an_agent_are_listed_loaded_deleted_and_forked(
+    workplace: Path, agent: Agent
+) -> None:
+    app = ConsoleApp(agent=command_agent(agent(LISTS)), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        first = chat_of(app)
+        await pilot.press("f7")
+        await until(pilot, lambda: "Title 0" in say(app) and "… more" in say(app))
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: "Title 2" in say(app))
+        await pilot.press("ctrl+x")
+        await until(pilot, lambda: "Delete the session 'Title 2'" in say(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "Title 2" not in say(app) and "Title 1" in say(app))
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: app.screen is not first and "what it said" in say(app))
+        assert "what I asked" in say(app)
+        assert chat_of(app).chat.session_id == "old0"
+        await pilot.press("f8")
+        await until(pilot, lambda: chat_of(app).chat.session_id == "fork of old0")
+        # It is open already.
+        await pilot.press("f7")
+        await until(pilot, lambda: "Title 0" in say(app))
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: isinstance(app.screen, ChatScreen) and "what it said" in say(app)
+        )
+        assert len({id(chat) for chat in app.open_chats.chats}) == 3

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.elicitation import form_errors
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.forms import form_errors
 
 COLOURS: Json = {"type": "string", "enum": ["red", "green"]}
 TITLED: Json = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}]}
