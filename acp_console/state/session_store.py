@@ -31,7 +31,13 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 from acp_agent.paths import ConfigPathError
 from acp_console.client.agents import AgentSpec
-from acp_console.paths import PRIVATE_DIRECTORY, config_path, state_directory, write_private
+from acp_console.paths import (
+    PRIVATE_DIRECTORY,
+    FileWriteError,
+    config_path,
+    state_directory,
+    write_private,
+)
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -252,8 +258,8 @@ class Run:
             return
         try:
             _write_facts(self.recording, self.facts)
-        except OSError as problem:
-            self._warn(f"cannot note the session in {self.recording}: {describe_os_error(problem)}")
+        except FileWriteError as problem:
+            self._warn(f"the session may miss its title: {problem}")
 
 
 class SessionStore:
@@ -322,7 +328,7 @@ class SessionStore:
                 # Closed before it is unlocked: an unlocked recording is whole.
                 stack.callback(writer.close)
                 _write_facts(path, facts)
-            except (OSError, RecordingError) as problem:
+            except (OSError, RecordingError, FileWriteError) as problem:
                 with suppress(OSError):
                     _unlink(path)
                 reason = describe_os_error(problem) if isinstance(problem, OSError) else problem

@@ -378,6 +378,20 @@ def test_a_directory_that_cannot_be_used_is_reported_and_stops_nothing(tmp_path:
     assert str(blocked) in warnings[0]
 
 
+def test_a_file_that_cannot_be_written_is_reported_and_the_session_goes_on(
+    store: SessionStore, folder: Path
+) -> None:
+    journal, warnings = Journal(), list[str]()
+    with store.record(journal, AGENT, Path("/"), warn=warnings.append) as run:
+        speak(journal, *opening("session/new", "a"), *turn("a", "one"))
+        assert run.recording is not None
+        [names] = folder.glob("*.json")
+        names.unlink()
+        names.mkdir()
+    assert warnings
+    assert texts(only(store)) == ["one", "re: one"]
+
+
 def test_a_session_is_found_without_the_file_that_names_it(
     store: SessionStore, folder: Path
 ) -> None:
