@@ -536,6 +536,8 @@ class ChatScreen(Screen[None]):
 
     def rewind(self) -> None:
         """Show the conversation at the cursor of the traffic, while that has the focus."""
+        if not self.is_attached or not self.is_mounted:
+            return
         is_past = (
             self.has_traffic
             and self.inspection.has_focus_within
