@@ -56,7 +56,7 @@ class RunningAgent:
         after: the agent that recorded to that file before; its recording is continued once it is
         closed.
         remembers: whether choices in its sessions are defaults of the next chat.
-        elicits: whether forms and pages of the agent are shown; it is told so.
+        elicits: whether forms and pages of the agent are shown, which is claimed then.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class RunningAgent:
         async def watch() -> None:
             endings.append(await link.wait_closed())
             for session in self.sessions:
-                session.cancel_questions()
+                session.cancel_open_requests()
             scope.cancel()
 
         def note_output(session_id: str, terminal: str) -> None:

@@ -148,7 +148,7 @@ class ConsoleApp(ThemedApp[int]):
 
     @work
     async def _continue(self, session: StoredSession, spec: AgentSpec) -> None:
-        """Resume a session; what was said in it stands above."""
+        """Resume a session below what was said in it."""
         from acp_console.state.session_store import read_conversations
 
         earlier: list[Item] = []
@@ -198,8 +198,8 @@ class ConsoleApp(ThemedApp[int]):
 
     @work
     async def _ask_to_quit(self) -> None:
-        question = "A turn runs, and its agent ends with this program. Quit?"
-        if await self.push_screen_wait(ConfirmScreen(question, yes="Quit", no="Stay")):
+        text = "A turn runs, and its agent ends with this program. Quit?"
+        if await self.push_screen_wait(ConfirmScreen(text, yes="Quit", no="Stay")):
             self.exit()
 
     def action_help(self) -> None:

@@ -41,7 +41,7 @@ THEMES: Final = (
         panel="#E6E7E2",
         dark=False,
     ),
-    # Blue for good, orange for bad, yellow between: told apart by all common kinds of sight.
+    # Blue for good, orange for bad, yellow between: distinct for all common kinds of sight.
     Theme(
         name="acp-colorblind",
         primary="#9DB4D6",
