@@ -14,11 +14,12 @@ from typing import Final, Literal, TypeAlias
 import anyio
 from anyio import to_thread
 
-from acp_console.client.agents import AgentSpec
+from acp_console.client.agents import AgentSpec, SignInRequiredError
 from acp_console.client.connection import AgentConnection, OpeningWay
 from acp_console.client.elicitation import Elicitation, ElicitationAnswer, PageRequest
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
+from acp_console.client.probe import LoginMethod, login_methods
 from acp_console.client.prompt_blocks import prompt_blocks
 from acp_console.client.recording import report_decision
 from acp_console.client.session_options import (
@@ -116,6 +117,9 @@ class ChatSession:
         self._must_cancel = False
         self._actions: list[Action] = []
         self._wake = anyio.Event()
+        self._login: str | None = None
+        """The method to log in by before the next try to open the session."""
+        self._retry = anyio.Event()
         self._scope = anyio.CancelScope()
         self._fresh_outputs: set[str] = set()
         """Terminals of this session with output that was not shown yet."""
@@ -153,6 +157,17 @@ class ChatSession:
     def has_failed_to_start(self) -> bool:
         """Whether the agent ended before it had opened the session, or refused to open it."""
         return self.state == "stopped" and not self.is_open
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether the agent has refused the session or the last prompt until the user logs in."""
+        return isinstance(self.error, SignInRequiredError)
+
+    @property
+    def logins(self) -> list[LoginMethod]:
+        """The ways to log in that the running agent offers."""
+        link = self.agent.link
+        return [] if link is None else login_methods(link.auth_methods, self.spec)
 
     @property
     def is_waiting_for_user(self) -> bool:
@@ -260,6 +275,26 @@ class ChatSession:
 
         self.do(set_it)
 
+    def log_in(self, method: str | None = None) -> None:
+        """Log in by a method of the agent, then open the session if it was refused.
+
+        Without a method the user has logged in elsewhere, such as in a terminal. Variables to log
+        in with are for `RunningAgent.restart`.
+        """
+        self.error = None
+        if not self.is_open:
+            self.state, self._login = "starting", method
+            self._retry.set()
+        elif method is not None:
+            # Prompts wait until the login is over.
+            self.state = "starting"
+            self.do(lambda link: self._log_in_again(link, method))
+        self.on_change()
+
+    def log_out(self) -> None:
+        """Log out of the agent."""
+        self.do(lambda link: link.logout())
+
     def keep_draft(self, text: str) -> None:
         """Keep an unsent prompt with the session."""
         run = self.agent.run_record
@@ -285,11 +320,10 @@ class ChatSession:
         """Open the session and do what the user wants until the agent ends."""
         with anyio.CancelScope() as self._scope:
             try:
-                await self._open(link)
+                while not await self._try_to_open(link):
+                    await self._retry.wait()
+                    self._retry = anyio.Event()
             except AgentExitedError:
-                return
-            except AcpError as problem:
-                self.stop(problem)
                 return
             async with BackgroundTasks() as tasks:
                 tasks.start_soon(self._show_outputs, handlers)
@@ -313,6 +347,7 @@ class ChatSession:
         """Get ready for a new process of the agent."""
         if self.is_open:
             self._source, self._was_open, self.is_open = self.session_id, True, False
+        self._login = None
         self._has_items |= bool(self.conversation and self.conversation.items)
         self.error = None
         self.state = "starting"
@@ -410,6 +445,30 @@ class ChatSession:
             self._has_output.set()
 
     # Running
+
+    async def _try_to_open(self, link: AgentConnection) -> bool:
+        login, self._login = self._login, None
+        try:
+            if login is not None:
+                await link.authenticate(login)
+            await self._open(link)
+        except AgentExitedError:
+            raise
+        except AcpError as problem:
+            self.stop(problem)
+            return False
+        if login is not None:
+            self.agent.retry_refused()
+        return True
+
+    async def _log_in_again(self, link: AgentConnection, method: str) -> None:
+        try:
+            await link.authenticate(method)
+        except AgentExitedError:
+            raise
+        except AcpError as problem:
+            self.error = problem
+        self._become_ready()
 
     async def _open(self, link: AgentConnection) -> None:
         """Open the session in the way that was asked for, or the nearest one the agent can."""

@@ -6,8 +6,9 @@ waits for the end of the old process, so nothing of an old agent reaches a new o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -57,6 +58,7 @@ class RunningAgent:
         closed.
         remembers: whether choices in its sessions are defaults of the next chat.
         elicits: whether forms and pages of the agent are shown, which is claimed then.
+        runs_logins: whether logins that need a terminal are run, which is claimed then.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RunningAgent:
         after: RunningAgent | None = None,
         remembers: bool = False,
         elicits: bool = False,
+        runs_logins: bool = False,
     ) -> None:
         self.spec = spec
         self.cwd = cwd
@@ -90,6 +93,7 @@ class RunningAgent:
         self._store = store
         self._remembers = remembers
         self._elicits = elicits
+        self._runs_logins = runs_logins
         self.run_record: Run | None = None
         """The present process in the store."""
         self._wake = anyio.Event()
@@ -127,10 +131,20 @@ class RunningAgent:
         self.sessions.append(session)
         self._wake.set()
 
-    def restart(self) -> None:
-        """End the process and start it again; each session goes on in it if the agent can."""
+    def restart(self, variables: Mapping[str, str] | None = None) -> None:
+        """End the process and start it again; each session goes on in it if the agent can.
+
+        `variables` are those that it gets besides its own from now on, such as a key to log in.
+        """
+        self.spec = replace(self.spec, env={**self.spec.env, **(variables or {})})
         self._restart.set()
         self._process_scope.cancel()
+
+    def retry_refused(self) -> None:
+        """Open the sessions that wait for a login."""
+        for session in self.sessions:
+            if session.needs_login and not session.is_open:
+                session.log_in()
 
     async def run(self) -> None:
         """Run the agent, again after each `restart`, until `close`."""
@@ -256,7 +270,11 @@ class RunningAgent:
                     session.note_outputs([terminal])
 
         handlers = ClientHandlers(
-            self, runs=True, elicitor=self if self._elicits else None, on_output=note_output
+            self,
+            runs=True,
+            elicitor=self if self._elicits else None,
+            runs_logins=self._runs_logins,
+            on_output=note_output,
         )
         async with connect_agent(
             self.spec, cwd=self.cwd, journal=self.journal, handlers=handlers

@@ -197,3 +197,73 @@ async def test_the_crash_of_an_agent_and_its_restart_leave_others_alone(
         healthy.send(", always")
         await all_.until(lambda: healthy.state == "ready")
         assert said(healthy) == "still here, always"
+
+
+LOCKED = """
+greet(authMethods=[{"id": "oauth", "name": "Browser"}])
+is_in, count = os.environ.get("KEY") == "right", 0
+while True:
+    message = json.loads(sys.stdin.readline() or sys.exit(0))
+    name, id = message.get("method"), message.get("id")
+    if name == "authenticate":
+        is_in = True
+        tell(id=id, result={})
+    elif name == "logout":
+        is_in = False
+        tell(id=id, result={})
+    elif not is_in:
+        tell(id=id, error={"code": -32000, "message": "log in first"})
+    elif name == "session/new":
+        count += 1
+        tell(id=id, result={"sessionId": f"s{count}"})
+    elif name == "session/prompt":
+        tell(id=id, result={"stopReason": "end_turn"})
+"""
+
+
+async def test_one_login_opens_all_refused_sessions_and_sends_what_waits(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(LOCKED)), tmp_path)
+        second = all_.another(first.agent)
+        first.send("hello")
+        await all_.until(lambda: first.needs_login and second.needs_login)
+        assert [(each.id, each.kind) for each in first.logins] == [("oauth", "agent")]
+        assert first.queued == "hello"
+        first.log_in("oauth")
+        await all_.until(lambda: (first.state, second.state) == ("ready", "ready"))
+        assert (first.queued, first.error, second.error) == (None, None, None)
+
+
+async def test_one_logs_in_again_after_a_refused_prompt(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(LOCKED)), tmp_path)
+        await all_.until(lambda: session.needs_login)
+        session.log_in("oauth")
+        await all_.until(lambda: session.state == "ready")
+        session.log_out()
+        session.send("hello")
+        await all_.until(lambda: session.needs_login and session.state == "ready")
+        session.log_in("oauth")
+        session.send("hello")
+        await all_.until(lambda: session.state == "ready")
+        assert session.error is None
+
+
+async def test_a_login_that_changed_nothing_is_refused_again(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(LOCKED)), tmp_path)
+        await all_.until(lambda: session.needs_login)
+        session.log_in()
+        assert (session.state, session.needs_login) == ("starting", False)
+        await all_.until(lambda: session.needs_login)
+
+
+async def test_a_key_is_handed_over_with_a_restart(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(LOCKED)), tmp_path)
+        await all_.until(lambda: session.needs_login)
+        session.agent.restart({"KEY": "right"})
+        await all_.until(lambda: session.state == "ready")
+        assert session.error is None
