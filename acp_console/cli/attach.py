@@ -13,6 +13,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import say
+from acp_console.cli.theme_option import theme_option
 from acp_inspector.proxy.client import (
     AttachError,
     ProxyClient,
@@ -35,7 +36,10 @@ from acp_protocol.host.sanitize import single_line
     metavar="JSON",
     help='Send one JSON command and print the reply; "-" reads commands from stdin.',
 )
-def command(*, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[str, ...]) -> int:
+@theme_option
+def command(
+    *, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[str, ...], theme: str | None
+) -> int:
     """Watch the traffic of a running proxy, from its first frame on.
 
     \b
@@ -53,13 +57,13 @@ def command(*, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[
             return _list(running_proxies(), is_json=is_json)
         if commands:
             return _ask(proxy, commands)
-        return _watch(proxy)
+        return _watch(proxy, theme)
     except AttachError as problem:
         say(str(problem))
         return exit_codes.USAGE
 
 
-def _watch(proxy: str | None) -> int:
+def _watch(proxy: str | None, theme: str | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(
             "attach needs a terminal; without one, use attach --list or attach --ask"
@@ -69,7 +73,7 @@ def _watch(proxy: str | None) -> int:
     from acp_console.state.sources import ProxySource
     from acp_console.tui.app import run_watch
 
-    return run_watch([ProxySource(each) for each in chosen])
+    return run_watch([ProxySource(each) for each in chosen], theme)
 
 
 def _ask(proxy: str | None, commands: Sequence[str]) -> int:

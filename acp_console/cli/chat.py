@@ -16,6 +16,7 @@ from acp_console.cli.agent_option import (
     speech_options,
 )
 from acp_console.cli.errors import say
+from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
 
@@ -29,6 +30,7 @@ from acp_console.paths import FileWriteError
 )
 @record_option
 @speech_options
+@theme_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -38,6 +40,7 @@ def command(
     record: Path | None,
     protocol: int | None,
     dialect: str | None,
+    theme: str | None,
 ) -> int:
     """Chat with AGENT, or with the agent that COMMAND starts.
 
@@ -61,4 +64,4 @@ def command(
     if cwd is not None:
         chosen = replace(chosen, cwd=None)
     directory = (cwd or chosen.cwd or Path()).resolve()
-    return run_console(agent=chosen, start="chat", cwd=directory, record=record)
+    return run_console(agent=chosen, start="chat", cwd=directory, record=record, theme=theme)

@@ -17,6 +17,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import SEPARATOR, agent_names
 from acp_console.cli.errors import Sentences
+from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
 PROGRAM: Final = "acp-console"
@@ -106,8 +107,11 @@ class LazyGroup(click.Group):
     help="Read compressed files of any size; goes before the command.",
 )
 @click.option("--version", is_flag=True, help="Show the version and the built-in ACP schema.")
+@theme_option
 @click.pass_context
-def console(context: click.Context, *, debug: bool, huge: bool, version: bool) -> int:
+def console(
+    context: click.Context, *, debug: bool, huge: bool, version: bool, theme: str | None
+) -> int:
     """Chat with, inspect, record and replay agents that speak the Agent Client Protocol.
 
     Without a command, this starts the console; with the name of an agent or a recording instead of
@@ -121,7 +125,7 @@ def console(context: click.Context, *, debug: bool, huge: bool, version: bool) -
         DecompressedFile.max_ratio = None
     if version or context.invoked_subcommand is not None:
         return 0
-    return home()
+    return home(theme=theme)
 
 
 def run_words(words: list[str], *, is_debug: bool) -> int:
@@ -145,13 +149,14 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     return result if isinstance(result, int) else exit_codes.DONE
 
 
-def home(command: Sequence[str] = ()) -> int:
+def home(command: Sequence[str] = (), theme: str | None = None) -> int:
     """Open the console: at Home, or at a chat with the agent that `command` starts."""
     agent = command_agent(command) if command else None
     if sys.stdin.isatty() and sys.stdout.isatty():
         from acp_console.tui.app import run_console
 
-        return run_console(agent=agent, start="chat" if agent else "home", cwd=Path.cwd())
+        start = "chat" if agent else "home"
+        return run_console(agent=agent, start=start, cwd=Path.cwd(), theme=theme)
     from acp_console.cli.exec import run_demo_turn
 
     return run_demo_turn(agent or DEMO_AGENT)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from acp_console.cli.theme_option import theme_option
+
 
 @click.command(name="inspect")
 @click.argument(
@@ -16,7 +18,8 @@ import click
     metavar="FILE…",
     type=click.Path(path_type=Path),
 )
-def command(*, files: tuple[Path, ...]) -> int:
+@theme_option
+def command(*, files: tuple[Path, ...], theme: str | None) -> int:
     """Browse the traffic in recordings.
 
     \b
@@ -32,4 +35,4 @@ def command(*, files: tuple[Path, ...]) -> int:
         raise click.UsageError("inspect needs a terminal; without one, use acp-console show")
     from acp_console.tui.app import run_watch
 
-    return run_watch(sources)
+    return run_watch(sources, theme)

@@ -1,6 +1,6 @@
 """What an agent asks the user by a form, or on a page that the user opens.
 
-Nothing opens by itself: whoever shows an address opens it once the user agrees.
+Nothing opens by itself: a screen opens an address only after the user agrees.
 
 Source: ACP, Elicitation; ACP version 2, Elicitation.
 """

@@ -338,7 +338,7 @@ class ChatSession:
                         self._must_cancel = False
                         assert self.session_id is not None
                         await link.cancel(self.session_id)
-                        self.cancel_questions()
+                        self.cancel_open_requests()
                     actions, self._actions = self._actions, []
                     for action in actions:
                         tasks.start_soon(self._run_action, link, action)
@@ -373,7 +373,7 @@ class ChatSession:
 
         async def close(link: AgentConnection) -> None:
             assert session_id is not None
-            self.cancel_questions()
+            self.cancel_open_requests()
             if self.is_busy:
                 await link.cancel(session_id)
             if link.can("close"):
@@ -428,7 +428,7 @@ class ChatSession:
             self._changed_items.append(Notice(f"page {elicitation_id}", text))
             self.on_change()
 
-    def cancel_questions(self) -> None:
+    def cancel_open_requests(self) -> None:
         """Withdraw what waits for the user: permissions, forms and pages."""
         for pending in (*self._pending.values(), *self._elicitations.values()):
             pending.is_over.set()
@@ -516,8 +516,8 @@ class ChatSession:
                 option = find_option(offered, name)
                 await link.set_option(session_id, option, option.value(text))
             except (OptionError, RequestFailedError) as problem:
-                said = f"{name} could not be set to {text}: {problem}"
-                self._changed_items.append(Notice(f"option {name}", said))
+                refusal = f"{name} could not be set to {text}: {problem}"
+                self._changed_items.append(Notice(f"option {name}", refusal))
 
     async def _show_outputs(self, handlers: ClientHandlers) -> None:
         """Show what commands write while they run, not only when the agent asks for it."""
@@ -562,7 +562,7 @@ class ChatSession:
         if self._must_cancel:
             # The turn ended before it could be cancelled.
             self._must_cancel = False
-            self.cancel_questions()
+            self.cancel_open_requests()
         self._send_queued()
         self.on_change()
 

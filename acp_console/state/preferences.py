@@ -5,23 +5,22 @@ The console writes it; what the user writes by hand is in `config.toml`, and win
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Final
 
 from acp_console.paths import state_directory, write_private
+from acp_protocol.json_values import as_object, get_text
+from acp_protocol.jsonrpc import Json
 
 VERSION: Final = 1
 
 
-class Preferences(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Preferences:
     """The choices; None where the user has made none."""
 
-    # A newer console may have written more.
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    v: int = VERSION
     theme: str | None = None
 
 
@@ -32,16 +31,19 @@ class PreferenceStore:
         self._path = path or state_directory() / "preferences.json"
 
     def get(self) -> Preferences:
-        try:
-            return Preferences.model_validate_json(self._path.read_bytes())
-        except (OSError, ValidationError):
-            return Preferences()
+        return Preferences(theme=get_text(self._read(), "theme"))
 
-    def update(self, **choices: Any) -> None:
-        """Keep some choices; the others stay.
+    def update(self, **choices: str | None) -> None:
+        """Keep some choices; the others stay, also those of a newer console.
 
         Raises:
-            OSError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
-        changed = self.get().model_copy(update=choices)
-        write_private(self._path, f"{changed.model_dump_json(exclude_none=True, indent=1)}\n")
+        write_private(self._path, json.dumps({"v": VERSION, **self._read(), **choices}) + "\n")
+
+    def _read(self) -> dict[str, Json]:
+        # The first screen waits for this, so it does without pydantic, which is slow to import.
+        try:
+            return as_object(json.loads(self._path.read_bytes()))
+        except (OSError, ValueError, RecursionError):
+            return {}

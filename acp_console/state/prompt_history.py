@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from acp_console.paths import state_directory, write_private
+from acp_console.paths import FileWriteError, state_directory, write_private
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -77,7 +77,7 @@ class PromptHistory:
         self._prompts = self._bounded([*others, prompt])
         if self._is_on:
             lines = (f"{json.dumps(asdict(each))}\n" for each in self._prompts)
-            with suppress(OSError):
+            with suppress(FileWriteError):
                 write_private(self._path, "".join(lines))
 
     def prompts(self, cwd: Path, words: str = "") -> Sequence[str]:

@@ -57,8 +57,8 @@ class RunningAgent:
         after: the agent that recorded to that file before; its recording is continued once it is
         closed.
         remembers: whether choices in its sessions are defaults of the next chat.
-        elicits: whether forms and pages of the agent are shown; it is told so.
-        runs_logins: whether logins that need a terminal are run in one; it is told so.
+        elicits: whether forms and pages of the agent are shown, which is claimed then.
+        runs_logins: whether logins that need a terminal are run in one, which is claimed then.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ class RunningAgent:
         async def watch() -> None:
             endings.append(await link.wait_closed())
             for session in self.sessions:
-                session.cancel_questions()
+                session.cancel_open_requests()
             scope.cancel()
 
         def note_output(session_id: str, terminal: str) -> None:

@@ -31,7 +31,13 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 from acp_agent.paths import ConfigPathError
 from acp_console.client.agents import AgentSpec
-from acp_console.paths import PRIVATE_DIRECTORY, config_path, state_directory, write_private
+from acp_console.paths import (
+    PRIVATE_DIRECTORY,
+    FileWriteError,
+    config_path,
+    state_directory,
+    write_private,
+)
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -188,6 +194,8 @@ class StoredSession:
     """What was said before the session was resumed or loaded in another run, oldest first."""
     opened_by: str = ""
     """The method that opened it."""
+    is_named: bool = False
+    """Whether the agent gave it a title."""
 
 
 class Run:
@@ -250,8 +258,8 @@ class Run:
             return
         try:
             _write_facts(self.recording, self.facts)
-        except OSError as problem:
-            self._warn(f"cannot note the session in {self.recording}: {describe_os_error(problem)}")
+        except FileWriteError as problem:
+            self._warn(f"the session may miss its title: {problem}")
 
 
 class SessionStore:
@@ -320,7 +328,7 @@ class SessionStore:
                 # Closed before it is unlocked: an unlocked recording is whole.
                 stack.callback(writer.close)
                 _write_facts(path, facts)
-            except (OSError, RecordingError) as problem:
+            except (OSError, RecordingError, FileWriteError) as problem:
                 with suppress(OSError):
                     _unlink(path)
                 reason = describe_os_error(problem) if isinstance(problem, OSError) else problem
@@ -494,6 +502,7 @@ class SessionStore:
                 parent=known.parent,
                 recording=recording,
                 opened_by=known.opened_by,
+                is_named=bool(known.title),
             )
 
     def _make_folder(self) -> None:
@@ -627,7 +636,10 @@ def _write_without(recording: Path, path: Path, sessions: Collection[str]) -> No
 def _continued(before: StoredSession, session: StoredSession) -> StoredSession:
     return replace(
         session,
-        title=session.title or before.title,
+        title=session.title if session.is_named else before.title or session.title,
+        is_named=session.is_named or before.is_named,
+        started=before.started,
+        prompts=before.prompts + session.prompts,
         earlier=(*before.earlier, replace(before, earlier=())),
         is_empty=session.is_empty and before.is_empty,
     )

@@ -16,10 +16,12 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.screen import Screen
+from textual.theme import Theme
 
 from acp_console.client.agents import AGENTS, AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
+from acp_console.state.preferences import PreferenceStore
 from acp_console.state.running_agent import RunningAgent
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.permission import PermissionTiming
@@ -30,6 +32,7 @@ from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
+from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
 from acp_inspector.analysis.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from acp_console.state.session_store import SessionStore, StoredSession
 
 
-class ConsoleApp(App[int]):
+class ConsoleApp(ThemedApp[int]):
     """Chats with agents and shows their traffic."""
 
     TITLE = "acp-console"
@@ -67,12 +70,18 @@ class ConsoleApp(App[int]):
         stop_timeout_s: float = STOP_TIMEOUT_S,
         end_timer: EndTimer | None = None,
         remembers: bool = False,
+        theme: str | None = None,
+        preferences: PreferenceStore | None = None,
     ) -> None:
         """Show Home, a chat with `agent`, the session `continued` or what `watch` names.
 
         `remembers`: whether modes and options that are chosen are defaults of later chats.
         """
-        super().__init__()
+        if theme is None and preferences is not None:
+            theme = preferences.get().theme
+        super().__init__(theme if theme in THEME_NAMES else DEFAULT_THEME)
+        self._preferences = preferences
+        self._kept_theme = self.theme
         self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
@@ -92,7 +101,7 @@ class ConsoleApp(App[int]):
 
     def on_mount(self) -> None:
         """Open the first screen."""
-        self.theme = "textual-dark"
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
         if self._end_timer is not None:
             self._end_timer.listen(self)
         if self._watch:
@@ -103,6 +112,16 @@ class ConsoleApp(App[int]):
             self._continue(self._continued, self._start_agent)
         elif self._start_agent is not None:
             self._chat_with(self._start_agent, self._cwd)
+
+    def _keep_theme(self, theme: Theme) -> None:
+        if self._preferences is None or theme.name == self._kept_theme:
+            return
+        self._kept_theme = theme.name
+        try:
+            self._preferences.update(theme=theme.name)
+        except AcpError as problem:
+            text = f"The theme is not remembered: {escape_controls(str(problem))}"
+            self.notify(text, severity="warning", markup=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return Textual's own commands, except for those that our table has too."""
@@ -129,7 +148,7 @@ class ConsoleApp(App[int]):
 
     @work
     async def _continue(self, session: StoredSession, spec: AgentSpec) -> None:
-        """Resume a session; what was said in it stands above."""
+        """Resume a session below what was said in it."""
         from acp_console.state.session_store import read_conversations
 
         earlier: list[Item] = []
@@ -179,8 +198,8 @@ class ConsoleApp(App[int]):
 
     @work
     async def _ask_to_quit(self) -> None:
-        question = "A turn runs, and its agent ends with this program. Quit?"
-        if await self.push_screen_wait(ConfirmScreen(question, yes="Quit", no="Stay")):
+        text = "A turn runs, and its agent ends with this program. Quit?"
+        if await self.push_screen_wait(ConfirmScreen(text, yes="Quit", no="Stay")):
             self.exit()
 
     def action_help(self) -> None:
@@ -234,6 +253,7 @@ def run_console(
     cwd: Path,
     record: Path | None = None,
     continued: StoredSession | None = None,
+    theme: str | None = None,
 ) -> int:
     """Run the console until the user leaves; return the exit code.
 
@@ -262,13 +282,23 @@ def run_console(
             history=history,
             end_timer=timer,
             remembers=True,
+            theme=theme,
+            preferences=PreferenceStore(),
         )
     )
 
 
-def run_watch(sources: Sequence[TrafficSource]) -> int:
+def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
-    return _run(lambda timer: ConsoleApp(cwd=Path.cwd(), watch=sources, end_timer=timer))
+    return _run(
+        lambda timer: ConsoleApp(
+            cwd=Path.cwd(),
+            watch=sources,
+            end_timer=timer,
+            theme=theme,
+            preferences=PreferenceStore(),
+        )
+    )
 
 
 class _Terminal:

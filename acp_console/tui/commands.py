@@ -113,6 +113,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("transcript.before", "k", "next_card(-1)", "Before",
                 "Go to the card before", False),
         Command("transcript.fold", "enter", "fold", "Fold", "Fold or unfold the card"),
+        Command("transcript.split", "d", "split", "Side by side",
+                "Show both sides of changes beside each other, or below each other", False),
         Command("transcript.copy", "y", "copy", "Copy",
                 "Copy what is selected, otherwise the card"),
         Command("transcript.search", "slash", "screen.search", "Search", "Search the transcript"),

@@ -43,14 +43,14 @@ class ConfirmScreen(ModalScreen[bool]):
         Binding("left,right", "app.focus_next", show=False),
     ]
 
-    def __init__(self, question: str, *, yes: str = "Yes", no: str = "No") -> None:
+    def __init__(self, text: str, *, yes: str = "Yes", no: str = "No") -> None:
         super().__init__()
-        self._question = question
+        self._text = text
         self._yes, self._no = yes, no
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(self._question, markup=False)
+            yield Static(self._text, markup=False)
             with Horizontal():
                 yield Button(f"{self._yes} (y)", id="yes", variant="warning")
                 yield Button(f"{self._no} (n)", id="no")

@@ -68,7 +68,7 @@ class TalkPane(Vertical):
         self._can_focus_view = can_focus
         self._inspection = inspection
         self._query: Query[SessionModel, Talk | None] | None = None
-        self._asked: tuple[Any, ...] = ()
+        self._wanted: tuple[Any, ...] = ()
         self._most = ITEMS
         self._session: str | None = None
         self.talk: Talk | None = None
@@ -99,8 +99,8 @@ class TalkPane(Vertical):
             self.view.top = (1, 0, 0)
         is_behind = n is None or self.talk is None or self.talk.n < n
         wanted = (n, session, self._most, model.progress.read if is_behind else None)
-        if wanted != self._asked:
-            self._asked = wanted
+        if wanted != self._wanted:
+            self._wanted = wanted
             self._query = model.query(_query(n, self._most, session))
 
     def on_descendant_focus(self) -> None:
@@ -120,7 +120,7 @@ class TalkPane(Vertical):
             return
         self._query = None
         talk, view = query.result, self.view
-        n = self._asked[0]
+        n = self._wanted[0]
         self.set_class(n is not None, "-past")
         if talk is None:
             self.talk = None

@@ -40,7 +40,7 @@ KINDS: Final = {
 
 
 SETTLING: Final = "Allow this?"
-FOCUSED: Final = "Allow this? Press a number or click; w rejects and lets you say why."
+FOCUSED: Final = "Allow this? Press a number or click; w says no and why; d shows both sides."
 UNFOCUSED: Final = "Allow this? Click, or press Tab and a number."
 UNSEEN: Final = "Allow this? Read to the end first: PgDn shows more, ! skips that."
 SHARE: Final = 0.5
@@ -84,6 +84,12 @@ class CallDetails(TranscriptView, can_focus=False):
         height = self.screen.size.height
         most = max(3, min(int(height * SHARE), height - OTHER_ROWS))
         self.styles.height = max(1, self.count_rows(most))
+
+    def action_split(self) -> None:
+        # What was seen in the other form counts no more.
+        self.has_shown_end = False
+        super().action_split()
+        self.call_after_refresh(self._fit)
 
     def on_end_shown(self) -> None:
         self.has_shown_end = True
@@ -210,6 +216,8 @@ class PermissionView(Vertical, can_focus=True):
             return False
         if character == "!":
             return not self._is_seen
+        if character == "d":
+            return self._details is not None
         kinds = [string(option, "kind") for option in self.permission.options]
         return _KINDS_OF_KEYS.get(character) in kinds or character in "123456789"[: len(kinds)]
 
@@ -222,6 +230,9 @@ class PermissionView(Vertical, can_focus=True):
         if key == "!":
             self._may_skip = True
             self._show_hint()
+            return
+        if key == "d" and self._details is not None:
+            self._details.action_split()
             return
         kinds = [string(option, "kind") for option in self.permission.options]
         place = int(key) - 1 if key.isdecimal() else kinds.index(_KINDS_OF_KEYS[key])

@@ -536,6 +536,8 @@ class ChatScreen(Screen[None]):
 
     def rewind(self) -> None:
         """Show the conversation at the cursor of the traffic, while that has the focus."""
+        if not self.is_attached or not self.is_mounted:
+            return
         is_past = (
             self.has_traffic
             and self.inspection.has_focus_within
@@ -620,8 +622,8 @@ class ChatScreen(Screen[None]):
 
     @work
     async def action_restart(self) -> None:
-        question = "A turn runs. Restart the agent? It will not know what was said so far."
-        if self.chat.state != "working" or await self._agrees(question, "Restart"):
+        text = "A turn runs. Restart the agent? The turn ends with it."
+        if self.chat.state != "working" or await self._agrees(text, "Restart"):
             self._files.clear()
             self.chat.restart()
 
@@ -689,12 +691,12 @@ class ChatScreen(Screen[None]):
 
     @work
     async def action_close(self) -> None:
-        question = "Close this chat? Its agent ends, and the turn that runs with it."
-        if not self.chat.is_busy or await self._agrees(question, "Close"):
+        text = "Close this chat? Its agent ends, and the turn that runs with it."
+        if not self.chat.is_busy or await self._agrees(text, "Close"):
             self.post_message(self.Closed(self))
 
-    async def _agrees(self, question: str, yes: str) -> bool:
-        return bool(await self.app.push_screen_wait(ConfirmScreen(question, yes=yes, no="Keep")))
+    async def _agrees(self, text: str, yes: str) -> bool:
+        return bool(await self.app.push_screen_wait(ConfirmScreen(text, yes=yes, no="Keep")))
 
     def action_sidebar(self) -> None:
         self._sidebar_choice = not self.sidebar.display

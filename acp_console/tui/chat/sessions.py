@@ -169,9 +169,9 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         session = self._shown[place]
         session_id = get_text(session, "sessionId")
         title = single_line(get_text(session, "title") or session_id or "", 60)
-        question = f"Delete the session {title!r} for good?"
+        text = f"Delete the session {title!r} for good?"
         if session_id is None or not await self.app.push_screen_wait(
-            ConfirmScreen(question, yes="Delete", no="Keep")
+            ConfirmScreen(text, yes="Delete", no="Keep")
         ):
             return
         try:

@@ -91,7 +91,9 @@ class ChatSidebar(Vertical):
         if not self.display:
             return
         width = max(self.size.width - 3, 8)
-        lines = [_chat_line(chat, is_here=chat is self._chat, width=width) for chat in self._open]
+        lines = [
+            _chat_line(chat, is_current=chat is self._chat, width=width) for chat in self._open
+        ]
         if tuple(lines) != self._shown:
             self._shown = tuple(lines)
             self.options.set_options(Option(line) for line in lines)
@@ -111,15 +113,15 @@ class ChatSidebar(Vertical):
         self.post_message(self.Switched(self._open[event.option_index]))
 
 
-def _chat_line(chat: ChatSession, *, is_here: bool, width: int) -> Content:
+def _chat_line(chat: ChatSession, *, is_current: bool, width: int) -> Content:
     sign = chat.sign
     color = {"?": "$text-warning", "✗": "$text-error", "●": "$text-success"}.get(sign, "")
-    note = " needs you" if chat.is_waiting_for_user and not is_here else ""
+    note = " needs you" if chat.is_waiting_for_user and not is_current else ""
     title = single_line(chat_title(chat), max(width - 3 - len(note), 4))
     return Content.assemble(
-        ("▌" if is_here else " ", "$text-primary"),
+        ("▌" if is_current else " ", "$text-primary"),
         (f"{sign} ", color),
-        (title, "bold" if is_here else ""),
+        (title, "bold" if is_current else ""),
         (note, "$text-warning"),
     )
 

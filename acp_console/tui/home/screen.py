@@ -235,11 +235,11 @@ class HomeScreen(Screen[None]):
         assert catalogue is not None
         try:
             if not entry.is_confirmed:
-                question = f"The catalogue starts {single_line(entry.title, 40)} by\n\n  {line}\n"
+                text = f"The catalogue starts {single_line(entry.title, 40)} by\n\n  {line}\n"
                 if entry.state == "wrapper":
-                    question += f"\n{entry.command[0]} downloads it first.\n"
+                    text += f"\n{entry.command[0]} downloads it first.\n"
                 if not await self.app.push_screen_wait(
-                    ConfirmScreen(f"{question}\nRun it?", yes="Run", no="No")
+                    ConfirmScreen(f"{text}\nRun it?", yes="Run", no="No")
                 ):
                     return
                 catalogue.confirm(entry)

@@ -23,7 +23,7 @@ from acp_console.tui.transcript.markdown import (
     Part,
     code_rows,
 )
-from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
+from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrap, wrapped
 from acp_inspector.analysis.items import (
     AgentMessage,
     ElicitationItem,
@@ -52,6 +52,8 @@ HUNK_LINES: Final = 100
 COUNTED: Final = 50_000
 """Characters of a diff whose lines are counted while it is folded."""
 CONTEXT: Final = 3
+SPLIT_WIDTH: Final = 60
+"""Columns from which on both sides of a diff fit beside each other."""
 TITLE: Final = 400
 
 STATUS: Final = {
@@ -671,6 +673,8 @@ def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> l
         case "code":
             language = piece.kind.partition(" ")[2]
             return code_rows(escape_controls(piece.text), language, width, look, lead)
+        case "diff" if look.is_split and width - cells(lead) >= SPLIT_WIDTH:
+            return _split_rows(piece.hunk, width, look, lead)
         case "diff":
             return [row for line in piece.hunk for row in _diff_rows(line, width, look, lead)]
         case _:
@@ -686,6 +690,15 @@ def _diff_rows(
         return [Row([(single_line(text, max(width - cells(lead), 1)), look.muted)], lead)]
     if sign == " ":
         return wrapped([(f"  {text}", look.text)], width, lead)
+    runs, style = _changed_runs(sign, text, other, look)
+    rows = wrapped(runs, width, lead)
+    for row in rows:
+        row.back = style
+    return rows
+
+
+def _changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
+    """Return a line of a diff with its sign, and the style of the whole line."""
     style, word = (
         (look.added, look.added_word) if sign == "+" else (look.removed, look.removed_word)
     )
@@ -695,10 +708,62 @@ def _diff_rows(
         runs += _emphasized(text, other, style, word)
     else:
         runs.append((text, style))
-    rows = wrapped(runs, width, lead)
-    for row in rows:
-        row.back = style
+    return runs, style
+
+
+def _split_rows(
+    hunk: Sequence[tuple[str, str, str]], width: int, look: Look, lead: Sequence[Run]
+) -> list[Row]:
+    """Return lines of a diff with the old text on the left and the new one on the right."""
+    rows: list[Row] = []
+    gone: list[tuple[str, str, str]] = []
+    come: list[tuple[str, str, str]] = []
+    side = (width - cells(lead) - 3) // 2
+
+    def flush() -> None:
+        for place in range(max(len(gone), len(come))):
+            left = _side(gone[place] if place < len(gone) else None, side, look)
+            right = _side(come[place] if place < len(come) else None, side, look)
+            blank: list[Run] = [(" " * side, look.text)]
+            for at in range(max(len(left), len(right))):
+                one = left[at] if at < len(left) else blank
+                other = right[at] if at < len(right) else blank
+                rows.append(Row([*one, (" │ ", look.muted), *other], lead))
+        gone.clear()
+        come.clear()
+
+    for line in hunk:
+        sign, text, _ = line
+        if sign == "-":
+            if come:
+                flush()
+            gone.append(line)
+        elif sign == "+":
+            come.append(line)
+        else:
+            flush()
+            if sign == "@":
+                rows += _diff_rows(line, width, look, lead)
+            else:
+                gone.append(line)
+                come.append((sign, text, ""))
+                flush()
+    flush()
     return rows
+
+
+def _side(line: tuple[str, str, str] | None, width: int, look: Look) -> list[list[Run]]:
+    """Return a line of one side, wrapped and filled to its width."""
+    if line is None:
+        return []
+    sign, text, other = line
+    text = escape_controls(text).expandtabs(4)
+    if sign == " ":
+        runs: list[Run] = [(f"  {text}", look.text)]
+        style = look.text
+    else:
+        runs, style = _changed_runs(sign, text, other, look)
+    return [[*row, (" " * max(width - cells(row), 0), style)] for row, _ in wrap(runs, width)]
 
 
 def _emphasized(text: str, other: str, style: Style, word: Style) -> list[Run]:

@@ -17,6 +17,8 @@ from rich.style import Style
 from textual.color import Color
 from textual.strip import Strip
 
+from acp_console.tui.themes import with_meanings
+
 Run: TypeAlias = tuple[str, Style]
 """Text in one style."""
 
@@ -47,6 +49,8 @@ class Look:
     cursor: Style
     tokens: tuple[tuple[str, Style], ...] = ()
     """Styles of tokens of source code, by the first parts of their names."""
+    is_split: bool = False
+    """Whether both sides of a diff stand beside each other."""
 
     @classmethod
     def from_theme(cls, variables: Mapping[str, str], *, has_colors: bool = True) -> Look:
@@ -58,75 +62,46 @@ class Look:
                 plain, plain, bold, bold, plain, under, bold, plain, bold, bold,
                 plain, plain, under, under, reverse, reverse, bold,
             )  # fmt: skip
-        back = Color.parse(variables["background"])
-        fore = Color.parse(variables["foreground"])
+        colors = with_meanings(variables)
 
-        def on(color: Color) -> Style:
-            return Style.from_color(color.rich_color)
+        def fore(name: str) -> Style:
+            return Style.from_color(Color.parse(colors[name]).rich_color)
 
-        def tinted(name: str, share: float) -> Style:
-            tint = back.blend(Color.parse(variables[name]), share)
-            return Style.from_color(None, tint.rich_color)
+        def on(name: str) -> Style:
+            return Style.from_color(None, Color.parse(colors[name]).rich_color)
 
-        def legible(name: str) -> Style:
-            color = Color.parse(variables[name])
-            return on(color if _contrast(color, back) >= 4.5 else _readable(color, fore, back))
-
-        text, muted = on(fore), on(back.blend(fore, 0.68))
+        text, muted, changed = fore("foreground"), fore("text-muted"), fore("diff-text")
         return cls(
             text=text,
             muted=muted,
             strong=text + Style(bold=True),
-            heading=legible("primary") + Style(bold=True),
-            code=legible("accent"),
-            link=legible("primary") + Style(underline=True),
-            bar=legible("primary"),
-            success=legible("success"),
-            warning=legible("warning"),
-            error=legible("error"),
-            added=text + tinted("success", 0.16),
-            removed=text + tinted("error", 0.16),
-            added_word=text + tinted("success", 0.38) + Style(bold=True),
-            removed_word=text + tinted("error", 0.38) + Style(bold=True),
+            heading=fore("heading") + Style(bold=True),
+            code=fore("code"),
+            link=fore("link") + Style(underline=True),
+            bar=fore("user-bar"),
+            success=fore("text-success"),
+            warning=fore("text-warning"),
+            error=fore("text-error"),
+            added=changed + on("diff-added"),
+            removed=changed + on("diff-removed"),
+            added_word=changed + on("diff-added-word") + Style(bold=True),
+            removed_word=changed + on("diff-removed-word") + Style(bold=True),
             match=Style(reverse=True),
-            selection=tinted("primary", 0.4),
-            cursor=legible("primary"),
+            selection=on("selection"),
+            cursor=fore("text-primary"),
             tokens=(
                 ("Token.Comment", muted + Style(italic=True)),
-                ("Token.Keyword", legible("primary")),
-                ("Token.Operator.Word", legible("primary")),
-                ("Token.Literal.String", legible("success")),
-                ("Token.Literal.Number", legible("warning")),
-                ("Token.Name.Function", legible("accent")),
-                ("Token.Name.Class", legible("accent")),
-                ("Token.Name.Tag", legible("primary")),
-                ("Token.Generic.Deleted", legible("error")),
-                ("Token.Generic.Inserted", legible("success")),
+                ("Token.Keyword", fore("text-primary")),
+                ("Token.Operator.Word", fore("text-primary")),
+                ("Token.Literal.String", fore("text-success")),
+                ("Token.Literal.Number", fore("text-warning")),
+                ("Token.Name.Function", fore("text-accent")),
+                ("Token.Name.Class", fore("text-accent")),
+                ("Token.Name.Tag", fore("text-primary")),
+                ("Token.Generic.Deleted", fore("text-error")),
+                ("Token.Generic.Inserted", fore("text-success")),
             ),
         )
-
-
-def _contrast(one: Color, other: Color) -> float:
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(color: Color) -> float:
-    """Return the relative luminance as WCAG 2 defines it."""
-    parts = (each / 255 for each in (color.r, color.g, color.b))
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _readable(color: Color, fore: Color, back: Color) -> Color:
-    """Move a color towards the foreground until it can be read."""
-    for share in (0.2, 0.4, 0.6, 0.8):
-        mixed = color.blend(fore, share)
-        if _contrast(mixed, back) >= 4.5:
-            return mixed
-    return fore
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import time
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from rich.segment import Segment
@@ -115,6 +115,7 @@ class TranscriptView(Widget, can_focus=True):
         self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
         self._row_count = 0
         self._look: Look | None = None
+        self._is_split = False
         self._base = Style()
         self._shown: list[_Shown] = []
         self._thumb = (0, 0)
@@ -255,7 +256,8 @@ class TranscriptView(Widget, can_focus=True):
     def look(self) -> Look:
         if self._look is None:
             variables = self.app.theme_variables
-            self._look = Look.from_theme(variables, has_colors=not self.app.no_color)
+            look = Look.from_theme(variables, has_colors=not self.app.no_color)
+            self._look = replace(look, is_split=self._is_split)
             self._base = self.rich_style
         return self._look
 
@@ -524,6 +526,14 @@ class TranscriptView(Widget, can_focus=True):
         self._forget_rows()
         self._shown = []
         self.refresh()
+
+    def action_split(self) -> None:
+        """Show both sides of diffs beside each other, or below each other again."""
+        self._is_split = not self._is_split
+        for place, card in enumerate(self.cards):
+            card.heights = Heights()
+            self._measure(place, self._text_width)
+        self.notify_style_update()
 
     # Scrolling
 

@@ -85,6 +85,13 @@ def test_a_damaged_file_costs_only_what_is_damaged(tmp_path: Path) -> None:
     assert PromptHistory(path).prompts(HERE) == ["whole"]
 
 
+def test_a_file_that_cannot_be_written_costs_only_later_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    history = PromptHistory(tmp_path / "file" / "prompts")
+    history.add("one", HERE)
+    assert history.prompts(HERE) == ["one"]
+
+
 def test_choices_are_kept_between_runs(tmp_path: Path) -> None:
     path = tmp_path / "preferences.json"
     assert PreferenceStore(path).get() == Preferences()

@@ -302,7 +302,12 @@ def test_a_session_that_is_open_cannot_be_removed(store: SessionStore) -> None:
 def test_a_resumed_session_is_one_with_what_was_said_before(store: SessionStore) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     recorded(store, *opening("session/resume", "a"), *turn("a", "two"))
-    assert texts(only(store)) == ["one", "re: one", "two", "re: two"]
+    resumed = only(store)
+    assert texts(resumed) == ["one", "re: one", "two", "re: two"]
+    assert (resumed.title, resumed.prompts) == ("one", 2)
+    title = update("a", "session_info_update", title="T")
+    recorded(store, *opening("session/resume", "a"), *turn("a", "three"), title)
+    assert only(store).title == "T"
     store.remove(only(store))
     assert not store.sessions(with_empty=True)
 
@@ -371,6 +376,20 @@ def test_a_directory_that_cannot_be_used_is_reported_and_stops_nothing(tmp_path:
         assert run.recording is None
     assert len(warnings) == 1
     assert str(blocked) in warnings[0]
+
+
+def test_a_file_that_cannot_be_written_is_reported_and_the_session_goes_on(
+    store: SessionStore, folder: Path
+) -> None:
+    journal, warnings = Journal(), list[str]()
+    with store.record(journal, AGENT, Path("/"), warn=warnings.append) as run:
+        speak(journal, *opening("session/new", "a"), *turn("a", "one"))
+        assert run.recording is not None
+        [names] = folder.glob("*.json")
+        names.unlink()
+        names.mkdir()
+    assert warnings
+    assert texts(only(store)) == ["one", "re: one"]
 
 
 def test_a_session_is_found_without_the_file_that_names_it(

@@ -139,6 +139,29 @@ async def test_a_call_is_one_line_until_it_is_unfolded() -> None:
         await until(pilot, lambda: "second" not in say(app))
 
 
+async def test_both_sides_of_a_change_stand_beside_each_other_on_demand() -> None:
+    item = call(1)
+    old, new = "same\ntwo words\nend\n", "same\ntwo other words\nend\nmore\n"
+    item.add({"type": "diff", "path": "/w/a.py", "oldText": old, "newText": new}, 1)
+    app = TranscriptApp(item)
+    async with app.run_test(size=(100, 16)) as pilot:
+        app.view.focus()
+        app.view.cursor = 0
+        await pilot.press("enter")
+        await until(pilot, lambda: "- two words" in say(app))
+        assert not any("- two words" in line and "other" in line for line in lines(app))
+        await pilot.press("d")
+        await until(
+            pilot,
+            lambda: any("- two words" in each and "+ two other" in each for each in lines(app)),
+        )
+        assert any(each.count("end") == 2 for each in lines(app))
+        await pilot.press("d")
+        await until(
+            pilot, lambda: not any("+ two other" in each and "- " in each for each in lines(app))
+        )
+
+
 async def test_a_running_call_shows_its_last_lines_and_a_failed_one_all() -> None:
     output = "\n".join(f"out {number}" for number in range(9))
     app = TranscriptApp(call(1, "in_progress", output), call(2, "failed", output))
