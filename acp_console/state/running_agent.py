@@ -349,13 +349,16 @@ class RunningAgent:
 
     def _show(self, session_id: str, item: Item) -> None:
         """Show an item in its session, and what a subagent asks also where it works for."""
-        for session in self.sessions:
-            if session.session_id in {None, session_id}:
-                session.note_change(item)
-        if isinstance(item, ToolCallItem) and item.permission is not None:
-            owner = self.session_for(session_id)
-            if owner is not None and owner.session_id != session_id:
-                owner.note_change(item)
+        owner = self.session_for(session_id)
+        if owner is None:
+            # An agent may speak in a session before it says that it has opened it.
+            for session in self.sessions:
+                if session.session_id is None:
+                    session.note_change(item)
+        elif owner.session_id == session_id or (
+            isinstance(item, ToolCallItem) and item.permission is not None
+        ):
+            owner.note_change(item)
 
     def _report_stray_line(self, frame: Frame) -> None:
         """Add a notice for the first line that is not a message; count further ones in it."""

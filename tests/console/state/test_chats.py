@@ -311,3 +311,30 @@ async def test_a_session_that_nobody_opened_gets_no_permission(
         session.send("hello")
         await all_.until(lambda: session.state == "ready" and said(session))
         assert said(session) == "cancelled"
+
+
+EARLY = """
+first = hear_prompt()
+say("of the ")
+opening = hear("session/new")
+say("first")
+chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "the second"}}
+tell(method="session/update", params={"sessionId": "s2", "update": chunk})
+tell(id=opening["id"], result={"sessionId": "s2"})
+end(first)
+hear("never")
+"""
+
+
+async def test_a_session_that_is_being_opened_shows_what_is_said_in_it_alone(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(EARLY)), tmp_path)
+        first.send("hello")
+        await all_.until(lambda: said(first))
+        second = all_.another(first.agent)
+        await all_.until(lambda: (first.state, second.state) == ("ready", "ready"))
+        _, items = second.take_changes()
+        shown = {item.text for item in items if isinstance(item, AgentMessage)}
+        assert shown == {"the second"}
