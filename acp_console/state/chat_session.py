@@ -578,7 +578,9 @@ class ChatSession:
 
     def _is_current(self, permission: PermissionRequest) -> bool:
         self.agent.read_journal()
-        items = self.conversation.items if self.conversation else ()
         return any(
-            isinstance(item, ToolCallItem) and item.permission is permission for item in items
+            isinstance(item, ToolCallItem) and item.permission is permission
+            for session_id, talk in self.agent.conversations.sessions.items()
+            if self.agent.session_for(session_id) is self
+            for item in talk.items
         )

@@ -27,7 +27,7 @@ from acp_console.client.session_options import SessionOption
 from acp_console.render.values import plural
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.items import Notice
+from acp_inspector.analysis.items import Item, Notice, ToolCallItem
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
@@ -188,22 +188,39 @@ class RunningAgent:
 
     async def decide(self, request: PermissionPrompt) -> str | None:
         """Ask the user of the session; None where no session of ours is meant."""
-        for session in self.sessions:
-            if session.session_id == request.session_id:
-                return await session.decide(request)
-        return None
+        session = self._current_session_for(request.session_id)
+        return None if session is None else await session.decide(request)
 
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
         """Ask the user of the session, or of the one that is being opened."""
-        for session in self.sessions:
-            opens = request.session_id is None and not session.is_open
-            if opens or (session.is_open and session.session_id == request.session_id):
-                return await session.elicit(request)
-        return ElicitationAnswer("cancel")
+        if request.session_id is None:
+            session = next((each for each in self.sessions if not each.is_open), None)
+        else:
+            session = self._current_session_for(request.session_id)
+        return ElicitationAnswer("cancel") if session is None else await session.elicit(request)
 
     def complete(self, elicitation_id: str) -> None:
         for session in self.sessions:
             session.note_page_done(elicitation_id)
+
+    def session_for(self, session_id: str) -> ChatSession | None:
+        """Return the session with this id, or else the one that it works for as a subagent."""
+        asked: set[str] = set()
+        found: str | None = session_id
+        while found is not None and found not in asked:
+            for session in self.sessions:
+                if session.session_id == found:
+                    return session
+            asked.add(found)
+            talk = self.conversations.sessions.get(found)
+            found = None if talk is None else talk.info.parent
+        return None
+
+    def _current_session_for(self, session_id: str) -> ChatSession | None:
+        if all(session.session_id != session_id for session in self.sessions):
+            # What announced a subagent may not have been read yet.
+            self.read_journal()
+        return self.session_for(session_id)
 
     def read_journal(self, limit_s: float = inf) -> None:
         """Apply what was said; stop after `limit_s` seconds, and go on with the next call."""
@@ -327,11 +344,21 @@ class RunningAgent:
             for change in self.conversations.apply(entry, self._exchanges.pair(decoded)):
                 if self.run_record is not None and (change.item is None or change.is_new):
                     self.run_record.note(self.conversations.sessions[change.session_id])
-                if change.item is None:
-                    continue
-                for session in self.sessions:
-                    if session.session_id in {None, change.session_id}:
-                        session.note_change(change.item)
+                if change.item is not None:
+                    self._show(change.session_id, change.item)
+
+    def _show(self, session_id: str, item: Item) -> None:
+        """Show an item in its session, and what a subagent asks also where it works for."""
+        owner = self.session_for(session_id)
+        if owner is None:
+            # An agent may speak in a session before it says that it has opened it.
+            for session in self.sessions:
+                if session.session_id is None:
+                    session.note_change(item)
+        elif owner.session_id == session_id or (
+            isinstance(item, ToolCallItem) and item.permission is not None
+        ):
+            owner.note_change(item)
 
     def _report_stray_line(self, frame: Frame) -> None:
         """Add a notice for the first line that is not a message; count further ones in it."""

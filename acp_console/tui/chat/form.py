@@ -30,6 +30,7 @@ from acp_console.client.elicitation import (
 )
 from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
 
 LABEL: Final = 200
@@ -206,7 +207,7 @@ def _input(field: FormField) -> Widget:
                 found.value = default
             return found
         case "choices":
-            chosen = default if isinstance(default, list) else []
+            chosen = as_list(default)
             return SelectionList[str](
                 *(
                     Selection(single_line(each.title, LABEL), each.value, each.value in chosen)

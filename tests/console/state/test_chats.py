@@ -12,7 +12,7 @@ from acp_console.client.agents import AgentSpec, command_agent
 from acp_console.client.elicitation import ElicitationAnswer, FormRequest, PageRequest
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.running_agent import RunningAgent
-from acp_inspector.analysis.items import AgentMessage, Notice
+from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem
 from tests.console.conftest import Agent
 
 LIMIT = 30.0
@@ -267,3 +267,74 @@ async def test_a_key_is_handed_over_with_a_restart(agent: Agent, tmp_path: Path)
         session.agent.restart({"KEY": "right"})
         await all_.until(lambda: session.state == "ready")
         assert session.error is None
+
+
+BOSS = """
+greet(version=2, info={"name": "boss", "version": "1"}, capabilities={"session": {}})
+open_session()
+prompt = hear("session/prompt")
+tell(id=prompt["id"], result={"messageId": "m1"})
+update("state_update", state="running")
+update("subagent_update", sessionId="child", title="Helper")
+options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+tell(id=900, method="session/request_permission", params={"sessionId": "child", "title": "Dig",
+     "subject": {"type": "tool_call", "toolCall": {"toolCallId": "t1", "title": "Dig"}},
+     "options": options})
+chosen = hear(None)["result"]["outcome"].get("optionId", "cancelled")
+update("agent_message_chunk", messageId="m2", content={"type": "text", "text": chosen})
+update("state_update", state="idle", stopReason="end_turn")
+hear("never")
+"""
+
+
+async def test_a_subagent_asks_the_user_in_the_chat_that_it_works_for(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(BOSS)).with_protocol(2), tmp_path)
+        session.send("hello")
+        await all_.until(lambda: session.is_waiting_for_user)
+        _, items = session.take_changes()
+        [call] = {item for item in items if isinstance(item, ToolCallItem)}
+        assert call.permission is not None
+        session.answer(call.permission, "yes")
+        await all_.until(lambda: session.state == "ready")
+        assert said(session) == "yes"
+
+
+async def test_a_session_that_nobody_opened_gets_no_permission(
+    agent: Agent, tmp_path: Path
+) -> None:
+    stray = BOSS.replace('update("subagent_update"', 'update("_unknown"')
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(stray)).with_protocol(2), tmp_path)
+        session.send("hello")
+        await all_.until(lambda: session.state == "ready" and said(session))
+        assert said(session) == "cancelled"
+
+
+EARLY = """
+first = hear_prompt()
+say("of the ")
+opening = hear("session/new")
+say("first")
+chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "the second"}}
+tell(method="session/update", params={"sessionId": "s2", "update": chunk})
+tell(id=opening["id"], result={"sessionId": "s2"})
+end(first)
+hear("never")
+"""
+
+
+async def test_a_session_that_is_being_opened_shows_what_is_said_in_it_alone(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(EARLY)), tmp_path)
+        first.send("hello")
+        await all_.until(lambda: said(first))
+        second = all_.another(first.agent)
+        await all_.until(lambda: (first.state, second.state) == ("ready", "ready"))
+        _, items = second.take_changes()
+        shown = {item.text for item in items if isinstance(item, AgentMessage)}
+        assert shown == {"the second"}

@@ -1197,7 +1197,7 @@ async def test_a_form_is_filled_in_and_a_page_is_declined(workplace: Path, agent
         form.query_one(SelectionList).select("b")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "got " in say(app))
-        sent = [json.loads(each.data) for each in frames_of(app) if b'"action"' in each.data][0]
+        sent = next(json.loads(each.data) for each in frames_of(app) if b'"action"' in each.data)
         content = {"name": "Ada", "size": 3, "color": "g", "fast": True, "parts": ["b"]}
         assert sent["result"] == {"action": "accept", "content": content}
         await until(pilot, lambda: "● ready" in say(app))
