@@ -5,6 +5,7 @@ The console is driven as a user would, with the real demo agent, and its screens
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from textual.pilot import Pilot
 
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.chat.permission import PermissionTiming, PermissionView
+from acp_console.tui.chat.ask import PermissionTiming
+from acp_console.tui.chat.permission import PermissionView
 
 FOLDER: Final = Path(__file__).parent.parent / "docs" / "pictures"
 LIMIT: Final = 30.0
@@ -27,7 +29,7 @@ async def make(cwd: Path) -> None:
     """Write all pictures; the demo agent works in `cwd`."""
     app = ConsoleApp(cwd=cwd)
     async with app.run_test(size=(120, 34)) as pilot:
-        await _until(pilot, lambda: bool(app.screen.query("#agents")))
+        await _until(pilot, lambda: bool(app.screen.query("#entries")))
         app.save_screenshot("home.svg", str(FOLDER))
     timing = PermissionTiming(settle_s=0)
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=cwd, timing=timing)
@@ -57,7 +59,13 @@ def main() -> int:
     """Make the pictures in a directory of their own."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="acp-") as directory:
-        cwd = Path(directory).resolve()
+        home = Path(directory).resolve()
+        # Nothing of this machine is in the pictures.
+        names = ("CONFIG", "STATE", "DATA", "CACHE")
+        os.environ.update({f"XDG_{name}_HOME": str(home / name) for name in names})
+        os.environ.update(HOME=str(home), PATH=str(home))
+        cwd = home / "shop"
+        cwd.mkdir()
         (cwd / "notes.md").write_text("# Notes\n\nBuy milk.\nTODO: call Ada.\n")
         anyio.run(make, cwd)
     sys.stdout.write(f"wrote {FOLDER.name}/home.svg, chat.svg, traffic.svg\n")

@@ -78,7 +78,10 @@ class CallDetails(TranscriptView, can_focus=False):
         self.call_after_refresh(self._fit)
 
     def on_end_shown(self) -> None:
-        self.has_shown_end = True
+        if not self.has_shown_end:
+            self.has_shown_end = True
+            # The options that allow count from now on.
+            self.post_message(self.Moved())
 
 
 class PermissionView(Ask, can_focus=True):
