@@ -58,7 +58,7 @@ class RunningAgent:
         closed.
         remembers: whether choices in its sessions are defaults of the next chat.
         elicits: whether forms and pages of the agent are shown, which is claimed then.
-        runs_logins: whether logins that need a terminal are run in one, which is claimed then.
+        runs_logins: whether logins that need a terminal are run, which is claimed then.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.running_agent import RunningAgent
 from acp_console.state.sources import TrafficSource
-from acp_console.tui.chat.permission import PermissionTiming
+from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.commands import Scope, bindings
 from acp_console.tui.confirm import ConfirmScreen
@@ -223,7 +223,14 @@ class ConsoleApp(ThemedApp[int]):
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
         return RunningAgent(
-            spec, cwd, record=record, store=self._store, after=after, remembers=self._remembers
+            spec,
+            cwd,
+            record=record,
+            store=self._store,
+            after=after,
+            remembers=self._remembers,
+            elicits=True,
+            runs_logins=True,
         )
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:

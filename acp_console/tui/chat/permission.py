@@ -5,20 +5,19 @@ The options that allow count only once the end of what is asked was on the scree
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import ItemGrid, Vertical
+from textual.containers import ItemGrid
 from textual.content import Content
 from textual.events import Key, Paste
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Button, Static
 
+from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import PermissionRequest, ToolCallItem, string
@@ -47,19 +46,6 @@ SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
 OTHER_ROWS: Final = 18
 """Rows of the screen that are left to the options, the editor and the bars, if possible."""
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionTiming:
-    """When keys and clicks count, so that the user allows nothing by accident."""
-
-    typing_pause_s: float = 1.0
-    """Seconds without a key after which a prompt may take the focus from an empty editor."""
-    settle_s: float = 0.5
-    """Seconds for which a prompt that has just come under the keys or the mouse accepts nothing."""
-    burst_s: float = 0.05
-    """Seconds in which a second key makes a choice the beginning of a text."""
-    clock: Callable[[], float] = time.monotonic
 
 
 class CallDetails(TranscriptView, can_focus=False):
@@ -95,7 +81,7 @@ class CallDetails(TranscriptView, can_focus=False):
         self.has_shown_end = True
 
 
-class PermissionView(Vertical, can_focus=True):
+class PermissionView(Ask, can_focus=True):
     """Shows the call and offers the options; the choice goes up as a message."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -131,7 +117,7 @@ class PermissionView(Vertical, can_focus=True):
         timing: PermissionTiming,
         call: ToolCallItem | None = None,
     ) -> None:
-        super().__init__(classes="permission")
+        super().__init__(permission, timing)
         self.permission = permission
         self._details = None if call is None else CallDetails(call)
         self._may_skip = False
@@ -140,11 +126,8 @@ class PermissionView(Vertical, can_focus=True):
         self._key: str | None = None
         """A choice that counts unless another key follows at once."""
         self._key_timer: Timer
-        self.had_focus = False
-        """Whether it had the focus before; then only the user can focus it again."""
         self._ids = [string(option, "optionId") for option in permission.options]
-        self._timing = timing
-        self._settled_at = self._keys_from = timing.clock() + timing.settle_s
+        self._keys_from = self.counts_from
 
     def compose(self) -> ComposeResult:
         if self._details is not None:
@@ -157,15 +140,15 @@ class PermissionView(Vertical, can_focus=True):
 
     def take_focus(self) -> None:
         """Take the focus automatically; for a moment, keys meant for the editor decide nothing."""
-        self._keys_from = self._timing.clock() + self._timing.settle_s
-        self.focus()
+        self._keys_from = self.timing.clock() + self.timing.settle_s
+        super().take_focus()
 
     def on_mount(self) -> None:
         self._show_hint()
 
     def on_show(self) -> None:
-        """Wait again: until now the traffic may have covered it."""
-        self._settled_at = self._keys_from = self._timing.clock() + self._timing.settle_s
+        super().on_show()
+        self._keys_from = self.counts_from
         self._show_hint()
 
     def on_focus(self) -> None:
@@ -179,8 +162,8 @@ class PermissionView(Vertical, can_focus=True):
 
     def _show_hint(self) -> None:
         """Show how to choose as soon as a choice counts."""
-        counts_from = max(self._settled_at, self._keys_from if self.has_focus else 0)
-        wait = counts_from - self._timing.clock()
+        counts_from = max(self.counts_from, self._keys_from if self.has_focus else 0)
+        wait = counts_from - self.timing.clock()
         text = SETTLING if wait > 0 else FOCUSED if self.has_focus else UNFOCUSED
         if wait <= 0 and not self._is_seen:
             text = UNSEEN
@@ -201,9 +184,9 @@ class PermissionView(Vertical, can_focus=True):
         is_choice = len(character) == 1 and self._is_choice(character)
         if self._is_typing or not is_choice:
             self._type(character)
-        elif self._timing.burst_s:
+        elif self.timing.burst_s:
             self._key = character
-            self._key_timer = self.set_timer(self._timing.burst_s, self._take_key)
+            self._key_timer = self.set_timer(self.timing.burst_s, self._take_key)
         else:
             self._decide(character)
 
@@ -212,7 +195,7 @@ class PermissionView(Vertical, can_focus=True):
         self._type(event.text)
 
     def _is_choice(self, character: str) -> bool:
-        if self._timing.clock() < self._keys_from:
+        if self.timing.clock() < self._keys_from:
             return False
         if character == "!":
             return not self._is_seen
@@ -267,7 +250,7 @@ class PermissionView(Vertical, can_focus=True):
         self._choose(int(event.button.name or "0"))
 
     def _choose(self, position: int, *, explains: bool = False) -> bool:
-        if position >= len(self._ids) or self._timing.clock() < self._settled_at:
+        if position >= len(self._ids) or not self.has_settled:
             return False
         allows = not string(self.permission.options[position], "kind").startswith("reject")
         if allows and not self._is_seen:

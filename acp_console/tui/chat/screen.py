@@ -25,14 +25,19 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from acp_console.client.connection import OpeningWay
+from acp_console.client.elicitation import FormRequest
+from acp_console.client.probe import login_line
 from acp_console.render.values import plural
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
+from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
+from acp_console.tui.chat.form import Answered, FormView, PageView
+from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.options import OptionsScreen
-from acp_console.tui.chat.permission import PermissionTiming, PermissionView
+from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
@@ -225,11 +230,11 @@ class ChatScreen(Screen[None]):
         if self.chat.take_reset():
             self.conversation.reset()
             self._files.clear()
-        was_in_prompt = isinstance(self.focused, PermissionView)
+        was_in_prompt = self.query_one("#asks").has_focus_within
         self.conversation.sync(items)
         self._note_permissions(items)
-        await self._show_permission()
-        if was_in_prompt and not isinstance(self.focused, PermissionView):
+        await self._show_ask()
+        if was_in_prompt and not self.query_one("#asks").has_focus_within:
             # The prompt is gone; what the user types next is a message.
             self.editor.focus()
         self._offer_focus()
@@ -268,25 +273,70 @@ class ChatScreen(Screen[None]):
         if self.chat.state in {"starting", "stopped"}:
             self._asks.clear()
 
-    async def _show_permission(self) -> None:
-        """Show the oldest open permission request, and how many wait behind it."""
+    async def _show_ask(self) -> None:
+        """Show what the user is asked first, and how much waits behind it."""
         shown = self.open_prompt()
-        first = next(iter(self._asks.values()), None)
-        if shown is not None and (first is None or shown.permission is not first[1]):
+        wanted, waiting = self._first_ask()
+        if shown is not None and (wanted is None or shown.subject != wanted.subject):
             await shown.remove()
             shown = None
-        if shown is None and first is not None:
-            view = PermissionView(first[1], self._timing, first[0])
-            await self.query_one("#asks").mount(view)
-            shown = view
+        if shown is None and wanted is not None:
+            await self.query_one("#asks").mount(wanted)
+            shown = wanted
         if shown is not None:
-            waiting = len(self._asks) - 1
             shown.border_subtitle = Content(f"{waiting} more" if waiting else "")
 
-    def open_prompt(self) -> PermissionView | None:
-        """Return the permission prompt, if there is one."""
+    def _first_ask(self) -> tuple[Ask | None, int]:
+        """Return a login, a permission or a form, in this order, and how many wait behind it."""
+        chat, shown = self.chat, self.open_prompt()
+        elicitations = chat.elicitations
+        waiting = len(self._asks) + len(elicitations) - 1
+        if chat.needs_login:
+            methods = chat.logins
+            is_shown = shown is not None and shown.subject == tuple(each.id for each in methods)
+            return shown if is_shown else LoginView(methods, self._timing), 0
+        for call, permission in self._asks.values():
+            is_shown = shown is not None and shown.subject is permission
+            return shown if is_shown else PermissionView(permission, self._timing, call), waiting
+        for request in elicitations:
+            if shown is not None and shown.subject is request:
+                return shown, waiting
+            if isinstance(request, FormRequest):
+                return FormView(request, self._timing), waiting
+            return PageView(request, self._timing), waiting
+        return None, 0
+
+    def open_prompt(self) -> Ask | None:
+        """Return what asks the user, if something does."""
         prompts = self.query_one("#asks").children
-        return prompts[0] if prompts and isinstance(prompts[0], PermissionView) else None
+        return prompts[0] if prompts and isinstance(prompts[0], Ask) else None
+
+    @on(Answered)
+    def answer_elicitation(self, event: Answered) -> None:
+        self.chat.answer_elicitation(event.request, event.answer)
+        self.editor.focus()
+
+    @on(LoginView.Chosen)
+    def log_in(self, event: LoginView.Chosen) -> None:
+        """Log in as the user has chosen; what a program does is done in this terminal."""
+        method = event.method
+        if method.kind == "variables":
+            self.chat.agent.restart(event.variables)
+        elif method.kind == "agent":
+            self.chat.log_in(method.id)
+        else:
+            environment = {**os.environ, **(method.env or {})}
+            try:
+                with self.app.suspend():
+                    subprocess.run(method.command, env=environment, cwd=self.chat.cwd, check=True)
+                self.chat.log_in()
+            except (OSError, subprocess.CalledProcessError, SuspendNotSupported) as why:
+                text = f"{login_line(method)} did not work: {why}"
+                self.notify(escape_controls(text), severity="error", markup=False)
+        self.editor.focus()
+
+    def action_log_out(self) -> None:
+        self.chat.log_out()
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:

@@ -122,7 +122,7 @@ def test_debug_shows_where_and_keeps_the_exit_code(capsys: pytest.CaptureFixture
 def test_what_nobody_foresaw_is_one_sentence_too(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(command: object = ()) -> int:
+    def fail(command: object = (), theme: str | None = None) -> int:
         raise ZeroDivisionError("a\nb\x1b")
 
     monkeypatch.setattr("acp_console.cli.group.home", fail)
@@ -170,7 +170,7 @@ def test_a_log_is_told_in_one_line_without_its_traceback() -> None:
     program = """
 import logging
 from acp_console.cli import group
-def home(command=()):
+def home(command=(), theme=None):
     try:
         1 / 0
     except ZeroDivisionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
 import shlex
@@ -13,14 +14,17 @@ from pathlib import Path
 
 import pytest
 from textual.events import Key, Paste
-from textual.widgets import Input
+from textual.widgets import Checkbox, Input, Select, SelectionList
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.ask import PermissionTiming
+from acp_console.tui.chat.form import PageView
+from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.options import OptionsScreen
-from acp_console.tui.chat.permission import PermissionTiming, PermissionView
+from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.home.screen import HomeScreen
@@ -975,7 +979,7 @@ async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None
 
 def open_permission(app: ConsoleApp) -> PermissionRequest:
     prompt = chat_of(app).open_prompt()
-    assert prompt is not None
+    assert isinstance(prompt, PermissionView)
     return prompt.permission
 
 
@@ -1147,3 +1151,84 @@ async def test_the_sessions_of_an_agent_are_listed_loaded_deleted_and_forked(
             pilot, lambda: isinstance(app.screen, ChatScreen) and "what it said" in say(app)
         )
         assert len({id(chat) for chat in app.open_chats.chats}) == 3
+
+
+FORM = """
+greet()
+open_session()
+prompt = hear("session/prompt")
+schema = {"type": "object", "required": ["name", "size"], "properties": {
+    "name": {"type": "string", "title": "Your name", "minLength": 2},
+    "size": {"type": "integer", "minimum": 1},
+    "color": {"type": "string", "oneOf": [{"const": "r", "title": "Red"},
+                                            {"const": "g", "title": "Green"}]},
+    "fast": {"type": "boolean", "title": "Fast"},
+    "parts": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}}}
+answer = ask("elicitation/create", mode="form", message="Tell me more", requestedSchema=schema)
+say("got " + json.dumps(answer["result"], sort_keys=True))
+end(prompt)
+prompt = hear("session/prompt")
+answer = ask("elicitation/create", mode="url", message="Look there", elicitationId="e1",
+             url="https://example.org/path")
+say("page " + json.dumps(answer["result"], sort_keys=True))
+end(prompt)
+hear("never")
+"""
+
+
+def frames_of(app: ConsoleApp) -> list[Frame]:
+    return [each for each in chat_of(app).chat.journal.entries if isinstance(each, Frame)]
+
+
+async def test_a_form_is_filled_in_and_a_page_is_declined(workplace: Path, agent: Agent) -> None:
+    app = ConsoleApp(agent=command_agent(agent(FORM)), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(110, 44)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "Tell me more" in say(app) and isinstance(app.focused, Input))
+        await pilot.press("A", "enter", "0", "ctrl+s")
+        await until(pilot, lambda: say(app).count("✗ ") >= 2)
+        form = chat_of(app).open_prompt()
+        assert form is not None
+        name, size = form.query(Input)
+        name.value, size.value = "Ada", "3"
+        form.query_one(Select).value = "g"
+        form.query_one(Checkbox).value = True
+        form.query_one(SelectionList).select("b")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "got " in say(app))
+        sent = next(json.loads(each.data) for each in frames_of(app) if b'"action"' in each.data)
+        content = {"name": "Ada", "size": 3, "color": "g", "fast": True, "parts": ["b"]}
+        assert sent["result"] == {"action": "accept", "content": content}
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"more", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PageView))
+        assert "example.org" in say(app)
+        await pilot.press("n")
+        await until(pilot, lambda: 'page {"action": "decline"}' in say(app))
+
+
+LOGIN = """
+is_in = False
+greet(authMethods=[{"id": "key", "name": "A key", "description": "by itself"}])
+for line in sys.stdin:
+    message = json.loads(line)
+    match message.get("method"):
+        case "authenticate":
+            is_in = True
+            tell(id=message["id"], result={})
+        case "session/new" if is_in:
+            tell(id=message["id"], result={"sessionId": "s1"})
+        case "session/new":
+            tell(id=message["id"], error={"code": -32000, "message": "log in first"})
+"""
+
+
+async def test_the_user_logs_in_where_the_agent_asks_for_it(workplace: Path, agent: Agent) -> None:
+    app = ConsoleApp(agent=command_agent(agent(LOGIN)), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.focused, LoginView))
+        assert "A key" in say(app)
+        await pilot.press("1")
+        await until(pilot, lambda: "● ready" in say(app))
+        assert chat_of(app).open_prompt() is None

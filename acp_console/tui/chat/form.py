@@ -1,0 +1,237 @@
+"""Forms and pages that an agent asks the user for.
+
+Source: ACP, Elicitation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from dataclasses import dataclass
+from typing import ClassVar, Final, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Button, Checkbox, Input, Select, SelectionList, Static
+from textual.widgets.selection_list import Selection
+
+from acp_console.client.elicitation import (
+    Elicitation,
+    ElicitationAnswer,
+    FormField,
+    FormRequest,
+    PageRequest,
+)
+from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import as_list
+from acp_protocol.jsonrpc import Json
+
+LABEL: Final = 200
+"""Characters of a label that are shown."""
+
+
+@dataclass
+class Answered(Message):
+    """The user has answered an elicitation."""
+
+    request: Elicitation
+    answer: ElicitationAnswer
+
+
+class FormView(Ask):
+    """A form; nothing is sent before the user says so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send", "Send"),
+        Binding("escape", "cancel", "Not now"),
+    ]
+
+    def __init__(self, request: FormRequest, timing: PermissionTiming) -> None:
+        super().__init__(request, timing)
+        self._request = request
+        self._inputs: dict[str, Widget] = {}
+
+    def compose(self) -> ComposeResult:
+        request = self._request
+        for text in filter(None, (request.title, request.message, request.description)):
+            yield Static(escape_controls(text[:2000]), classes="question", markup=False)
+        with VerticalScroll(classes="fields", can_focus=False):
+            for place, field in enumerate(request.fields):
+                yield Static(_label(field), classes="label", markup=False)
+                self._inputs[field.name] = widget = _input(field)
+                yield widget
+                yield Static(id=f"error-{place}", classes="wrong", markup=False)
+        with Horizontal(classes="buttons"):
+            yield Button("Send (^s)", name="send", compact=True, classes="allow")
+            yield Button("No", name="decline", compact=True, classes="reject")
+            yield Button("Not now (esc)", name="cancel", compact=True)
+
+    def take_focus(self) -> None:
+        self.had_focus = True
+        first = next(iter(self._inputs.values()), None)
+        (first or self.query(Button).first()).focus()
+
+    @on(Input.Submitted)
+    def next_field(self, event: Input.Submitted) -> None:
+        """Go to the next field; from the last one, send the form."""
+        event.stop()
+        if event.input is [*self._inputs.values()][-1]:
+            self.action_send()
+        else:
+            self.screen.focus_next()
+
+    @on(Button.Pressed)
+    def press(self, event: Button.Pressed) -> None:
+        event.stop()
+        match event.button.name:
+            case "send":
+                self.action_send()
+            case "decline" if self.has_settled:
+                self.post_message(Answered(self._request, ElicitationAnswer("decline")))
+            case "cancel":
+                self.action_cancel()
+            case _:
+                pass
+
+    def action_cancel(self) -> None:
+        if self.has_settled:
+            self.post_message(Answered(self._request, ElicitationAnswer("cancel")))
+
+    def action_send(self) -> None:
+        """Send what was filled in, if all of it fits."""
+        if not self.has_settled:
+            return
+        content: dict[str, Json] = {}
+        for field in self._request.fields:
+            value = _value(field, self._inputs[field.name])
+            if value is not None:
+                content[field.name] = value
+        errors = self._request.errors(content)
+        for place, field in enumerate(self._request.fields):
+            text = errors.get(field.name)
+            self.query_one(f"#error-{place}", Static).update(f"✗ {text}" if text else "")
+        if errors:
+            self._inputs[next(iter(errors))].focus()
+        else:
+            self.post_message(Answered(self._request, ElicitationAnswer("accept", content)))
+
+
+class PageView(Ask, can_focus=True):
+    """A page to open; it opens only when the user says so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "Open"),
+        Binding("c", "copy", "Copy"),
+        Binding("n", "decline", "No"),
+        Binding("escape", "cancel", "Not now"),
+    ]
+
+    def __init__(self, request: PageRequest, timing: PermissionTiming) -> None:
+        super().__init__(request, timing)
+        self._request = request
+
+    def compose(self) -> ComposeResult:
+        request = self._request
+        yield Static(escape_controls(request.message[:2000]), classes="question", markup=False)
+        about = Content.assemble("The agent wants you to go to ", (request.host, "bold"), ":")
+        yield Static(about, markup=False)
+        yield Static(request.url, classes="address", markup=False)
+        with Horizontal(classes="buttons"):
+            yield Button("Open (o)", name="open", compact=True, classes="allow")
+            yield Button("Copy the address (c)", name="copy", compact=True, classes="allow")
+            yield Button("No (n)", name="decline", compact=True, classes="reject")
+
+    @on(Button.Pressed)
+    async def press(self, event: Button.Pressed) -> None:
+        event.stop()
+        await self.run_action(event.button.name or "")
+
+    def action_open(self) -> None:
+        if not self.has_settled:
+            return
+        if has_browser() and webbrowser.open(self._request.url):
+            self._accept()
+        else:
+            self.notify("There is no browser; copy the address instead.", severity="warning")
+
+    def action_copy(self) -> None:
+        if self.has_settled:
+            self.app.copy_to_clipboard(self._request.url)
+            self.notify("The address is copied.")
+            self._accept()
+
+    def action_decline(self) -> None:
+        if self.has_settled:
+            self.post_message(Answered(self._request, ElicitationAnswer("decline")))
+
+    def action_cancel(self) -> None:
+        if self.has_settled:
+            self.post_message(Answered(self._request, ElicitationAnswer("cancel")))
+
+    def _accept(self) -> None:
+        self.post_message(Answered(self._request, ElicitationAnswer("accept")))
+
+
+def has_browser() -> bool:
+    """Return whether there is a browser outside of this terminal."""
+    if sys.platform in {"darwin", "win32"}:
+        return True
+    return any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+
+
+def _label(field: FormField) -> Content:
+    about = f"  {single_line(field.description, LABEL)}" if field.description else ""
+    return Content.assemble(
+        (single_line(field.title, LABEL), "bold"),
+        (" (required)" if field.is_required else "", "$text-warning"),
+        (about, "$text-muted"),
+    )
+
+
+def _input(field: FormField) -> Widget:
+    default = field.default
+    match field.kind:
+        case "boolean":
+            return Checkbox("yes", value=default is True, compact=True)
+        case "choice":
+            choices = [(single_line(each.title, LABEL), each.value) for each in field.choices]
+            found = Select(choices, prompt="Choose", compact=True)
+            if isinstance(default, str):
+                found.value = default
+            return found
+        case "choices":
+            chosen = as_list(default)
+            return SelectionList[str](
+                *(
+                    Selection(single_line(each.title, LABEL), each.value, each.value in chosen)
+                    for each in field.choices
+                ),
+                compact=True,
+            )
+        case _:
+            text = "" if default is None else str(default)
+            kind = {"integer": "a whole number", "number": "a number"}.get(field.kind, "")
+            return Input(text, placeholder=kind, compact=True)
+
+
+def _value(field: FormField, widget: Widget) -> Json:
+    """Return what was filled in; None for nothing."""
+    match widget:
+        case Checkbox():
+            return widget.value
+        case SelectionList():
+            chosen = cast("list[Json]", widget.selected)  # pyright: ignore[reportUnknownMemberType] - of strings
+            return chosen if chosen or field.is_required else None
+        case Select():
+            return widget.value if isinstance(widget.value, str) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - of strings
+        case Input():
+            return field.value(widget.value) if widget.value else None
+        case _:
+            return None

@@ -1,0 +1,108 @@
+"""The ways to log in that an agent offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.events import Key
+from textual.message import Message
+from textual.widgets import Button, Input, Static
+
+from acp_console.client.probe import LoginMethod, login_line
+from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_protocol.host.sanitize import escape_controls, single_line
+
+KINDS = {
+    "agent": "the agent does it",
+    "terminal": "a program does it in this terminal",
+    "variables": "you set variables",
+}
+
+
+class LoginView(Ask, can_focus=True):
+    """Offers the ways to log in, by number or click."""
+
+    @dataclass
+    class Chosen(Message):
+        """The user wants to log in."""
+
+        method: LoginMethod
+        variables: Mapping[str, str]
+
+    def __init__(self, methods: Sequence[LoginMethod], timing: PermissionTiming) -> None:
+        super().__init__(tuple(method.id for method in methods), timing)
+        self._methods = methods
+        self._filled: LoginMethod | None = None
+        """The method whose variables are asked for."""
+
+    def compose(self) -> ComposeResult:
+        text = "The agent wants you to log in. Press a number or click; F5 starts it again."
+        if not self._methods:
+            text = "The agent wants you to log in, and offers no way. Log in with its own program."
+        yield Static(text, classes="question", markup=False)
+        for place, method in enumerate(self._methods[:9], 1):
+            about = single_line(method.description, 120)
+            label = Content.assemble(
+                f"{place}  {single_line(method.name, 60)}  ",
+                (f"{KINDS[method.kind]}  {about}", "$text-muted"),
+            )
+            button = Button(label, name=str(place - 1), compact=True)
+            button.can_focus = False
+            yield button
+
+    def on_key(self, event: Key) -> None:
+        character = event.character or ""
+        if character.isdecimal() and 0 < int(character) <= len(self._methods):
+            event.stop()
+            self._choose(int(character) - 1)
+
+    @on(Button.Pressed)
+    def press(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.name == "set":
+            self._take_variables()
+        else:
+            self._choose(int(event.button.name or "0"))
+
+    def _choose(self, place: int) -> None:
+        if not self.has_settled or self._filled is not None:
+            return
+        method = self._methods[place]
+        if method.kind == "variables":
+            self._ask_for_variables(method)
+        elif method.kind == "terminal" and not method.is_own_program:
+            text = f"Run this yourself, then press F5: {escape_controls(login_line(method))}"
+            self.notify(text, markup=False, timeout=30)
+        else:
+            self.post_message(self.Chosen(method, {}))
+
+    def _ask_for_variables(self, method: LoginMethod) -> None:
+        """Ask for the values; they are handed to the agent and not kept."""
+        self._filled = method
+        if method.link:
+            self.mount(Static(f"See {escape_controls(method.link)}", markup=False))
+        for name in method.variables:
+            self.mount(Static(single_line(name, 80), classes="label", markup=False))
+            self.mount(Input(password=True, name=name, compact=True))
+        row = Horizontal(Button("Start with them (enter)", name="set", compact=True))
+        row.add_class("buttons")
+        self.mount(row)
+        self.call_after_refresh(lambda: self.query(Input).first().focus())
+
+    @on(Input.Submitted)
+    def next_variable(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input is self.query(Input).last():
+            self._take_variables()
+        else:
+            self.screen.focus_next()
+
+    def _take_variables(self) -> None:
+        if self._filled is not None:
+            values = {each.name or "": each.value for each in self.query(Input) if each.value}
+            self.post_message(self.Chosen(self._filled, values))
