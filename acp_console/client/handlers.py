@@ -67,10 +67,15 @@ class ClientHandlers:
         runs: bool = False,
         elicitor: Elicitor | None = None,
         runs_logins: bool = False,
+        shows_notices: bool = False,
         rules: Rules | None = None,
         on_output: Callable[[str, str], object] = lambda session_id, terminal: None,
     ) -> None:
-        """`runs_logins`: whether logins of the agent that need a terminal are run in one.
+        """Serve `decider`, and what else is named.
+
+        `runs_logins`: whether logins of the agent that need a terminal are run in one.
+
+        `shows_notices`: whether notices and compactions are shown.
 
         `rules` refuse files and commands that the agent requests without asking first.
 
@@ -79,6 +84,7 @@ class ClientHandlers:
         self._decider = decider
         self._elicitor = elicitor
         self._runs_logins = runs_logins
+        self._shows_notices = shows_notices
         self._rules = rules
         self._on_output = on_output
         self._reads = reads
@@ -114,10 +120,11 @@ class ClientHandlers:
     @property
     def capabilities(self) -> dict[str, Json]:
         """The client capabilities in `initialize` of version 1."""
+        shown: dict[str, Json] = {"notices": {}, "compaction": {}} if self._shows_notices else {}
         claimed: dict[str, Json] = {
             "fs": {"readTextFile": self._reads, "writeTextFile": self._writes},
             "terminal": self._terminals is not None,
-            "session": {"configOptions": {"boolean": {}}},
+            "session": {"configOptions": {"boolean": {}}, **shown},
             **self._elicitation,
         }
         if self._runs_logins:

@@ -72,6 +72,7 @@ class ChatSession:
         cwd: the session's directory; None: that of the agent.
         way: how it is opened.
         session_id: the id of the session to load, resume or fork.
+        directories: other absolute directories that the agent may read and write.
         earlier: what is known of a session to resume, to be shown above; where the agent cannot go
         on with it, a new session begins below.
         on_change: called whenever there is something new to show; must be quick.
@@ -84,11 +85,13 @@ class ChatSession:
         *,
         way: OpeningWay = "new",
         session_id: str | None = None,
+        directories: Sequence[Path] = (),
         earlier: Sequence[Item] = (),
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agent = agent
         self.cwd = cwd or agent.cwd
+        self.directories = directories
         self.on_change = on_change
         self.state: ChatState = "starting"
         self.session_id = None if way in {"new", "fork"} else session_id
@@ -511,7 +514,8 @@ class ChatSession:
             # The agent repeats all of it.
             self._must_reset = True
             self._changed_items.clear()
-        return await link.open_session(way, self.cwd, None if way == "new" else self._source)
+        source = None if way == "new" else self._source
+        return await link.open_session(way, self.cwd, source, directories=self.directories)
 
     async def _configure(self, link: AgentConnection, session_id: str) -> None:
         """Set the mode and the options that the user has configured for the agent."""

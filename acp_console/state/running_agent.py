@@ -213,7 +213,9 @@ class RunningAgent:
                     return session
             asked.add(found)
             talk = self.conversations.sessions.get(found)
-            found = None if talk is None else talk.info.parent
+            # A fork has a parent too, but works for nobody.
+            is_subagent = talk is not None and talk.info.opened_by is None
+            found = talk.info.parent if talk and is_subagent else None
         return None
 
     def _current_session_for(self, session_id: str) -> ChatSession | None:
@@ -289,6 +291,7 @@ class RunningAgent:
         handlers = ClientHandlers(
             self,
             runs=True,
+            shows_notices=True,
             elicitor=self if self._elicits else None,
             runs_logins=self._runs_logins,
             on_output=note_output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from acp_console.client.elicitation import ElicitationAnswer, FormRequest, PageR
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.running_agent import RunningAgent
 from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem
+from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
 
 LIMIT = 30.0
@@ -33,8 +35,16 @@ class Chats:
         self._start(agent)
         return session
 
-    def another(self, agent: RunningAgent) -> ChatSession:
-        return ChatSession(agent, on_change=lambda: self._has_changed.set())
+    def another(
+        self, agent: RunningAgent, *directories: Path, fork: str | None = None
+    ) -> ChatSession:
+        return ChatSession(
+            agent,
+            way="fork" if fork else "new",
+            session_id=fork,
+            directories=directories,
+            on_change=lambda: self._has_changed.set(),
+        )
 
     async def until(self, holds: Callable[[], object]) -> None:
         with anyio.fail_after(LIMIT):
@@ -54,6 +64,12 @@ async def chats() -> AsyncGenerator[Chats]:
         yield found
         for agent in found.agents:
             await agent.close()
+
+
+def shown(session: ChatSession) -> set[str]:
+    """Return the answers that a screen gets to show."""
+    _, items = session.take_changes()
+    return {item.text for item in items if isinstance(item, AgentMessage)}
 
 
 def said(session: ChatSession) -> str:
@@ -335,6 +351,59 @@ async def test_a_session_that_is_being_opened_shows_what_is_said_in_it_alone(
         await all_.until(lambda: said(first))
         second = all_.another(first.agent)
         await all_.until(lambda: (first.state, second.state) == ("ready", "ready"))
-        _, items = second.take_changes()
-        shown = {item.text for item in items if isinstance(item, AgentMessage)}
-        assert shown == {"the second"}
+        assert shown(second) == {"the second"}
+
+
+CLAIMS = """
+opening = hear("initialize")
+tell(id=opening["id"], result={"protocolVersion": 1, "agentCapabilities":
+     {"sessionCapabilities": {"additionalDirectories": {}}}})
+first, second = hear("session/new"), hear("session/new")
+for id, asked in (("s1", first), ("s2", second)):
+    tell(id=asked["id"], result={"sessionId": id})
+prompt = hear("session/prompt")
+say(json.dumps([opening["params"]["clientCapabilities"]["session"],
+                [each["params"].get("additionalDirectories") for each in (first, second)]]))
+update("notice", noticeId="n1", severity="info", title="Careful", description="it is slippery")
+end(prompt)
+hear("never")
+"""
+
+
+async def test_each_session_has_its_own_directories_and_notices_are_shown(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(CLAIMS)), tmp_path)
+        all_.another(first.agent, tmp_path / "other")
+        first.send("hello")
+        await all_.until(lambda: said(first) and first.state == "ready")
+        claimed: Json = {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
+        assert json.loads(said(first)) == [claimed, [None, [str(tmp_path / "other")]]]
+        assert first.conversation is not None
+        notices = [item.text for item in first.conversation.items if isinstance(item, Notice)]
+        assert "Careful: it is slippery" in notices
+
+
+FORKED = """
+greet(agentCapabilities={"sessionCapabilities": {"fork": {}}})
+open_session()
+forking = hear("session/fork")
+chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "copied"}}
+answer = {"jsonrpc": "2.0", "id": forking["id"], "result": {"sessionId": "s2"}}
+told = {"jsonrpc": "2.0", "method": "session/update",
+        "params": {"sessionId": "s2", "update": chunk}}
+os.write(1, (json.dumps(answer) + "\\n" + json.dumps(told) + "\\n").encode())
+hear("never")
+"""
+
+
+async def test_a_fork_shows_what_is_said_in_it_from_the_first_word(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(FORKED)), tmp_path)
+        await all_.until(lambda: first.state == "ready")
+        copy = all_.another(first.agent, fork="s1")
+        await all_.until(lambda: said(copy))
+        assert (shown(first), shown(copy)) == (set(), {"copied"})
