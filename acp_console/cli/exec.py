@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import anyio
 import click
+from anyio import to_thread
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
@@ -31,6 +32,7 @@ from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PolicyDecider
+from acp_console.client.prompt_blocks import file_block
 from acp_console.client.recording import record_journal
 from acp_console.client.session_options import (
     SessionOption,
@@ -41,6 +43,7 @@ from acp_console.client.session_options import (
 from acp_console.render.values import plural
 from acp_inspector.journal import Journal
 from acp_protocol.errors import AcpError, OperationTimeoutError
+from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
@@ -50,6 +53,14 @@ DEMO_PROMPT: Final = "help"
 CANCEL_TIMEOUT_S: Final = 2.0
 """Seconds that a turn has to end after it was cancelled."""
 UNQUOTED: Final = "the prompt is one argument: put it into quotes"
+
+
+class SessionError(AcpError):
+    """The session to go on with is not there, or the agent cannot go on with it."""
+
+
+class PromptError(AcpError):
+    """The agent does not take what the prompt has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +84,14 @@ class TurnOptions:
     settings: tuple[tuple[str, str], ...] = ()
     """Ids and values of other options."""
     fails_on_refusal: bool = False
+    files: tuple[Path, ...] = ()
+    """Files to send with the prompt."""
+    images: tuple[Path, ...] = ()
+    """Images to send, which the agent has to take."""
+    session: str | None = None
+    """The agent's session to go on with."""
+    is_continued: bool = False
+    """Whether to go on with the agent's newest session in the directory."""
 
     @property
     def is_restricted(self) -> bool:
@@ -136,6 +155,29 @@ def _pairs(
     metavar="OPTION=VALUE",
     help="Set another option of the session.",
 )
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Send a file with the prompt: embedded if the agent takes that, otherwise as a link.",
+)
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Send an image with the prompt; the agent has to take images.",
+)
+@click.option("--session", metavar="ID", help="Go on with this session of the agent.")
+@click.option(
+    "--continue",
+    "is_continued",
+    is_flag=True,
+    help="Go on with the agent's newest session in the working directory.",
+)
 @click.option("--auth", metavar="METHOD", help="Log in with this method of the agent first.")
 @click.option(
     "--format",
@@ -184,6 +226,8 @@ def command(
         raise UnknownAgentError(
             f"{problem}{end} If {name!r} begins the prompt: {UNQUOTED}"
         ) from None
+    if options["session"] is not None and options["is_continued"]:
+        raise click.UsageError("give either --session or --continue, not both")
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
     directory = (cwd or agent.cwd or Path()).resolve()
@@ -241,7 +285,8 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
             ) as link:
                 with scope:
                     session_id = await _open_session(link, cwd, options, printer, policy)
-                    await _run_prompt(link, session_id, text, printer)
+                    blocks = await _prompt(link, cwd, text, options)
+                    await _run_prompt(link, session_id, blocks, printer)
                 if scope.cancelled_caught and not printer.has_ended:
                     # With the last lines of an agent that hangs.
                     raise OperationTimeoutError("the turn", options.limit)
@@ -275,7 +320,7 @@ async def _open_session(
         say(sentence)
     if options.auth is not None:
         await link.authenticate(options.auth)
-    session = await link.new_session(cwd)
+    session = await _session(link, cwd, options, printer)
     session_id: str = session["sessionId"]
     offered = session_options(session)
     mode = next((each for each in offered if each.category == "mode"), None)
@@ -294,6 +339,52 @@ async def _open_session(
             printer.show_mode(chosen)
     printer.begin(session_id, link.version, chosen or (mode and mode.current))
     return session_id
+
+
+async def _session(
+    link: AgentConnection, cwd: Path, options: TurnOptions, printer: TurnPrinter
+) -> Mapping[str, Json]:
+    """Open the session that the options name, or a new one.
+
+    Raises:
+        SessionError: the agent cannot go on with it, or there is none.
+    """
+    session_id = options.session
+    if options.is_continued:
+        if not link.can("list"):
+            raise SessionError(f"{link.title} does not list its sessions; give --session ID")
+        found, _ = await link.list_sessions(cwd)
+        newest = max(found, key=lambda each: get_text(each, "updatedAt") or "", default=None)
+        session_id = get_text(newest, "sessionId")
+        if session_id is None:
+            raise SessionError(f"{link.title} has no session in {cwd}")
+    if session_id is None:
+        return await link.new_session(cwd)
+    for way in ("resume", "load"):
+        if link.can(way):
+            # What was said before is neither printed nor counted again.
+            printer.is_replaying = True
+            session = await link.open_session(way, cwd, session_id)
+            printer.is_replaying = False
+            return session
+    raise SessionError(f"{link.title} cannot go on with a session")
+
+
+async def _prompt(link: AgentConnection, cwd: Path, text: str, options: TurnOptions) -> list[Json]:
+    """Return the blocks of the prompt.
+
+    Raises:
+        PromptError: the agent takes no images.
+    """
+    abilities = link.prompt_abilities
+    if options.images and "image" not in abilities.claimed:
+        raise PromptError(f"{link.title} takes no images; --file sends links to them")
+    files = [*options.files, *options.images]
+
+    def read() -> list[Json]:
+        return [{"type": "text", "text": text}, *(file_block(each, abilities) for each in files)]
+
+    return await to_thread.run_sync(read)
 
 
 async def _set_options(
@@ -320,7 +411,7 @@ async def _set_options(
 
 
 async def _run_prompt(
-    link: AgentConnection, session_id: str, text: str, printer: TurnPrinter
+    link: AgentConnection, session_id: str, prompt: Sequence[Json], printer: TurnPrinter
 ) -> None:
     """Send the prompt and print how the turn ends.
 
@@ -334,7 +425,7 @@ async def _run_prompt(
         with anyio.CancelScope(shield=True) as asking:
             scopes.append(asking)
             try:
-                answers.append(await link.prompt(session_id, text))
+                answers.append(await link.prompt(session_id, prompt))
             except AcpError as problem:
                 answers.append(problem)
         has_ended.set()

@@ -66,6 +66,8 @@ class TurnPrinter:
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
         self._has_begun = False
+        self.is_replaying = False
+        """Whether the agent repeats what was said before, which is not shown."""
         self._early: list[Json] = []
         """Updates that came before all of the session was known, in JSON."""
         self._printed: set[str] = set()
@@ -90,7 +92,9 @@ class TurnPrinter:
         for message in self._decoder.decode(entry).messages:
             if isinstance(message, InvalidMessage) and entry.side == "agent":
                 self.stray_lines += bool(entry.data.strip())
-            if isinstance(message, Notification) and message.method == "session/update":
+            is_update = isinstance(message, Notification) and message.method == "session/update"
+            if is_update and not self.is_replaying:
+                assert isinstance(message, Notification)
                 update = get(message.params, "update")
                 self._track(update)
                 if self._format == "json" and self._has_begun:

@@ -26,6 +26,7 @@ from acp_console.state.running_agent import RunningAgent
 from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
+from acp_console.tui.chat.sidebar import chat_title
 from acp_console.tui.commands import Scope, bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.ending import EndTimer
@@ -36,7 +37,7 @@ from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
 from acp_inspector.analysis.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
-from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
@@ -82,6 +83,7 @@ class ConsoleApp(ThemedApp[int]):
         super().__init__(theme if theme in THEME_NAMES else DEFAULT_THEME)
         self._preferences = preferences
         self._kept_theme = self.theme
+        self._terminal_title = ""
         self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
@@ -107,6 +109,7 @@ class ConsoleApp(ThemedApp[int]):
         if self._watch:
             self._watch_sources(self._watch)
             return
+        self.open_chats.listen(self._show_terminal_title)
         self.push_screen(HomeScreen(self._agents, self._cwd, self.open_chats, self._store))
         if self._start_agent is not None and self._continued is not None:
             self._continue(self._continued, self._start_agent)
@@ -122,6 +125,20 @@ class ConsoleApp(ThemedApp[int]):
         except AcpError as problem:
             text = f"The theme is not remembered: {escape_controls(str(problem))}"
             self.notify(text, severity="warning", markup=False)
+
+    def _show_terminal_title(self) -> None:
+        """Say in the title of the terminal's window which chat needs the user, or what runs."""
+        chats = self.open_chats.chats
+        needy = next((chat for chat in chats if chat.is_waiting_for_user), None)
+        busy = next((chat for chat in chats if chat.is_busy), None)
+        text = "acp-console"
+        if needy is not None:
+            text = f"? {chat_title(needy)} needs you"
+        elif busy is not None:
+            text = f"◐ {chat_title(busy)}"
+        if text != self._terminal_title and self._driver is not None:
+            self._terminal_title = text
+            self._driver.write(f"\x1b]2;{single_line(text, 80)}\x07")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return Textual's own commands, except for those that our table has too."""

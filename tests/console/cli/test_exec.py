@@ -499,3 +499,62 @@ def test_version_2_names_its_options_by_other_keys_and_has_them_set(call: Call) 
     assert json.loads(done.out.splitlines()[0])["session"]["mode"] == "architect"
     words = ("--allow", "edits", "--mode", "code", "--set", "thinking=hide")
     assert call("exec", "--protocol", "2", *words, "help").code == exit_codes.DONE
+
+
+KEEPS = """
+image = os.environ.get("IMAGE") == "1"
+greet(agentCapabilities={"loadSession": True, "sessionCapabilities": {"list": {}},
+      "promptCapabilities": {"image": image, "embeddedContext": True}})
+for line in sys.stdin:
+    message = json.loads(line)
+    params = message.get("params", {})
+    match message.get("method"):
+        case "session/list":
+            kept = [{"sessionId": id_, "cwd": params["cwd"], "updatedAt": f"2026-0{n}-01T00:00:00Z"}
+                    for n, id_ in ((1, "older"), (2, "newer"))]
+            tell(id=message["id"], result={"sessions": kept})
+        case "session/load" | "session/new":
+            id_ = params.get("sessionId", "new")
+            old = {"type": "text", "text": "said before"}
+            if id_ != "new":
+                tell(method="session/update", params={"sessionId": id_, "update": {
+                    "sessionUpdate": "agent_message_chunk", "content": old}})
+            tell(id=message["id"], result={"sessionId": id_})
+        case "session/prompt":
+            kinds = " ".join(block["type"] for block in params["prompt"])
+            tell(method="session/update", params={"sessionId": params["sessionId"], "update": {
+                "sessionUpdate": "agent_message_chunk",
+                "content": {"type": "text", "text": params["sessionId"] + ": " + kinds}}})
+            tell(id=message["id"], result={"stopReason": "end_turn"})
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "reply"),
+    [([], "new"), (["--session", "older"], "older"), (["--continue"], "newer")],
+)
+def test_a_session_of_the_agent_is_continued(
+    agent: Agent, call: Call, options: list[str], reply: str
+) -> None:
+    done = call("exec", *options, "hello", "--", *agent(KEEPS))
+    assert (done.code, done.out) == (exit_codes.DONE, f"{reply}: text\n")
+
+
+def test_a_session_that_cannot_be_continued_is_an_error(agent: Agent, call: Call) -> None:
+    for options in (["--session", "s"], ["--continue"]):
+        done = call("exec", *options, "hello", "--", *agent(FRIENDLY))
+        assert done.code != exit_codes.DONE
+        assert "session" in done.err
+
+
+def test_files_and_images_go_with_the_prompt(
+    agent: Agent, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "it.png").write_bytes(b"\x89PNG\0")
+    files = ["--file", str(tmp_path / "notes.txt"), "--image", str(tmp_path / "it.png")]
+    refused = call("exec", *files, "look", "--", *agent(KEEPS))
+    assert "takes no images" in refused.err
+    monkeypatch.setenv("IMAGE", "1")
+    done = call("exec", *files, "look", "--", *agent(KEEPS))
+    assert done.out == "new: text resource image\n"
