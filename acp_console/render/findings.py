@@ -24,9 +24,11 @@ def severity_word(severity: Severity, count: int) -> str:
 
 
 def frame_numbers(finding: Finding, most: int) -> str:
-    """Return the numbers of the last `most` frames that prove a finding."""
-    named = ", ".join(f"#{seq}" for seq in finding.frames[-most:])
-    return f"… {named}" if len(finding.frames) > most else named
+    """Return the numbers of at most `most` frames that prove a finding: its cause and the last."""
+    numbers = [f"#{seq}" for seq in finding.frames]
+    if len(numbers) <= most:
+        return ", ".join(numbers)
+    return f"{numbers[0]} … {', '.join(numbers[len(numbers) - most + 1 :])}"
 
 
 def json_path(finding: Finding) -> str:

@@ -164,6 +164,10 @@ def with_meanings(variables: Mapping[str, str]) -> dict[str, str]:
         "input-cursor-background": fore.hex,
         "input-selection-background": result["selection"],
         "input-selection-foreground": fore.hex,
+        "scrollbar-background": back.hex,
+        "scrollbar-background-hover": back.hex,
+        "scrollbar-background-active": back.hex,
+        "scrollbar-corner-color": back.hex,
         "link-color": result["text-primary"],
         "link-color-hover": pole(primary).hex,
     }

@@ -91,6 +91,10 @@ class InterceptPane(Vertical):
             padding: 0;
             color: $text-muted;
         }
+        #breakpoints:blur > .option-list--option-highlighted {
+            background: transparent;
+            color: $text-muted;
+        }
         #rule-counts { height: auto; max-height: 2; color: $text-muted; }
         #holds { height: auto; max-height: 4; border: none; background: transparent; padding: 0; }
         #held-frame { height: 1fr; }

@@ -291,10 +291,13 @@ class DelayScreen(ModalScreen[float | None]):
 
     @on(Input.Changed, "#delay-seconds")
     def check(self) -> None:
-        is_wrong = self._seconds() is None
+        seconds = self._seconds()
         check = self.query_one("#delay-check", Static)
-        check.update(f"✗ a number of seconds from 0 to {MAX_WAIT_S:.0f}" if is_wrong else "✓")
-        check.set_class(is_wrong, "-wrong")
+        if seconds is None:
+            check.update(f"✗ a number of seconds from 0 to {MAX_WAIT_S:.0f}")
+        else:
+            check.update(f"✓ sent {seconds:g} s from now")
+        check.set_class(seconds is None, "-wrong")
 
     def action_send(self) -> None:
         seconds = self._seconds()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
+from acp_console.cli.group import run_words
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.sources import FileSource
 from acp_console.tui.app import ConsoleApp
@@ -141,3 +143,23 @@ def unreadable_of(app: ConsoleApp) -> set[tuple[str, str, str]]:
             if contrast(fore, back) < READABLE:
                 found.add((text, fore.hex, back.hex))
     return found
+
+
+async def test_no_color_leaves_grey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = ConsoleApp(cwd=tmp_path)
+    async with app.run_test():
+        picture = app.export_screenshot()
+    body = picture.split("</style>")[1]
+    drawn = re.findall(r"\.r\d+ \{ fill: #(..)(..)(..)", picture)
+    drawn += re.findall(r'<rect fill="#(..)(..)(..)" x=', body)
+    assert drawn
+    assert all(red == green == blue for red, green, blue in drawn)
+
+
+@pytest.mark.parametrize(
+    "words", [["--theme", "acp-lite"], ["inspect", "--theme", "acp-lite", "x"]]
+)
+def test_unknown_theme_is_refused_with_the_one_probably_meant(words: list[str]) -> None:
+    with pytest.raises(click.BadParameter, match=r"did you mean acp-light\?"):
+        run_words(words, is_debug=False)

@@ -26,6 +26,7 @@ async def test_a_time_is_returned_in_seconds(written: str, seconds: float) -> No
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Delay frame 12" in say(app))
         await pilot.press(*written)
+        await until(pilot, lambda: f"✓ sent {seconds:g} s from now" in say(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.results == [seconds])
 
