@@ -152,7 +152,9 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.unfilter", "escape", "unfilter", "All",
                 "Stop a search, or clear the filter", False),
         Command("frames.follow", "f", "follow", "Follow", "Follow the newest row"),
-        Command("frames.detail", "enter", "detail", "Look", "Go to the details of the row", False),
+        Command("frames.detail", "enter", "detail", "Look",
+                "Unfold a run of updates, otherwise go to the details of the row", False),
+        Command("frames.fold", "space", "fold", "Fold", "Fold or unfold a run of updates", False),
         Command("frames.tree", "1", "tab('tree')", "Tree", "Show the frame as a tree", False),
         Command("frames.raw", "2", "tab('raw')", "Raw", "Show its exact bytes", False),
         Command("frames.spelled", "3", "tab('pretty')", "Pretty", "Show its JSON indented", False),
@@ -261,8 +263,8 @@ SIGNS: Final = (
     ("E W I", "A rule was broken here: error, warning, info; 5 shows which"),
     ("e w i", "Part of a finding in another row"),
     ("◆", "Marked by you"),
-    ("→ ← ·", "From the client, from the agent, from neither"),
-    ("? = !", "Request, result, error"),
+    ("● ○ ┄", "Request, result, notification"),
+    ("⏸", "Waited for a person to answer"),
     ("✗ ‖", "Not a valid message; stderr"),
 )
 """The signs before the rows of the traffic, and their meanings."""

@@ -51,7 +51,7 @@ class CursorList(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self.drawn: LRUCache[tuple[int, bool], Strip] = LRUCache(_CACHED_LINES)
+        self.drawn: LRUCache[tuple[int, ...], Strip] = LRUCache(_CACHED_LINES)
         """Cache of drawn lines, by position and whether the cursor is there."""
 
     # Overridden by each list.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
-from acp_console.state.traffic.rows import TrafficRow, read_row, time_of
+from acp_console.state.traffic.rows import TrafficRow, read_row, run_row, time_of
+from acp_console.state.traffic.runs import Run, Runs
 from acp_inspector.analysis.annotations import Annotations, FrameNotes
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, fields_of_row
@@ -56,6 +56,7 @@ class TrafficModel:
         """Show `entries` with their `annotations`."""
         self.entries = entries
         self.annotations = annotations or Annotations()
+        self.runs = Runs(entries)
         self.wanted = compile_filter("")
         self._scan: FilterSearch | None = None
         self._next: FilterSearch | None = None
@@ -89,11 +90,31 @@ class TrafficModel:
                 if value and len(values) < _MAX_SEEN:
                     values[value] = None
         if found.is_open and self.entries.response_row(row) is not None:
-            found = replace(found, is_open=False)
+            # It was answered since.
+            found = read_row(self.entries, row)
         self._kept[row] = found
         if len(self._kept) > _CACHED_ROWS:
             del self._kept[next(iter(self._kept))]
         return found
+
+    def line_at(self, position: int) -> Run:
+        """Return the positions that are one line: a run of updates, unless a filter is set."""
+        if self._scan is not None:
+            return Run(position, position + 1)
+        return self.runs.at(position)
+
+    def line_row(self, line: Run) -> TrafficRow:
+        """Return the content of a line."""
+        if not line.is_folded:
+            return self.at(line.begin)
+        try:
+            return run_row(self.entries, line)
+        except (AcpError, ValueError):
+            return self.at(line.begin)
+
+    def toggle(self, position: int) -> bool | None:
+        """Unfold or fold the run at a position; None if there is none."""
+        return self.runs.toggle(position) if self._scan is None else None
 
     def delta(self, position: int) -> float:
         if position == 0:
@@ -152,6 +173,7 @@ class TrafficModel:
     def forget(self) -> None:
         """Restart: the entries were replaced."""
         self._kept.clear()
+        self.runs.forget()
         self._marks.clear()
         self.filter(self.wanted)
 
@@ -250,6 +272,15 @@ class TrafficModel:
         row = self.at(position)
         return self.annotations.mark(row.seq) if row.seq else ""
 
+    def finding_of(self, line: Run) -> str:
+        """Return the letter of the gravest lint finding in a line; empty if there is none."""
+        if not line.is_folded or not self.annotations.finding_counts:
+            return self.finding_at(line.begin)
+        first, last = self.at(line.begin).seq, self.at(line.last).seq
+        numbers = range(first, min(last + 1, first + MAX_HIDDEN))
+        letters = set(map(self.annotations.mark, numbers))
+        return next((each for each in "EWIewi" if each in letters), "")
+
     def found_beside(self, row: int, *, is_next: bool) -> int | None:
         """Return the next, or the previous, shown row with a lint finding."""
         n = self.row(row).seq
@@ -260,8 +291,10 @@ class TrafficModel:
                 return place
         return None
 
-    def is_marked(self, position: int) -> bool:
-        return bool(self._marks) and self.row_at(position) in self._marks.values()
+    def is_marked(self, position: int, count: int = 1) -> bool:
+        """Whether any of `count` positions is marked."""
+        rows = map(self.row_at, range(position, position + count)) if self._marks else ()
+        return any(row in self._marks.values() for row in rows)
 
     def mark(self, row: int) -> bool | None:
         """Mark or unmark a row; return whether it is marked now, None if it cannot be."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from rich.cells import cell_len, set_cell_size
+
 from acp_console.render.tables import fit_cell
-from acp_console.render.values import arrow, sender
+from acp_console.state.traffic.runs import Run
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import frame_row
 from acp_inspector.filter.entries import EntrySequence
@@ -16,14 +18,16 @@ from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import BadLine, Row
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import parse
 
 LARGE: Final = 8 << 20
 """Frames of at least this many bytes are read only on demand."""
 MAX_SUMMARY: Final = 200
 MIDDLE: Final = 70
 """Width from which on time, latency and size are shown too."""
-WIDE: Final = 130
-"""Width from which on everything except id and session has its own column."""
+WIDE: Final = 100
+"""Width from which on the time since the row before is shown too."""
 WIDEST: Final = 170
 """Width from which on id and session have a column too."""
 OPEN: Final = "open"
@@ -32,10 +36,17 @@ MARK: Final = "◆"
 EDGE: Final = 3
 """Columns before the number: for the user's mark and the lint finding."""
 
+MIN_PICTURE: Final = 24
+"""Columns of the arrow with its text, at least."""
+_PICTURE_EDGES: Final = 7
+"""Columns of an arrow without its text."""
+ASKS_PERSON: Final = frozenset({"session/request_permission", "elicitation/create"})
+"""Requests that a person answers."""
+
 _SIGNS: Final = {
-    "request": "?",
-    "result": "=",
-    "error": "!",
+    "request": "●",
+    "result": "○",
+    "error": "✗",
     "malformed": "✗",
     "unreadable": "✗",
     "stderr": "‖",
@@ -59,11 +70,16 @@ class TrafficRow:
     id: str = ""
     session: str = ""
     latency: float | None = None
-    """Seconds since the request, for a response."""
+    """Seconds from the request to the response, for both of them."""
     is_open: bool = False
     """Whether it is a request without a response."""
     size: int = 0
     """Bytes."""
+
+    @property
+    def is_for_person(self) -> bool:
+        """Whether it is a request that a person answers."""
+        return self.kind == "request" and self.method in ASKS_PERSON
 
     @property
     def is_fault(self) -> bool:
@@ -121,6 +137,38 @@ def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> Traf
             assert_never(entry)
 
 
+def run_row(entries: EntrySequence, run: Run) -> TrafficRow:
+    """Return the row that stands for a run, with the first words of its text."""
+    first = read_row(entries, run.begin)
+    words = ""
+    for row in range(run.begin, min(run.end, run.begin + _CHUNKS_READ)):
+        entry = entries[row]
+        value = parse(entry.data) if isinstance(entry, Frame) else None
+        content = get(get(get(value, "params"), "update"), "content")
+        text = get(content, "text")
+        words += text if isinstance(text, str) else ""
+        if len(words) > MAX_SUMMARY:
+            break
+    shown = single_line(words, MAX_SUMMARY)
+    name = _RUN_NAMES.get(run.name, run.name.removesuffix("_chunk").replace("_", " "))
+    return replace(
+        first,
+        kind="run",
+        summary=f"{name} ×{run.end - run.begin}" + (f' "{shown}"' if shown else ""),
+        latency=time_of(entries, run.last) - first.time,
+        size=run.size,
+    )
+
+
+_CHUNKS_READ: Final = 32
+"""Frames of a run whose text is shown, at most."""
+_RUN_NAMES: Final = {
+    "agent_message_chunk": "message",
+    "agent_thought_chunk": "thought",
+    "tool_call_update": "tool output",
+}
+
+
 def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
     exchanges = Exchanges()
     request_row = entries.request_row(row)
@@ -129,6 +177,10 @@ def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
         if isinstance(request, Frame):
             exchanges.apply(request)
     summary = frame_row(frame, exchanges)
+    answer_row = entries.response_row(row)
+    latency = summary.latency
+    if answer_row is not None:
+        latency = time_of(entries, answer_row) - frame.time
     return TrafficRow(
         seq=summary.n,
         time=summary.at,
@@ -138,8 +190,8 @@ def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
         method=summary.method,
         id=single_line(json.dumps(summary.id, ensure_ascii=False), 40) if summary.has_id else "",
         session=summary.session,
-        latency=summary.latency,
-        is_open=summary.kind == "request" and entries.response_row(row) is None,
+        latency=latency,
+        is_open=summary.kind == "request" and answer_row is None,
         size=summary.size,
     )
 
@@ -149,56 +201,91 @@ def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
 
 def head_text(width: int, digits: int) -> str:
     """Return the heading above the rows for a width; numbers take `digits` columns."""
-    if width < MIDDLE:
-        return f"{'':{EDGE}}{'n':>{digits}}    frame"
-    if width < WIDE:
-        title = fit_cell("   frame", width - digits - EDGE - 29)
-        return f"{'':{EDGE}}{'n':>{digits}} {'time':>9} {title} {'latency':>8} {'size':>7}"
-    names = ("n", "time", "delta", "from", "kind", "method", "id", "session", "latency", "size")
-    return " " * EDGE + _join((*names, "summary"), width, digits)
+    columns = _columns(width, digits)
+    cells = {name: name for name in columns}
+    cells["picture"] = f"client{'agent':>{columns['picture'] - len('client')}}"
+    return " " * EDGE + _joined(cells, columns)
 
 
 def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
     """Return one row as a line, without its signs; narrow lines omit columns."""
-    latency = OPEN if row.is_open else "" if row.latency is None else _delta(row.latency)
-    number = str(row.seq) if row.seq else ""
-    if width < MIDDLE:
-        return f"{number:>{digits}} {_summary(row)}"
-    at = ""
-    if row.seq or row.time:
-        at = f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}"
-    if width < WIDE:
-        summary = fit_cell(_summary(row), width - digits - EDGE - 29)
-        return f"{number:>{digits}} {at:>9} {summary} {latency:>8} {_size(row.size):>7}"
-    sent_by = sender(row.side)
-    after = _delta(delta) if at else ""
-    cells = (number, at, after, sent_by, row.kind, row.method, row.id, row.session, latency)
-    return _join((*cells, _size(row.size), row.summary), width, digits)
+    columns = _columns(width, digits)
+    has_time = bool(row.seq or row.time)
+    cells = {
+        "n": str(row.seq) if row.seq else "",
+        "time": (f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}") * has_time,
+        "Δ": _delta(delta) * has_time,
+        "id": row.id,
+        "session": row.session,
+        "picture": picture(row, columns["picture"]),
+        "latency": OPEN if row.is_open else "" if row.latency is None else _delta(row.latency),
+        "size": _size(row.size),
+    }
+    return _joined(cells, columns)
 
 
-def _summary(row: TrafficRow) -> str:
-    """Return side and summary in one cell; an update's name is in its summary."""
-    is_update = row.method == "session/update" and row.summary
-    summary = row.summary if is_update else f"{row.method} {row.summary}".strip()
-    if row.kind in {"event", "end", "header", "unreadable", "large"}:
-        summary = f"{row.kind}: {summary}" if row.kind != "event" else summary
-    return f"{arrow(row.side)}{_SIGNS.get(row.kind, ' ')} {summary}"
+_WIDTHS: Final = {"time": 9, "Δ": 8, "id": 8, "session": 12, "latency": 8, "size": 7}
+_LEAST: Final = {"Δ": WIDE, "id": WIDEST, "session": WIDEST}
+"""Width from which on a column is shown, if that is not `MIDDLE`."""
+_LEFT: Final = frozenset({"picture", "id", "session"})
 
 
-_WIDTHS: Final = {1: 9, 2: 9, 3: 8, 4: 12, 5: 26, 6: 8, 7: 12, 8: 8, 9: 7}
-"""Columns of each cell but the first and the last."""
-_RIGHT: Final = frozenset({0, 1, 2, 8, 9})
-_ONLY_WIDEST: Final = frozenset({6, 7})
+def _columns(width: int, digits: int) -> dict[str, int]:
+    """Return the columns that fit into a width, with their own widths."""
+    shown = {
+        name: columns for name, columns in _WIDTHS.items() if width >= _LEAST.get(name, MIDDLE)
+    }
+    room = width - EDGE - digits - 1 - sum(shown.values()) - len(shown)
+    order = ("n", "time", "Δ", "id", "session", "picture", "latency", "size")
+    every = {**shown, "n": digits, "picture": max(room, MIN_PICTURE)}
+    return {name: every[name] for name in order if name in every}
 
 
-def _join(cells: tuple[str, ...], width: int, digits: int) -> str:
-    parts: list[str] = []
-    for place, cell in enumerate(cells[:-1]):
-        if place in _ONLY_WIDEST and width < WIDEST:
-            continue
-        columns = _WIDTHS.get(place, digits)
-        parts.append(fit_cell(cell, columns, is_right=place in _RIGHT))
-    return " ".join([*parts, cells[-1]])
+def _joined(cells: dict[str, str], columns: dict[str, int]) -> str:
+    return " ".join(
+        fit_cell(cells[name], width, is_right=name not in _LEFT) for name, width in columns.items()
+    )
+
+
+def picture(row: TrafficRow, width: int) -> str:
+    """Return a message as an arrow between the lane of the client and that of the agent."""
+    sign = _SIGNS.get(row.kind, "")
+    label = _label(row)
+    if row.side not in {"client", "agent"} or row.kind in {"stderr", "large"}:
+        return f"{sign or '·'} {_fit_words(label, width - 2)}"
+    line = "┄" if row.kind in {"notification", "run"} else "─"
+    sign = sign or line
+    wait = ""
+    if row.is_for_person:
+        spent = "" if row.latency is None else f" {_delta(row.latency)}"
+        wait = f" ⏸ you{spent} "
+    label = f" {_fit_words(label, width - cell_len(wait) - _PICTURE_EDGES)} "
+    fill = line * (width - 4 - cell_len(label) - cell_len(wait) - (len(line) if wait else 0))
+    inner = f"{line}{label}{fill}{wait}{line if wait else ''}"
+    return f"{sign}{line}{inner}▶" if row.side == "client" else f"◀{line}{inner}{sign}"
+
+
+def _fit_words(text: str, width: int) -> str:
+    """Return a text that takes at most `width` columns, cut between two words where possible."""
+    if cell_len(text) <= width:
+        return text
+    cut = set_cell_size(text, max(width - 1, 0))
+    words, space, _ = cut.rpartition(" ")
+    return (words if space and len(words) * 2 > len(cut) else cut).rstrip() + "…"
+
+
+def _label(row: TrafficRow) -> str:
+    """Return method and summary; an update's name is in its summary."""
+    match row.kind:
+        case "result" | "error":
+            return f"{row.method} {row.kind} {row.summary}".strip()
+        case "end" | "header" | "unreadable" | "large" | "malformed" | "stderr":
+            return f"{row.kind}: {row.summary}"
+        case "event" | "run":
+            return row.summary
+        case _:
+            is_update = row.method == "session/update" and row.summary
+            return row.summary if is_update else f"{row.method} {row.summary}".strip()
 
 
 def _delta(seconds: float) -> str:

@@ -300,8 +300,16 @@ class TrafficPane(Vertical):
             raise SkipAction
 
     def action_detail(self) -> None:
+        """Unfold a folded run, otherwise go to the details."""
+        if len(self._view) and self.table.line.is_folded:
+            self.table.toggle()
+            return
         self._chosen()
         self.detail.focus_content()
+
+    def action_fold(self) -> None:
+        if self.table.toggle() is None:
+            self.notify("No run of updates here to fold or unfold", severity="warning")
 
     def action_tab(self, name: str) -> None:
         self.detail.open_tab(name)

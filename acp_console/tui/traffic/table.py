@@ -8,18 +8,22 @@ from typing import ClassVar, Final
 from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.events import MouseScrollUp
+from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import EDGE, MARK, row_text
+from acp_console.state.traffic.runs import Run
 from acp_console.tui.cursor_list import CursorList, foreground_style
 from acp_inspector.analysis.annotations import SEVERITY_LETTERS
 
 DIGITS: Final = 4
 """Columns of the number, at least."""
+WHEEL_LINES: Final = 3
+"""Lines that one step of the wheel scrolls."""
 FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY_LETTERS}
 """The severity of each letter."""
 
@@ -95,8 +99,84 @@ class FrameTable(CursorList):
         self.has_moved = False
         """Whether the user has moved the cursor; the reader of this flag resets it."""
         self._found = (0, "")
+        self._seen: tuple[tuple[int, ...], list[Run]] | None = None
         self.digits = DIGITS
         """Columns of the number."""
+
+    # Lines: a run of updates is one, if it is folded.
+
+    @property
+    def line(self) -> Run:
+        """The line under the cursor."""
+        return self._rows.line_at(self.cursor)
+
+    def _lines_from(self, position: int) -> list[Run]:
+        """Return the lines that are visible if that of `position` is the first."""
+        lines: list[Run] = []
+        at = position
+        while 0 <= at < self._count and len(lines) < self.size.height:
+            lines.append(self._rows.line_at(at))
+            at = lines[-1].end
+        return lines
+
+    def _before(self, position: int, count: int) -> int:
+        """Return where the line begins that is `count` lines before that of `position`."""
+        at = self._rows.line_at(position).begin
+        while count > 0 and at > 0:
+            at = self._rows.line_at(at - 1).begin
+            count -= 1
+        return at
+
+    @property
+    def top(self) -> int:
+        """Where the first visible line begins."""
+        return self._rows.line_at(self.scroll_offset.y).begin if self._count else 0
+
+    def _put_on_top(self, position: int) -> None:
+        self.scroll_to(y=position, animate=False, force=True)
+
+    def reveal(self) -> None:
+        if not 0 <= self.cursor < self._count:
+            return
+        begin = self.line.begin
+        if begin < self.top or self.size.height == 0:
+            self._put_on_top(begin)
+        elif (first := self._before(begin, self.size.height - 1)) > self.top:
+            self._put_on_top(first)
+
+    def action_move(self, step: int) -> None:
+        if not self._count:
+            return
+        if step < 0:
+            begin = self._before(self.cursor, -step)
+        else:
+            begin = self.line.begin
+            for _ in range(step):
+                end = self._rows.line_at(begin).end
+                begin = end if end < self._count else begin
+        # The last frame of a run tells how things stood behind it.
+        self.choose(self._rows.line_at(begin).last)
+
+    def action_page(self, step: int) -> None:
+        self.action_move(step * max(self.size.height - 1, 1))
+
+    def on_click(self, event: Click) -> None:
+        event.prevent_default()
+        lines = self._lines_from(self.top)
+        if event.y < len(lines):
+            self.choose(lines[event.y].last)
+
+    def toggle(self) -> bool | None:
+        """Unfold or fold the run under the cursor; None if there is none."""
+        begin = self._rows.runs.whole_at(self.cursor).begin if self._count else 0
+        is_unfolded = self._rows.toggle(self.cursor) if self._count else None
+        if is_unfolded is not None:
+            self.is_following = False
+            self.cursor = begin if is_unfolded else self._rows.line_at(begin).last
+            self.lay_out()
+            self.reveal()
+            self.redraw()
+        return is_unfolded
 
     @property
     def count(self) -> int:
@@ -120,7 +200,8 @@ class FrameTable(CursorList):
             self.show(self.cursor)
             return
         if count > self._count:
-            is_seen = self._count < self.scroll_offset.y + self.size.height
+            seen = self._lines_from(self.top)
+            is_seen = len(seen) < max(self.size.height, 1) or seen[-1].end >= self._count
             self._count = count
             self.lay_out()
             if is_seen:
@@ -137,15 +218,15 @@ class FrameTable(CursorList):
 
     def sync_findings(self) -> None:
         """Redraw if findings of visible rows changed."""
-        top = self.scroll_offset.y
-        seen = range(top, min(top + self.size.height, self._count))
-        letters = "".join(self._rows.finding_at(position) or " " for position in seen)
+        top = self.top
+        letters = "".join(self._rows.finding_of(line) or " " for line in self._lines_from(top))
         if (top, letters) != self._found:
             self._found = top, letters
             self.redraw()
 
     def show(self, cursor: int) -> None:
-        above = self.cursor - self.scroll_offset.y
+        seen = self._lines_from(self.top)
+        above = sum(line.end <= self.cursor for line in seen)
         self._count = len(self._rows)
         self.drawn.clear()
         self.lay_out()
@@ -154,13 +235,20 @@ class FrameTable(CursorList):
         self.cursor = last if self.is_following else max(min(cursor, last), min(0, last))
         if self.cursor == before:
             self.watch_cursor()
-        self.scroll_to(y=max(self.cursor - max(above, 0), 0), animate=False, force=True)
+        if self._count:
+            self._put_on_top(self._before(self.cursor, above))
         self.reveal()
         self.refresh()
 
     def go_to(self, position: int) -> None:
-        """Move the cursor to a position, and stop following."""
+        """Move the cursor to a position, unfold the run around it, and stop following."""
         self.is_following = False
+        if self._count:
+            line = self._rows.line_at(self.clamped(position))
+            if line.is_folded and position != line.last:
+                self._rows.toggle(position)
+                self.lay_out()
+                self.redraw()
         self.cursor = self.clamped(position)
         self.reveal()
 
@@ -177,40 +265,61 @@ class FrameTable(CursorList):
             self.reveal()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        del event
         self.is_following = False
+        if self._count:
+            event.prevent_default().stop()
+            self._put_on_top(self._before(self.top, WHEEL_LINES))
         self.post_message(self.Moved(self, self.cursor))
 
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        lines = self._lines_from(self.top)
+        if lines:
+            event.prevent_default().stop()
+            self._put_on_top(lines[min(WHEEL_LINES, len(lines) - 1)].begin)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._seen = None
+
+    def _visible(self) -> list[Run]:
+        """Return the visible lines; found once for each picture."""
+        key = (self.scroll_offset.y, self.size.height, self._count, len(self._rows))
+        if self._seen is None or self._seen[0] != key:
+            self._seen = key, self._lines_from(self.top)
+        return self._seen[1]
+
     def render_line(self, y: int) -> Strip:
-        position = y + self.scroll_offset.y
         width = self.width
         if not self._count and y == self.size.height // 2:
             style = self.get_component_rich_style("frame-table--beside")
             return Strip([Segment(self.instead.center(width)[:width], style)], width)
-        if position >= self._count:
+        lines = self._visible()
+        if y >= len(lines):
             return Strip.blank(width, self.rich_style)
-        key = (position, position == self.cursor)
+        line = lines[y]
+        is_chosen = line.begin <= self.cursor < line.end
+        key = (line.begin, line.end, is_chosen)
         strip = self.drawn.get(key)
         if strip is None:
-            strip = self.drawn[key] = self._draw(position, width)
+            strip = self.drawn[key] = self._draw(line, width, is_chosen=is_chosen)
         return strip
 
-    def _draw(self, position: int, width: int) -> Strip:
-        row = self._rows.at(position)
+    def _draw(self, line: Run, width: int, *, is_chosen: bool) -> Strip:
+        row = self._rows.line_row(line)
         self._has_open |= row.is_open
-        text = row_text(row, width, self.digits, delta=self._rows.delta(position))
+        text = row_text(row, width, self.digits, delta=self._rows.delta(line.begin))
         is_beside = row.kind in {"stderr", "event", "header", "end", "large"}
         name = "fault" if row.is_fault else "beside" if is_beside else row.side
         style = self.get_component_rich_style(f"frame-table--{name}")
-        if position == self.cursor:
+        if is_chosen:
             style += self.get_component_rich_style("frame-table--cursor")
         style = Style.combine([self.rich_style, style])
-        letter = self._rows.finding_at(position)
+        letter = self._rows.finding_of(line)
         letter_style = style
         if letter:
             letter_style += foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}")
             letter_style += Style(bold=letter.isupper())
-        mark = MARK if self._rows.is_marked(position) else " "
+        mark = MARK if self._rows.is_marked(line.begin, line.end - line.begin) else " "
         segments = [
             Segment(mark, style),
             Segment(letter or " ", letter_style),
@@ -221,4 +330,8 @@ class FrameTable(CursorList):
     def lay_out(self) -> None:
         """Update the layout: number of rows, and width of rows and numbers."""
         self.digits = max(DIGITS, self._rows.digits)
-        super().lay_out()
+        self._seen = None
+        height = self.size.height
+        # A line is scrolled to by its first row, also the first one of the last screen.
+        end = self._before(self._count - 1, height - 1) if self._count and height else 0
+        self.virtual_size = Size(self.width, max(end + height, min(self._count, 1)))

@@ -10,6 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
 from acp_console.tui import clipboard
@@ -195,6 +196,51 @@ def chosen(app: LongApp) -> int:
     return app.pane.table._rows.at(app.pane.table.cursor).seq  # pyright: ignore[reportPrivateUsage] - what is seen
 
 
+async def test_a_run_of_chunks_is_one_row_until_it_is_unfolded() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 50)) as pilot:
+        await until(pilot, lambda: 'message ×40 "chunk 0chunk 1' in say(app))
+        assert "agent_message_chunk" not in say(app)
+        # The row stands for its last frame.
+        await pilot.press(*["down"] * 4)
+        assert chosen(app) == 44
+        await pilot.press("enter")
+        await until(pilot, lambda: 'agent_message_chunk "chunk 7"' in say(app))
+        assert chosen(app) == 5
+        await pilot.press("space")
+        await until(pilot, lambda: "message ×40" in say(app) and chosen(app) == 44)
+        await pilot.press("down")
+        assert chosen(app) == 45
+        await pilot.press("up", "up")
+        assert chosen(app) == 4
+
+
+async def test_a_jump_into_a_run_unfolds_it_and_a_filter_shows_each_frame() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 50)) as pilot:
+        await type_filter(pilot, "update == agent_message_chunk and n < 8")
+        await until(pilot, lambda: "3 of 47 entries" in say(app) and '"chunk 2"' in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "message ×40" in say(app))
+        app.pane.go_to_entry(20)
+        await until(pilot, lambda: chosen(app) == 20 and '"chunk 14"' in say(app))
+
+
+async def test_the_wheel_and_a_click_count_a_run_as_one_line() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 50)) as pilot:
+        await until(pilot, lambda: "message ×40" in say(app))
+        await pilot.click("#frames", offset=(5, 4))
+        assert chosen(app) == 44
+        await pilot.click("#frames", offset=(5, 5))
+        assert chosen(app) == 45
+        await pilot.resize_terminal(100, 16)
+        await pilot.press("home")
+        await until(pilot, lambda: app.pane.table.scroll_offset.y == 0)
+        await pilot._post_mouse_events([MouseScrollDown], "#frames")  # pyright: ignore[reportPrivateUsage] - the wheel
+        await until(pilot, lambda: app.pane.table.scroll_offset.y == 3)
+
+
 async def test_stderr_and_events_are_rows_too() -> None:
     app = LongApp()
     async with app.run_test(size=(140, 40)) as pilot:
@@ -206,7 +252,7 @@ async def test_stderr_and_events_are_rows_too() -> None:
 async def test_rows_that_come_move_neither_cursor_nor_window() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press(*["down"] * 25)
+        await pilot.press(*["down"] * 4, "space", *["down"] * 21)
         await until(pilot, lambda: chosen(app) == 26)
         top = app.pane.table.scroll_offset.y
         app.pane.extend(LONG)
@@ -223,7 +269,7 @@ async def test_rows_that_come_move_neither_cursor_nor_window() -> None:
 async def test_the_chosen_row_is_kept_when_the_filter_changes() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press(*["down"] * 25)
+        await pilot.press(*["down"] * 4, "space", *["down"] * 21)
         await type_filter(pilot, "update == agent_message_chunk")
         await until(pilot, lambda: "40 of 47 entries" in say(app))
         await until(pilot, lambda: chosen(app) == 26)
@@ -295,7 +341,7 @@ async def test_marks_are_set_gone_to_and_filtered() -> None:
         await pilot.press("n")
         assert chosen(app) == 2
         await pilot.press("N")
-        assert chosen(app) == 5
+        assert chosen(app) == 44
         await type_filter(pilot, "marked")
         await until(pilot, lambda: "2 of 47 entries" in say(app))
         await pilot.press("home", "m")
@@ -333,7 +379,8 @@ async def test_the_other_half_may_be_hidden() -> None:
 async def test_what_belongs_together_is_one_key_away(key: str, row: int, filter_: str) -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press(*["down"] * (row - 1), key)
+        app.pane.go_to_entry(row)
+        await pilot.press(key)
         await until(pilot, lambda: app.pane.bar.input.value == filter_)
         await until(pilot, lambda: " of 47 entries" in say(app))
         assert chosen(app) == row
