@@ -65,7 +65,7 @@ class OptionsScreen(ModalScreen[tuple[SessionOption, Json] | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             if not self._options:
-                yield Static(NOTHING)
+                yield Static(NOTHING, markup=False)
             yield Input(placeholder="Type to filter", compact=True)
             yield OptionList(markup=False)
 

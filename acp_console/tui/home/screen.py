@@ -104,6 +104,8 @@ class HomeScreen(Screen[None]):
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
         self._shown: list[Entry] = []
+        self._filter = ""
+        """The text that the shown entries match."""
         self._rows: list[int | None] = []
         """The entry of each option; None for a heading."""
 
@@ -115,7 +117,7 @@ class HomeScreen(Screen[None]):
                 yield Static(VERSION, id="version", markup=False)
             yield HomeLine(placeholder=PLACEHOLDER, id="home-line")
             yield OptionList(id="entries", markup=False)
-            yield Static(NOTHING, id="nothing")
+            yield Static(NOTHING, id="nothing", markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
@@ -177,8 +179,9 @@ class HomeScreen(Screen[None]):
 
     @on(Input.Changed, "#home-line")
     def filter_entries(self) -> None:
-        self.options.highlighted = None
-        self._show()
+        if self.line.value != self._filter:
+            self.options.highlighted = None
+            self._show()
 
     @on(Input.Submitted, "#home-line")
     def choose(self) -> None:
@@ -204,6 +207,8 @@ class HomeScreen(Screen[None]):
             self.options.action_page_up()
 
     def action_open(self) -> None:
+        # Enter may come before the list has followed the last letters.
+        self.filter_entries()
         if self.options.highlighted is not None:
             self._open(self.options.highlighted)
 
@@ -253,7 +258,7 @@ class HomeScreen(Screen[None]):
         at = self.options.highlighted
         place = self._rows[at] if at is not None and at < len(self._rows) else None
         before = None if place is None else _look_of(self._shown[place])
-        text = self.line.value
+        text = self._filter = self.line.value
         entries = [
             *chat_entries(self._chats),
             *self._sessions,
