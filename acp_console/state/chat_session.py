@@ -224,6 +224,11 @@ class ChatSession:
         """Entries of the journal that the conversation knows."""
         return self.agent.entries_read
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more in the journal than the conversation knows."""
+        return self.agent.entries_read < len(self.journal)
+
     def take_changes(self) -> tuple[bool, Sequence[Item]]:
         """Return whether there were new entries, and the items that changed since the last call."""
         self.agent.read_journal(SLICE_S)

@@ -351,7 +351,7 @@ def _run(make: Callable[[EndTimer], ConsoleApp]) -> int:
     raise_descriptor_limit()
     # Frames and rows live long, and looking through all of them takes tenths of a second.
     gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
+    gc.set_threshold(10_000, 10, 1000)
     timer = EndTimer()
     terminal = sys.__stderr__
     if terminal is not None:

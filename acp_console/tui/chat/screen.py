@@ -55,8 +55,10 @@ SIDEBAR_ROOM: Final = 100
 """Columns from which on the sidebar fits beside the chat."""
 TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
+PAUSE_S: Final = 0.03
+"""Seconds between two looks at what the agent has sent: nothing is drawn more often."""
 SLICE_PAUSE_S: Final = 0.01
-"""Seconds between two looks at what the agent has sent."""
+"""The same while there is more than one look can take."""
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.tui.inspector_pane import InspectorPane
@@ -134,6 +136,7 @@ class ChatScreen(Screen[None]):
         self._draft = draft
         self._draft_timer: Timer | None = None
         self._history = history
+        self._inspection: InspectorPane | None = None
         self._searches_history = False
         self._project_files: list[str] | None = None
         """Files to mention; None before they were looked for."""
@@ -226,7 +229,8 @@ class ChatScreen(Screen[None]):
             self._feed_inspection()
         if has_new:
             # What comes meanwhile is taken then, all at once.
-            self._pause = self.set_timer(SLICE_PAUSE_S, self._take_changes)
+            pause_s = SLICE_PAUSE_S if self.chat.is_behind else PAUSE_S
+            self._pause = self.set_timer(pause_s, self._take_changes)
         if self.chat.take_reset():
             self.conversation.reset()
             self._files.clear()
@@ -521,17 +525,14 @@ class ChatScreen(Screen[None]):
 
     @property
     def inspection(self) -> InspectorPane:
-        """The traffic beside the chat.
-
-        Raises:
-            NoMatches: it was not opened yet.
-        """
-        return cast("InspectorPane", self.query_one("#inspection"))
+        """The traffic beside the chat, once it was opened."""
+        assert self._inspection is not None
+        return self._inspection
 
     @property
     def has_traffic(self) -> bool:
         """Whether the traffic is shown."""
-        return any(pane.display for pane in self.query("#inspection"))
+        return self._inspection is not None and self._inspection.display
 
     async def action_traffic(self) -> None:
         await self._show_traffic(not self.has_traffic)
@@ -541,7 +542,7 @@ class ChatScreen(Screen[None]):
         await self._show_traffic(True)
 
     async def _show_traffic(self, is_shown: bool) -> None:
-        if is_shown and not self.query("#inspection"):
+        if is_shown and self._inspection is None:
             await self._mount_inspection()
         self.inspection.display = is_shown
         self.set_class(is_shown, "-traffic")
@@ -565,7 +566,7 @@ class ChatScreen(Screen[None]):
         from acp_console.tui.chat.inspection import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
-        inspection = ChatInspection(now=self.chat.now, id="inspection")
+        inspection = self._inspection = ChatInspection(now=self.chat.now, id="inspection")
         rewound = TalkPane(inspection, can_focus=False, id="rewound")
         rewound.display = False
         await self.query_one("#panes").mount(inspection)
