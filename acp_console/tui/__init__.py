@@ -1,3 +1,14 @@
 """The screens: the only package that imports Textual."""
 
-__all__: list[str] = []
+import os
+
+FPS = 200
+"""How often Textual may draw a second. A key's echo waits for its next frame, and what draws a lot,
+the transcript, paces its own."""
+
+if "TEXTUAL_FPS" not in os.environ:
+    # Textual reads it once; agents need not have it in their environment.
+    os.environ["TEXTUAL_FPS"] = str(FPS)
+    import textual.constants  # noqa: F401 - reads it
+
+    del os.environ["TEXTUAL_FPS"]
