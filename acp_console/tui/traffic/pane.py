@@ -25,6 +25,7 @@ from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
+from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
@@ -90,6 +91,7 @@ class TrafficPane(Vertical):
 
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
+    map = getters.query_one(Minimap)
     detail = getters.query_one("#frame-detail", FrameDetail)
 
     def __init__(
@@ -133,6 +135,7 @@ class TrafficPane(Vertical):
             )
             yield Static(id="frame-head", markup=False)
             yield FrameTable(self._view, id="frames")
+            yield Minimap(self._work.overview, id="frame-map")
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
@@ -144,6 +147,7 @@ class TrafficPane(Vertical):
     def on_resize(self) -> None:
         """Fit the heading to the width, after the rows were laid out."""
         self.call_after_refresh(self._head)
+        self.call_after_refresh(self._report_count)
 
     def extend(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of the journal."""
@@ -266,6 +270,12 @@ class TrafficPane(Vertical):
         self._chosen()
         self._report_count()
         self.post_message(self.CursorMoved(self.table.chosen))
+
+    @on(Minimap.Chosen)
+    def go_to_place(self, event: Minimap.Chosen) -> None:
+        event.stop()
+        self.table.go_to(self._view.position_near(event.row))
+        self.table.focus()
 
     # Commands.
 
@@ -451,6 +461,8 @@ class TrafficPane(Vertical):
         self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
     def _report_count(self) -> None:
+        position = self.table.cursor
+        self.map.sync(self._view.row_at(position) if 0 <= position < len(self._view) else None)
         parts = [*self._work.status(), *self._beside]
         if self.table.is_following and self.goes_on:
             parts.append("following")
