@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import getters, on
@@ -19,11 +21,12 @@ from textual.widgets import Static
 from acp_console.state.traffic.filter_history import FilterHistory
 from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import LARGE, head_text, size_of
+from acp_console.state.traffic.rows import LARGE, head_text, picture, size_of
 from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
+from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.table import FrameTable
@@ -33,10 +36,26 @@ from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry
-from acp_protocol.errors import AcpError
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.errors import AcpError, describe_os_error
 
-ERRORS_FILTER: Final = "error or malformed"
-"""The filter for errors."""
+JUMPS: Final = {"e": "error", "f": "finding", "m": "mark", "t": "turn", "p": "permission"}
+"""What can be jumped to, by its key behind `]` and `[`."""
+JUMP_FILTERS: Final = {
+    "error": "error or malformed",
+    "turn": "method == session/prompt and kind == request",
+    "permission": "method == session/request_permission and kind == request",
+}
+"""The filters that find them."""
+COPIES: Final = {
+    "r": "bytes",
+    "j": "JSON",
+    "c": "command",
+    "p": "path",
+    "f": "filter",
+    "s": "save to a file",
+}
+"""What can be copied of a row, by its key behind `y`."""
 SLICE_S: Final = 0.010
 """Seconds of background work between two checks for keys."""
 SLICE_INTERVAL_S: Final = 0.013
@@ -116,6 +135,8 @@ class TrafficPane(Vertical):
         """The last chosen row, to return to."""
         self._sought: int | None = None
         """The row to go to once the filter has checked it."""
+        self._sort = "mark"
+        """What was jumped to last."""
         self._was_open = False
         self._staleness = FilterStaleness(self._view)
         self._beside: Sequence[str] = ()
@@ -342,13 +363,56 @@ class TrafficPane(Vertical):
         is_forward = "update ==" not in wanted
         self._seek(wanted, is_forward=is_forward, turns=True)
 
+    def action_go_on(self, is_next: bool) -> None:
+        """Go on to the next, or the previous, of what was jumped to last."""
+        self._jump(self._sort, is_next=is_next)
+
+    def action_choose_jump(self, is_next: bool) -> None:
+        self._ask(
+            "Next" if is_next else "Previous",
+            JUMPS,
+            lambda sort: self._jump(sort, is_next=is_next),
+        )
+
     def action_trouble(self, is_next: bool) -> None:
-        self._seek(ERRORS_FILTER, is_forward=is_next)
+        self._jump("error", is_next=is_next)
 
     def action_go_to_finding(self, is_next: bool) -> None:
-        row = self._chosen()
-        found = None if row is None else self._view.found_beside(row, is_next=is_next)
-        self._arrive(NO_MATCH if found is None else found)
+        self._jump("finding", is_next=is_next)
+
+    def _jump(self, sort: str, *, is_next: bool) -> None:
+        self._sort = sort
+        match sort:
+            case "finding":
+                row = self._chosen()
+                found = None if row is None else self._view.found_beside(row, is_next=is_next)
+                self._arrive(NO_MATCH if found is None else found)
+            case "mark":
+                self._go_to_mark(is_next=is_next)
+            case _:
+                self._seek(JUMP_FILTERS[sort], is_forward=is_next)
+
+    def _ask(self, title: str, choices: dict[str, str], go_on: Callable[[str], None]) -> None:
+        """Ask for one of the choices, which are named by the key that stands for each."""
+        names = list(choices.values())
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                go_on(names[place])
+
+        self.app.push_screen(ChoiceScreen(title, names, keys="".join(choices)), chosen)
+
+    def action_list_marks(self) -> None:
+        marks = self._view.marks
+        if not marks:
+            self.notify("No row is marked: press m to mark one", severity="warning")
+            return
+        rows = [self._view.row(row) for row in marks]
+        texts = [f"{row.seq:>6}  {picture(row, self.size.width - 20)}" for row in rows]
+        self.app.push_screen(
+            ChoiceScreen("Marks", texts),
+            lambda place: None if place is None else self._arrive(marks[place]),
+        )
 
     def action_mark(self) -> None:
         row = self._chosen()
@@ -360,7 +424,7 @@ class TrafficPane(Vertical):
         self.table.redraw()
         self._report_count()
 
-    def action_go_to_mark(self, is_next: bool) -> None:
+    def _go_to_mark(self, *, is_next: bool) -> None:
         row = self._chosen()
         at = -1 if row is None else row
         marks = self._view.marks
@@ -380,25 +444,48 @@ class TrafficPane(Vertical):
             reason = f"This row belongs to no {what.replace('_', ' ')}"
             self.notify(reason, severity="warning", markup=False)
 
-    def action_copy(self, what: str = "raw") -> None:
+    def action_choose_copy(self) -> None:
+        self._ask("Copy", COPIES, self.action_copy)
+
+    def action_copy(self, what: str = "bytes") -> None:
         row, facts = self._chosen(), self._facts()
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
             return
         match what:
-            case "raw":
+            case "bytes":
                 text = exact_text(self._view, row)
-            case "pretty":
+            case "JSON":
                 text = self.detail.pretty()
             case "path":
                 text = self.detail.json_path or "$"
+            case "command":
+                if not isinstance(self._entries, IndexedRecording):
+                    self.notify("Only a frame of a recording has a command", severity="warning")
+                    return
+                path = shlex.quote(str(self._entries.path))
+                text = f"acp-console show {path} --filter 'n == {facts.seq}'"
+            case "save to a file":
+                self._save(facts.seq, exact_text(self._view, row))
+                return
             case _:
                 text = filter_for(facts, self.detail.json_path, self.detail.json_value)
         # JSON can contain lone surrogates, which no clipboard accepts.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
-        description = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
+        description = what if what in {"bytes", "JSON"} else text
         self.notify(f"Entry {facts.seq}: {description} copied {way}", markup=False)
+
+    def _save(self, n: int, text: str) -> None:
+        path = Path(f"frame-{n}.json").absolute()
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+            path.write_text(f"{text}\n", "utf-8", errors="replace")
+        except OSError as problem:
+            reason = f"{path} was not written: {describe_os_error(problem)}"
+            self.notify(reason, severity="error", markup=False)
+            return
+        self.notify(f"Entry {n} was saved to {path}", markup=False)
 
     def action_whole(self) -> None:
         row = self._chosen()
