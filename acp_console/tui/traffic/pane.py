@@ -35,7 +35,7 @@ from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
-from acp_inspector.journal import Entry
+from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError, describe_os_error
 
@@ -108,6 +108,18 @@ class TrafficPane(Vertical):
 
         n: int | None
 
+    @dataclass
+    class BreakWanted(Message):
+        """Frames like the one under the cursor are to be held."""
+
+        filter: str
+
+    @dataclass
+    class ResendWanted(Message):
+        """The frame under the cursor is to be edited and sent again."""
+
+        frame: Frame
+
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
     map = getters.query_one(Minimap)
@@ -142,6 +154,8 @@ class TrafficPane(Vertical):
         self._beside: Sequence[str] = ()
         self.goes_on = True
         """Whether more entries may come."""
+        self.can_intercept = False
+        """Whether frames can be held and sent: it is the traffic of a running proxy."""
         self._work = TrafficScanner(self._view)
         self._timer: Timer | None = None
         self._slices = self._rests = 0
@@ -301,8 +315,10 @@ class TrafficPane(Vertical):
     # Commands.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to follow only a source that may grow."""
+        """Offer to follow only a source that may grow, and to intercept only a proxy."""
         del parameters
+        if action in {"break", "resend"}:
+            return self.can_intercept
         return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:
@@ -486,6 +502,21 @@ class TrafficPane(Vertical):
             self.notify(reason, severity="error", markup=False)
             return
         self.notify(f"Entry {n} was saved to {path}", markup=False)
+
+    def action_break(self) -> None:
+        facts = self._facts()
+        if facts is None or facts.kind in {"event", "stderr"}:
+            self.notify("Only frames can be held", severity="warning")
+        else:
+            self.post_message(self.BreakWanted(filter_for(facts, "", None)))
+
+    def action_resend(self) -> None:
+        row = self._chosen()
+        entry = None if row is None else subject_of(self._view, row).entry
+        if isinstance(entry, Frame):
+            self.post_message(self.ResendWanted(entry))
+        else:
+            self.notify("Only frames can be sent again", severity="warning")
 
     def action_whole(self) -> None:
         row = self._chosen()

@@ -438,7 +438,7 @@ async def test_the_other_half_may_be_hidden() -> None:
 
 @pytest.mark.parametrize(
     ("key", "row", "filter_"),
-    [("s", 1, "session == s1"), ("t", 2, "tool == c1"), ("s", 45, "session == s2")],
+    [("S", 1, "session == s1"), ("t", 2, "tool == c1"), ("S", 45, "session == s2")],
 )
 async def test_what_belongs_together_is_one_key_away(key: str, row: int, filter_: str) -> None:
     app = LongApp()
