@@ -181,6 +181,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Jump to the next of what you jumped to last, at first a mark", False),
         Command("frames.mark_before", "N", "go_on(False)", "Before again",
                 "Jump to the previous of what you jumped to last, at first a mark", False),
+        Command("frames.save", "ctrl+s", "save", "Save",
+                "Save the rows as a recording, without their secrets if wanted", False),
         Command("frames.resend", "s", "resend", "Resend",
                 "Edit a copy of the frame, and send it to its receiver", False),
         Command("frames.break", "b", "break", "Break", "Hold frames like this one", False),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
-from textual import getters, on
+import anyio.to_thread
+from textual import getters, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -18,10 +20,12 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from acp_console.render.values import plural
 from acp_console.state.traffic.filter_history import FilterHistory
 from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import LARGE, head_text, picture, size_of
+from acp_console.state.traffic.saving import save_rows
 from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
@@ -29,6 +33,7 @@ from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.minimap import Minimap
+from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
@@ -409,7 +414,7 @@ class TrafficPane(Vertical):
                 self._seek(JUMP_FILTERS[sort], is_forward=is_next)
 
     def _ask(self, title: str, choices: dict[str, str], go_on: Callable[[str], None]) -> None:
-        """Ask for one of the choices, which are named by the key that stands for each."""
+        """Ask for one of the choices, by the key of each."""
         names = list(choices.values())
 
         def chosen(place: int | None) -> None:
@@ -502,6 +507,31 @@ class TrafficPane(Vertical):
             self.notify(reason, severity="error", markup=False)
             return
         self.notify(f"Entry {n} was saved to {path}", markup=False)
+
+    def action_save(self) -> None:
+        def save(wanted: SaveRequest | None) -> None:
+            if wanted is not None:
+                self._save_rows(wanted)
+
+        if len(self._view):
+            self.app.push_screen(SaveScreen(len(self._view), len(self._entries)), save)
+        else:
+            self.notify("There is nothing to save", severity="warning")
+
+    @work(group="save")
+    async def _save_rows(self, wanted: SaveRequest) -> None:
+        rows: Sequence[int] = range(len(self._entries))
+        if wanted.only_shown:
+            rows = [self._view.row_at(position) for position in range(len(self._view))]
+        try:
+            secrets = await anyio.to_thread.run_sync(
+                partial(save_rows, self._entries, rows, wanted.path, redacts=wanted.redacts)
+            )
+        except AcpError as problem:
+            self.notify(str(problem), severity="error", markup=False)
+            return
+        replaced = f", {plural(secrets, 'secret')} replaced" if wanted.redacts else ""
+        self.notify(f"Saved to {wanted.path}{replaced}", markup=False)
 
     def action_break(self) -> None:
         facts = self._facts()
