@@ -36,17 +36,17 @@ def save_rows(entries: EntrySequence, rows: Sequence[int], path: Path, *, redact
 
 
 def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
-    if not isinstance(entries, IndexedRecording):
-        _put(
-            (entries[row] for row in rows),
-            new_header((), Path.cwd(), about="saved from the Traffic screen"),
-            path,
-        )
-        return
-    with IndexedRecording(entries.path).index_all() as recording:
-        lines = (recording[row] for row in rows if row < len(recording))
-        found = (line for line in lines if isinstance(line, Frame | StderrChunk | JournalEvent))
-        _put(found, recording.header, path)
+    if isinstance(entries, IndexedRecording):
+        with IndexedRecording(entries.path).index_all() as recording:
+            _put(_entries(recording, rows), recording.header, path)
+    else:
+        header = new_header((), Path.cwd(), about="saved from the Traffic screen")
+        _put(_entries(entries, rows), header, path)
+
+
+def _entries(entries: EntrySequence, rows: Sequence[int]) -> Iterator[Entry]:
+    lines = (entries[row] for row in rows if row < len(entries))
+    return (line for line in lines if isinstance(line, Frame | StderrChunk | JournalEvent))
 
 
 def _put(found: Iterable[Entry], header: Header, path: Path) -> None:
