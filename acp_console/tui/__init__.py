@@ -1,5 +1,6 @@
 """The screens: the only package that imports Textual."""
 
+import importlib
 import os
 
 FPS = 200
@@ -9,6 +10,5 @@ the transcript, paces its own."""
 if "TEXTUAL_FPS" not in os.environ:
     # Textual reads it once; agents need not have it in their environment.
     os.environ["TEXTUAL_FPS"] = str(FPS)
-    import textual.constants  # noqa: F401 - reads it
-
+    importlib.import_module("textual.constants")
     del os.environ["TEXTUAL_FPS"]

@@ -43,6 +43,8 @@ class CursorList(ScrollView, can_focus=True):
         Binding("down,j", "move(1)", "Down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("ctrl+u", "half(-1)", "Half a page up", show=False),
+        Binding("ctrl+d", "half(1)", "Half a page down", show=False),
         Binding("home,g", "edge(False)", "First", show=False),
         Binding("end,G", "edge(True)", "Last", show=False),
     ]
@@ -100,7 +102,10 @@ class CursorList(ScrollView, can_focus=True):
         self.choose(self.cursor + step)
 
     def action_page(self, step: int) -> None:
-        self.choose(self.cursor + step * max(self.size.height - 1, 1))
+        self.action_move(step * max(self.size.height - 1, 1))
+
+    def action_half(self, step: int) -> None:
+        self.action_move(step * max(self.size.height // 2, 1))
 
     def action_edge(self, is_last: bool) -> None:
         self.choose(self.count - 1 if is_last else 0)

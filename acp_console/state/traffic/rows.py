@@ -138,7 +138,7 @@ def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> Traf
 
 
 def run_row(entries: EntrySequence, run: Run) -> TrafficRow:
-    """Return the row that stands for a run, with the first words of its text."""
+    """Return one row for a run, with the first words of its text."""
     first = read_row(entries, run.begin)
     words = ""
     for row in range(run.begin, min(run.end, run.begin + _CHUNKS_READ)):

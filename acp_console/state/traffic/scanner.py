@@ -13,6 +13,7 @@ from typing import Final
 
 from acp_console.render.values import format_number
 from acp_console.state.traffic.model import TrafficModel
+from acp_console.state.traffic.overview import Overview
 from acp_inspector.analysis.annotations import LINT_FIELDS, MODEL_FIELDS
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.recording.indexed import IndexedRecording
@@ -34,6 +35,7 @@ class TrafficScanner:
         self._view = view
         self._step_bytes = step_bytes
         self._recording = view.entries if isinstance(view.entries, IndexedRecording) else None
+        self.overview = Overview(view.entries)
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
         self._sought: Filter | None = None
@@ -50,7 +52,14 @@ class TrafficScanner:
         while is_busy and time.monotonic() < end:
             try:
                 # Run each of them, so that none waits for another.
-                is_busy = any([self._read_on(), self._filter_on(), self._search_on()])
+                is_busy = any(
+                    [
+                        self._read_on(),
+                        self._filter_on(),
+                        self._search_on(),
+                        self.overview.step(),
+                    ]
+                )
             except AcpError as problem:
                 self.problem = problem
                 self._scan = self._search = None
@@ -82,6 +91,7 @@ class TrafficScanner:
             self._was_replaced = True
             self._scan = self._search = None
             self._view.forget()
+            self.overview.forget()
 
     def status(self) -> list[str]:
         """Return the row counts and the progress as text."""

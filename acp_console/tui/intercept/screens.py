@@ -333,11 +333,18 @@ class ComposeScreen(FrameScreen[None]):
     methods: getters.query_one[Select[MethodSpec]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
 
-    def __init__(self, client: InterceptClient, known: Mapping[str, Json] | None = None) -> None:
-        """Fill new frames with the `known` values, by field name."""
+    def __init__(
+        self,
+        client: InterceptClient,
+        known: Mapping[str, Json] | None = None,
+        *,
+        begin_with: tuple[Side, bytes] | None = None,
+    ) -> None:
+        """Fill new frames with the `known` values, by field name; begin with a sent frame."""
         super().__init__()
         self._client = client
         self._known = known or {}
+        self._begin_with = begin_with
         self._side: Side = "client"
         self._keeps_id = False
         self._shown: list[str] = []
@@ -359,6 +366,8 @@ class ComposeScreen(FrameScreen[None]):
         self.history.display = False
         self.set_interval(POLL_INTERVAL_S, self._show_sent)
         self._show_sent()
+        if self._begin_with is not None:
+            self._edit(*self._begin_with)
 
     @on(Select.Changed, "#compose-method")
     def begin(self, event: Select.Changed) -> None:
@@ -369,13 +378,16 @@ class ComposeScreen(FrameScreen[None]):
     @on(OptionList.OptionSelected, "#compose-sent")
     def begin_again(self, event: OptionList.OptionSelected) -> None:
         sent = list(self._client.sent)[event.option_index]
+        self._edit(sent.side, sent.text.encode())
+
+    def _edit(self, side: Side, raw: bytes) -> None:
         try:
-            self.editor.write(pretty(sent.text.encode()))
+            self.editor.write(pretty(raw))
         except NotEditableError as problem:
             self.notify(
                 f"This frame cannot be edited here: {problem}", severity="error", markup=False
             )
-        if sent.side != self._side:
+        if side != self._side:
             self.action_side()
         self.editor.area.focus()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import ClassVar, Final
 
-from textual import getters, on
+import anyio.to_thread
+from textual import getters, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,26 +20,47 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
+from acp_console.render.values import plural
 from acp_console.state.traffic.filter_history import FilterHistory
 from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import LARGE, head_text, size_of
+from acp_console.state.traffic.rows import LARGE, head_text, picture, size_of
+from acp_console.state.traffic.saving import save_rows
 from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
+from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
+from acp_console.tui.traffic.minimap import Minimap
+from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
-from acp_inspector.journal import Entry
-from acp_protocol.errors import AcpError
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.errors import AcpError, describe_os_error
 
-ERRORS_FILTER: Final = "error or malformed"
-"""The filter for errors."""
+JUMPS: Final = {"e": "error", "f": "finding", "m": "mark", "t": "turn", "p": "permission"}
+"""What can be jumped to, by its key behind `]` and `[`."""
+JUMP_FILTERS: Final = {
+    "error": "error or malformed",
+    "turn": "method == session/prompt and kind == request",
+    "permission": "method == session/request_permission and kind == request",
+}
+"""The filters that find them."""
+COPIES: Final = {
+    "r": "bytes",
+    "j": "JSON",
+    "c": "command",
+    "p": "path",
+    "f": "filter",
+    "s": "save to a file",
+}
+"""What can be copied of a row, by its key behind `y`."""
 SLICE_S: Final = 0.010
 """Seconds of background work between two checks for keys."""
 SLICE_INTERVAL_S: Final = 0.013
@@ -88,8 +113,21 @@ class TrafficPane(Vertical):
 
         n: int | None
 
+    @dataclass
+    class BreakWanted(Message):
+        """Frames like the one under the cursor are to be held."""
+
+        filter: str
+
+    @dataclass
+    class ResendWanted(Message):
+        """The frame under the cursor is to be edited and sent again."""
+
+        frame: Frame
+
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
+    map = getters.query_one(Minimap)
     detail = getters.query_one("#frame-detail", FrameDetail)
 
     def __init__(
@@ -114,11 +152,15 @@ class TrafficPane(Vertical):
         """The last chosen row, to return to."""
         self._sought: int | None = None
         """The row to go to once the filter has checked it."""
+        self._sort = "mark"
+        """What was jumped to last."""
         self._was_open = False
         self._staleness = FilterStaleness(self._view)
         self._beside: Sequence[str] = ()
         self.goes_on = True
         """Whether more entries may come."""
+        self.can_intercept = False
+        """Whether frames can be held and sent: it is the traffic of a running proxy."""
         self._work = TrafficScanner(self._view)
         self._timer: Timer | None = None
         self._slices = self._rests = 0
@@ -133,6 +175,7 @@ class TrafficPane(Vertical):
             )
             yield Static(id="frame-head", markup=False)
             yield FrameTable(self._view, id="frames")
+            yield Minimap(self._work.overview, id="frame-map")
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
@@ -144,6 +187,7 @@ class TrafficPane(Vertical):
     def on_resize(self) -> None:
         """Fit the heading to the width, after the rows were laid out."""
         self.call_after_refresh(self._head)
+        self.call_after_refresh(self._report_count)
 
     def extend(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of the journal."""
@@ -267,11 +311,19 @@ class TrafficPane(Vertical):
         self._report_count()
         self.post_message(self.CursorMoved(self.table.chosen))
 
+    @on(Minimap.Chosen)
+    def go_to_place(self, event: Minimap.Chosen) -> None:
+        event.stop()
+        self.table.go_to(self._view.position_near(event.row))
+        self.table.focus()
+
     # Commands.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to follow only a source that may grow."""
+        """Offer to follow only a source that may grow, and to intercept only a proxy."""
         del parameters
+        if action in {"break", "resend"}:
+            return self.can_intercept
         return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:
@@ -332,13 +384,56 @@ class TrafficPane(Vertical):
         is_forward = "update ==" not in wanted
         self._seek(wanted, is_forward=is_forward, turns=True)
 
+    def action_go_on(self, is_next: bool) -> None:
+        """Go on to the next, or the previous, of what was jumped to last."""
+        self._jump(self._sort, is_next=is_next)
+
+    def action_choose_jump(self, is_next: bool) -> None:
+        self._ask(
+            "Next" if is_next else "Previous",
+            JUMPS,
+            lambda sort: self._jump(sort, is_next=is_next),
+        )
+
     def action_trouble(self, is_next: bool) -> None:
-        self._seek(ERRORS_FILTER, is_forward=is_next)
+        self._jump("error", is_next=is_next)
 
     def action_go_to_finding(self, is_next: bool) -> None:
-        row = self._chosen()
-        found = None if row is None else self._view.found_beside(row, is_next=is_next)
-        self._arrive(NO_MATCH if found is None else found)
+        self._jump("finding", is_next=is_next)
+
+    def _jump(self, sort: str, *, is_next: bool) -> None:
+        self._sort = sort
+        match sort:
+            case "finding":
+                row = self._chosen()
+                found = None if row is None else self._view.found_beside(row, is_next=is_next)
+                self._arrive(NO_MATCH if found is None else found)
+            case "mark":
+                self._go_to_mark(is_next=is_next)
+            case _:
+                self._seek(JUMP_FILTERS[sort], is_forward=is_next)
+
+    def _ask(self, title: str, choices: dict[str, str], go_on: Callable[[str], None]) -> None:
+        """Ask for one of the choices, by the key of each."""
+        names = list(choices.values())
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                go_on(names[place])
+
+        self.app.push_screen(ChoiceScreen(title, names, keys="".join(choices)), chosen)
+
+    def action_list_marks(self) -> None:
+        marks = self._view.marks
+        if not marks:
+            self.notify("No row is marked: press m to mark one", severity="warning")
+            return
+        rows = [self._view.row(row) for row in marks]
+        texts = [f"{row.seq:>6}  {picture(row, self.size.width - 20)}" for row in rows]
+        self.app.push_screen(
+            ChoiceScreen("Marks", texts),
+            lambda place: None if place is None else self._arrive(marks[place]),
+        )
 
     def action_mark(self) -> None:
         row = self._chosen()
@@ -350,7 +445,7 @@ class TrafficPane(Vertical):
         self.table.redraw()
         self._report_count()
 
-    def action_go_to_mark(self, is_next: bool) -> None:
+    def _go_to_mark(self, *, is_next: bool) -> None:
         row = self._chosen()
         at = -1 if row is None else row
         marks = self._view.marks
@@ -370,25 +465,88 @@ class TrafficPane(Vertical):
             reason = f"This row belongs to no {what.replace('_', ' ')}"
             self.notify(reason, severity="warning", markup=False)
 
-    def action_copy(self, what: str = "raw") -> None:
+    def action_choose_copy(self) -> None:
+        self._ask("Copy", COPIES, self.action_copy)
+
+    def action_copy(self, what: str = "bytes") -> None:
         row, facts = self._chosen(), self._facts()
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
             return
         match what:
-            case "raw":
+            case "bytes":
                 text = exact_text(self._view, row)
-            case "pretty":
+            case "JSON":
                 text = self.detail.pretty()
             case "path":
                 text = self.detail.json_path or "$"
+            case "command":
+                if not isinstance(self._entries, IndexedRecording):
+                    self.notify("Only a frame of a recording has a command", severity="warning")
+                    return
+                path = shlex.quote(str(self._entries.path))
+                text = f"acp-console show {path} --filter 'n == {facts.seq}'"
+            case "save to a file":
+                self._save(facts.seq, exact_text(self._view, row))
+                return
             case _:
                 text = filter_for(facts, self.detail.json_path, self.detail.json_value)
         # JSON can contain lone surrogates, which no clipboard accepts.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
-        description = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
+        description = what if what in {"bytes", "JSON"} else text
         self.notify(f"Entry {facts.seq}: {description} copied {way}", markup=False)
+
+    def _save(self, n: int, text: str) -> None:
+        path = Path(f"frame-{n}.json").absolute()
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+            path.write_text(f"{text}\n", "utf-8", errors="replace")
+        except OSError as problem:
+            reason = f"{path} was not written: {describe_os_error(problem)}"
+            self.notify(reason, severity="error", markup=False)
+            return
+        self.notify(f"Entry {n} was saved to {path}", markup=False)
+
+    def action_save(self) -> None:
+        def save(wanted: SaveRequest | None) -> None:
+            if wanted is not None:
+                self._save_rows(wanted)
+
+        if len(self._view):
+            self.app.push_screen(SaveScreen(len(self._view), len(self._entries)), save)
+        else:
+            self.notify("There is nothing to save", severity="warning")
+
+    @work(group="save")
+    async def _save_rows(self, wanted: SaveRequest) -> None:
+        rows: Sequence[int] = range(len(self._entries))
+        if wanted.only_shown:
+            rows = [self._view.row_at(position) for position in range(len(self._view))]
+        try:
+            secrets = await anyio.to_thread.run_sync(
+                partial(save_rows, self._entries, rows, wanted.path, redacts=wanted.redacts)
+            )
+        except AcpError as problem:
+            self.notify(str(problem), severity="error", markup=False)
+            return
+        replaced = f", {plural(secrets, 'secret')} replaced" if wanted.redacts else ""
+        self.notify(f"Saved to {wanted.path}{replaced}", markup=False)
+
+    def action_break(self) -> None:
+        facts = self._facts()
+        if facts is None or facts.kind in {"event", "stderr"}:
+            self.notify("Only frames can be held", severity="warning")
+        else:
+            self.post_message(self.BreakWanted(filter_for(facts, "", None)))
+
+    def action_resend(self) -> None:
+        row = self._chosen()
+        entry = None if row is None else subject_of(self._view, row).entry
+        if isinstance(entry, Frame):
+            self.post_message(self.ResendWanted(entry))
+        else:
+            self.notify("Only frames can be sent again", severity="warning")
 
     def action_whole(self) -> None:
         row = self._chosen()
@@ -451,6 +609,8 @@ class TrafficPane(Vertical):
         self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
     def _report_count(self) -> None:
+        position = self.table.cursor
+        self.map.sync(self._view.row_at(position) if 0 <= position < len(self._view) else None)
         parts = [*self._work.status(), *self._beside]
         if self.table.is_following and self.goes_on:
             parts.append("following")

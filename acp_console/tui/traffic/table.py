@@ -157,9 +157,6 @@ class FrameTable(CursorList):
         # The last frame of a run tells how things stood behind it.
         self.choose(self._rows.line_at(begin).last)
 
-    def action_page(self, step: int) -> None:
-        self.action_move(step * max(self.size.height - 1, 1))
-
     def on_click(self, event: Click) -> None:
         event.prevent_default()
         lines = self._lines_from(self.top)

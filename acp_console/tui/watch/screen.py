@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from textual import getters
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -25,7 +25,9 @@ from acp_console.state.sources import (
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.pane import InterceptPane
+from acp_console.tui.intercept.screens import ComposeScreen
 from acp_console.tui.talk_pane import TalkPane
+from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.format import Header
@@ -140,11 +142,35 @@ class WatchScreen(Screen[None]):
             await self.query(InterceptPane).remove()
             self.inspection.focus_content()
         elif isinstance(source, ProxySource):
+            await self._begin_intercepting(source)
+            self.query_one(InterceptPane).filter.focus()
+
+    async def _begin_intercepting(self, source: ProxySource) -> InterceptClient:
+        if self._client is None:
             self._client = InterceptClient(source.proxy.path)
             self._client.start()
-            pane = InterceptPane(self._client)
-            await self.mount(pane, after="#body")
-            pane.filter.focus()
+            await self.mount(InterceptPane(self._client), after="#body")
+        return self._client
+
+    @on(TrafficPane.BreakWanted)
+    async def break_on(self, event: TrafficPane.BreakWanted) -> None:
+        """Hold frames like the chosen one from now on."""
+        event.stop()
+        source = self._sources[self._place]
+        if isinstance(source, ProxySource):
+            client = await self._begin_intercepting(source)
+            client.send_command("break", filter=event.filter)
+            self.notify(f"Break on {single_line(event.filter, 120)}", markup=False)
+
+    @on(TrafficPane.ResendWanted)
+    async def resend(self, event: TrafficPane.ResendWanted) -> None:
+        """Edit a frame that was sent, and send it to its receiver."""
+        event.stop()
+        source = self._sources[self._place]
+        if isinstance(source, ProxySource):
+            client = await self._begin_intercepting(source)
+            frame = event.frame
+            self.app.push_screen(ComposeScreen(client, begin_with=(frame.side, frame.data)))
 
     def _stop_intercepting(self) -> None:
         if self._client is not None:
@@ -187,6 +213,7 @@ class WatchScreen(Screen[None]):
         pane = inspection.traffic
         # A finished source is shown from its beginning, a live one from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
+        pane.can_intercept = isinstance(source, ProxySource)
         self.refresh_bindings()
         if not source.is_live and pane.table.cursor > 0:
             # All rows may be indexed already, which moved the cursor to the end.

@@ -237,6 +237,29 @@ async def test_f2_from_the_rows_leads_to_the_pane_that_holds_frames(
         await until(pilot, lambda: not app.screen.query(InterceptPane))
 
 
+async def test_frames_like_the_chosen_one_are_held_and_it_is_sent_again(
+    proxy: subprocess.Popen[bytes],
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
+    async with app.run_test(size=(200, 40)) as pilot:
+        await until(pilot, lambda: '"first"' in say(app))
+        assert isinstance(app.screen, WatchScreen)
+        watch = app.screen
+        await until(pilot, lambda: watch.inspection.traffic.table.has_focus)
+        assert proxy.stdin is not None
+        proxy.stdin.write(b'{"jsonrpc":"2.0","method":"session/update"}\n')
+        proxy.stdin.flush()
+        await until(pilot, lambda: "session/update" in say(app))
+        await pilot.press("b")
+        await until(pilot, lambda: "break on method == session/update" in say(app))
+        await pilot.press("s")
+        await until(pilot, lambda: '"method": "session/update"' in say(app))
+        await until(pilot, lambda: "Send a new frame" in say(app))
+        before = len(watch.inspection.traffic.entries)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: len(watch.inspection.traffic.entries) > before)
+
+
 async def test_a_recording_cannot_be_interfered_with_nor_followed_and_nobody_offers_to() -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "hello.acp.ndjson")])
     async with app.run_test(size=(110, 36)) as pilot:

@@ -48,6 +48,7 @@ class ListApp(App[None]):
         ("down j", 2),
         ("down up k up", 0),
         ("pagedown", 4),
+        ("ctrl+d ctrl+d ctrl+d ctrl+u", 4),
         ("end", 99),
         ("G pageup", 95),
         ("G down", 99),

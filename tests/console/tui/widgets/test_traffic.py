@@ -17,6 +17,8 @@ from acp_console.tui import clipboard
 from acp_console.tui.traffic.pane import SLICE_S, TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.recording.format import Header, encode_entry, encode_header
+from acp_inspector.recording.indexed import IndexedRecording
 from tests.console.tui.conftest import entries, say, settled, until, update
 
 
@@ -363,6 +365,68 @@ async def test_jumps_lead_to_errors_and_permissions() -> None:
         await until(pilot, lambda: chosen(app) == 4)
 
 
+async def test_brackets_lead_to_what_a_letter_names_and_n_goes_on() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await pilot.press("right_square_bracket", "p")
+        await until(pilot, lambda: chosen(app) == 3)
+        await pilot.press("right_square_bracket", "e")
+        await until(pilot, lambda: chosen(app) == 4)
+        await pilot.press("n")
+        await until(pilot, lambda: "No more in this direction" in say(app))
+        await pilot.press("left_square_bracket", "t")
+        await until(pilot, lambda: chosen(app) == 1)
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: "e  error" in say(app) and "t  turn" in say(app))
+        await pilot.press("escape")
+        assert chosen(app) == 1
+
+
+async def test_marks_are_listed_and_one_is_gone_to() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await pilot.press("apostrophe")
+        await until(pilot, lambda: "No row is marked" in say(app))
+        await pilot.press("down", "m", "down", "m", "down", "apostrophe")
+        await until(pilot, lambda: "Marks" in say(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: chosen(app) == 3)
+
+
+async def test_a_frame_is_saved_to_a_new_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = LongApp()
+    async with app.run_test(size=(150, 30), notifications=True) as pilot:
+        await pilot.press("y", "s")
+        path = tmp_path / "frame-1.json"
+        await until(pilot, path.exists)
+        assert json.loads(path.read_text())["method"] == "session/prompt"
+        assert path.stat().st_mode & 0o777 == 0o600
+        await pilot.press("y", "s")
+        await until(pilot, lambda: "was not written" in say(app))
+
+
+async def test_a_frame_of_a_recording_has_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr(clipboard.pyperclip, "copy", copied.append)
+    path = tmp_path / "my talk.acp.ndjson"
+    path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
+    with IndexedRecording(path) as recording:
+        app = App[None]()
+        async with app.run_test(size=(100, 30)) as pilot:
+            pane = TrafficPane(recording)
+            await app.mount(pane)
+            pane.table.focus()
+            await until(pilot, lambda: "stopReason" in say(app))
+            await pilot.press("home", "down", "y", "c")
+            await until(pilot, lambda: copied)
+            assert copied == [f"acp-console show '{path}' --filter 'n == 2'"]
+
+
 async def test_the_other_half_may_be_hidden() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -374,7 +438,7 @@ async def test_the_other_half_may_be_hidden() -> None:
 
 @pytest.mark.parametrize(
     ("key", "row", "filter_"),
-    [("s", 1, "session == s1"), ("t", 2, "tool == c1"), ("s", 45, "session == s2")],
+    [("S", 1, "session == s1"), ("t", 2, "tool == c1"), ("S", 45, "session == s2")],
 )
 async def test_what_belongs_together_is_one_key_away(key: str, row: int, filter_: str) -> None:
     app = LongApp()
@@ -390,8 +454,10 @@ async def test_what_belongs_together_is_one_key_away(key: str, row: int, filter_
     ("key", "text"),
     [
         ("C", '{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "method": "session/prompt"'),
-        ("y", "$.id"),
+        ("y p", "$.id"),
         ("w", "$.id == 1"),
+        ("y f", "$.id == 1"),
+        ("y r", '{"jsonrpc"'),
     ],
 )
 async def test_more_than_bytes_can_be_copied(
@@ -402,7 +468,7 @@ async def test_more_than_bytes_can_be_copied(
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "session/prompt" in say(app))
-        await pilot.press("enter", "down", key)
+        await pilot.press("enter", "down", *key.split())
         await until(pilot, lambda: copied)
         assert copied[0].startswith(text)
 
