@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from textual.app import App
 from textual.dom import DOMNode
 from textual.widgets import Input
 
+import acp_console.tui
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.state.sources import FileSource
 from acp_console.tui.app import ConsoleApp
@@ -88,6 +91,9 @@ async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
 
 
 def test_every_command_has_its_action_where_it_is_bound() -> None:
+    for module in pkgutil.walk_packages(acp_console.tui.__path__, "acp_console.tui."):
+        importlib.import_module(module.name)
+
     def below(kind: type[DOMNode]) -> list[type[DOMNode]]:
         return [each for child in kind.__subclasses__() for each in [child, *below(child)]]
 
