@@ -114,6 +114,7 @@ class TranscriptView(Widget, can_focus=True):
         self._heights = Heights()
         self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
         self._row_count = 0
+        self._blank = Row([])
         self._look: Look | None = None
         self._is_split = False
         self._base = Style()
@@ -283,6 +284,8 @@ class TranscriptView(Widget, can_focus=True):
         return rows
 
     def _forget_rows(self) -> None:
+        # It keeps how it is drawn, too.
+        self._blank = Row([])
         self._rows.clear()
         self._row_count = 0
 
@@ -403,7 +406,7 @@ class TranscriptView(Widget, can_focus=True):
                 for line in self._welcome.splitlines()
                 for row in [Row([(line, look.muted)])]
             ][:height]
-        blank = _Shown(None, _BLANK, self._strip(None, _BLANK, look))
+        blank = _Shown(None, self._blank, self._strip(None, self._blank, look))
         shown += [blank] * (height - len(shown))
         thumb = self._find_thumb(height)
         drawn = self._shown
@@ -488,10 +491,9 @@ class TranscriptView(Widget, can_focus=True):
         shown = self._shown[y]
         if shown.line is not None and not self.has_focus:
             return shown.line
-        card = None if shown.place is None else shown.place[0]
-        if self.has_focus and card is not None and card == self.cursor:
+        if self.has_focus and self._is_of(shown.place, self.cursor):
             left = Segment("▌ ", self._base + look.cursor)
-        elif card is not None and card == self.changed and shown.row is not _BLANK:
+        elif self._is_of(shown.place, self.changed):
             left = Segment("▎ ", self._base + look.warning)
         else:
             left = Segment("  ", self._base)
@@ -501,10 +503,10 @@ class TranscriptView(Widget, can_focus=True):
         shown.line = None if self.has_focus else line
         return line
 
-    def _is_at_cursor(self, place: Place | None) -> bool:
-        if place is None or place[0] != self.cursor:
+    def _is_of(self, place: Place | None, card: int | None) -> bool:
+        """Return whether a row is of a card, and not the empty one before it."""
+        if place is None or place[0] != card:
             return False
-        # Not beside the empty row before the card.
         return place[1] > 0 or place[2] >= self._gap(place[0])
 
     def on_resize(self) -> None:
@@ -833,7 +835,6 @@ class TranscriptView(Widget, can_focus=True):
         return "".join(card.source(part) for part in range(card.part_count))
 
 
-_BLANK: Final = Row([])
 _KEYS: Final = {"space", *(each.key for each in COMMANDS if each.scope == "transcript")}
 
 

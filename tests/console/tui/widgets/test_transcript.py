@@ -271,3 +271,18 @@ async def test_only_visible_calls_are_rendered() -> None:
     async with app.run_test(size=(60, 12)) as pilot:
         await until(pilot, lambda: any("c4999" in line for line in lines(app)))
     assert len(rendered) < 300
+
+
+async def test_another_theme_repaints_all_of_it() -> None:
+    app = TranscriptApp(prompt("hello"))
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.theme = "textual-dark"
+        await until(pilot, lambda: "hello" in say(app))
+        app.theme = "textual-light"
+        await pilot.pause()
+        await until(pilot, lambda: "hello" in say(app))
+        background = app.view.rich_style.bgcolor
+        for y in range(10):
+            assert {each.style.bgcolor for each in app.view.render_line(y) if each.style} == {
+                background
+            }
