@@ -106,7 +106,7 @@ class ChatSession:
         self._was_open = way == "resume"
         """Whether it is known from an earlier process of the agent."""
         self._has_items = bool(earlier)
-        self._must_reset = False
+        self._must_reset = self._expects_replay = False
         self._opened: Mapping[str, Json] = {}
         self._options: tuple[SessionInfo, list[SessionOption]] | None = None
         """The options of the last known info."""
@@ -449,6 +449,9 @@ class ChatSession:
             pending.is_over.set()
 
     def note_change(self, item: Item) -> None:
+        if self._expects_replay:
+            self._expects_replay, self._must_reset = False, True
+            self._changed_items.clear()
         self._changed_items.append(item)
         if isinstance(item, ToolCallItem):
             # Output may have come before the call that shows it.
@@ -515,12 +518,14 @@ class ChatSession:
     async def _open_by(self, link: AgentConnection, way: OpeningWay) -> Mapping[str, Json]:
         if way in {"new", "fork"}:
             self.session_id = None
-        if way == "load":
-            # The agent repeats all of it.
-            self._must_reset = True
-            self._changed_items.clear()
         source = None if way == "new" else self._source
-        return await link.open_session(way, self.cwd, source, directories=self.directories)
+        # What is shown goes only once the agent begins to repeat it.
+        self._expects_replay = way == "load"
+        try:
+            return await link.open_session(way, self.cwd, source, directories=self.directories)
+        except AcpError:
+            self._expects_replay = False
+            raise
 
     async def _configure(self, link: AgentConnection, session_id: str) -> None:
         """Set the mode and the options that the user has configured for the agent."""
@@ -554,6 +559,7 @@ class ChatSession:
 
     async def _run_turn(self, link: AgentConnection, text: str) -> None:
         assert self.session_id is not None
+        self._expects_replay = False
         try:
             abilities = link.prompt_abilities
             blocks = await to_thread.run_sync(prompt_blocks, text, self.cwd, abilities)

@@ -16,6 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from acp_console.render.values import plural
 from acp_console.state.home import age
 from acp_console.tui.confirm import ConfirmScreen
 from acp_protocol.errors import AcpError
@@ -125,7 +126,7 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         keys = ["enter opens", "^a those of all directories" if not self._is_everywhere else ""]
         keys.append("^x deletes" if self._delete is not None else "")
         where = "of all directories" if self._is_everywhere else "of this directory"
-        count = f"{len(self._sessions)} sessions {where}"
+        count = f"{plural(len(self._sessions), 'session')} {where}"
         self.query_one("#sessions-note", Static).update(" · ".join(filter(None, (count, *keys))))
 
     @on(Input.Changed)

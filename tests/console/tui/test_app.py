@@ -1224,3 +1224,31 @@ async def test_the_user_logs_in_where_the_agent_asks_for_it(workplace: Path, age
         await pilot.press("1")
         await until(pilot, lambda: "● ready" in say(app))
         assert chat_of(app).open_prompt() is None
+
+
+async def test_what_was_said_stays_where_a_session_cannot_be_loaded_again(
+    workplace: Path, agent: Agent
+) -> None:
+    script = """
+greet(agentCapabilities={"loadSession": True})
+for line in sys.stdin:
+    message = json.loads(line)
+    match message.get("method"):
+        case "session/new":
+            tell(id=message["id"], result={"sessionId": "s1"})
+        case "session/load":
+            tell(id=message["id"], error={"code": -32002, "message": "no such session"})
+        case "session/prompt":
+            say("an answer")
+            end(message)
+"""
+    app = ConsoleApp(
+        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
+    )
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"a text", "enter")
+        await until(pilot, lambda: "an answer" in say(app) and "● ready" in say(app))
+        await pilot.press("f5")
+        await until(pilot, lambda: "does not know the messages above" in say(app))
+        assert "an answer" in say(app)
