@@ -358,8 +358,17 @@ class ChatSession:
                     for action in actions:
                         tasks.start_soon(self._run_action, link, action)
 
+    def _close_permissions(self) -> None:
+        """Show the open permission requests of a process that has ended as cancelled."""
+        for item in self.conversation.items if self.conversation else ():
+            permission = item.permission if isinstance(item, ToolCallItem) else None
+            if permission is not None and permission.outcome is None:
+                permission.outcome = {"outcome": "cancelled"}
+                self._changed_items.append(item)
+
     def prepare(self) -> None:
         """Get ready for a new process of the agent."""
+        self._close_permissions()
         if self.is_open:
             self._source, self._was_open, self.is_open = self.session_id, True, False
         self._login = None

@@ -22,17 +22,17 @@ from tests.protocol.host.test_processes import is_running
 LIMIT = 30
 PIPE = subprocess.PIPE
 DEAF = (
-    "import signal, threading; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; "
-    "print('ready', flush=True); threading.Event().wait()"
+    "import signal, sys, threading; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; "
+    "sys.stdout.write('ready\\n'); sys.stdout.flush(); threading.Event().wait()"
 )
 COUNTING = (
-    "import os, signal, threading; signal.signal(15, lambda *_: os.write(2, b'SIGTERM '))\n"
-    "print('ready', flush=True)\nwhile True: signal.pause()"
+    "import os, signal, sys, threading; signal.signal(15, lambda *_: os.write(2, b'SIGTERM '))\n"
+    "sys.stdout.write('ready\\n'); sys.stdout.flush()\nwhile True: signal.pause()"
 )
 POLITE = (
     "import os, signal, sys\n"
     "signal.signal(15, lambda *_: os.write(2, b'SIGTERM'))\n"
-    "print('ready', flush=True); sys.stdin.read(); os.write(2, b'by itself')"
+    "sys.stdout.write('ready\\n'); sys.stdout.flush(); sys.stdin.read(); os.write(2, b'by itself')"
 )
 LONG = "[sys.executable, '-c', 'import signal; signal.pause()']"
 """The words of a program that nothing but a signal ends."""
@@ -46,7 +46,7 @@ def holding(watched: str, *how: str) -> str:
         f"child = subprocess.Popen([sys.executable, '-c', {watched!r}], stdin=subprocess.PIPE,\n"
         "                         start_new_session=True)\n"
         f"guard = OrphanGuard({', '.join(how)})\nguard.watch(child.pid)\n"
-        "print('watched', flush=True)\nsys.stdin.read()"
+        "sys.stdout.write('watched\\n'); sys.stdout.flush()\nsys.stdin.read()"
     )
 
 
@@ -65,7 +65,7 @@ def killed(program: str, env: dict[str, str] | None = None) -> bytes:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        steps = [b"ready\n"] + [b"watched\n"] * ("'watched'" in program)
+        steps = [b"ready\n"] + [b"watched\n"] * ("watched" in program)
         assert sorted(process.stdout.readline() for _ in steps) == steps
         os.killpg(process.pid, signal.SIGKILL)
         # Nobody but the others hold it any more.
