@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from acp_console.render.findings import frame_numbers
+from acp_inspector.lint.catalog import LintRule
 from acp_inspector.lint.engine import Finding
-from acp_inspector.lint.registry import LintRule
 
 
 @pytest.mark.parametrize(
