@@ -1,0 +1,116 @@
+"""The real program in a terminal, driven by keys; what it draws is read as bytes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a pty with a login on Linux")
+
+LIMIT = 30.0
+CONSOLE = (sys.executable, "-m", "acp_console")
+READY = "● ready"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A user who starts the console for the first time."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    return {**kept, "HOME": str(tmp_path), "TERM": "xterm-256color", "EDITOR": "sed -i s/one/two/"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "shop"
+    found.mkdir()
+    (found / "notes.txt").write_text("buy milk\n")
+    return found
+
+
+@pytest.fixture
+def terminal(environment: dict[str, str], folder: Path) -> Generator[Terminal]:
+    with Terminal((*CONSOLE, "chat", "--cwd", str(folder)), environment) as found:
+        assert found.seen(READY, LIMIT)
+        yield found
+
+
+def press(terminal: Terminal, keys: str, wanted: str) -> None:
+    """Press keys, and wait until a text is drawn after that."""
+    begin = terminal.position
+    terminal.press(keys)
+    assert terminal.seen(wanted, LIMIT, begin) is not None, wanted
+
+
+def send(terminal: Terminal, text: str, wanted: str) -> None:
+    # Enter in the same burst would belong to a paste.
+    press(terminal, text, text[-1])
+    press(terminal, "\r", wanted)
+
+
+def test_an_edit_is_allowed_after_it_was_shown(terminal: Terminal, folder: Path) -> None:
+    send(terminal, "edit notes.txt: milk => bread", "Press a number")
+    press(terminal, "1", READY)
+    assert (folder / "notes.txt").read_text() == "buy bread\n"
+
+
+def test_a_command_is_refused_with_a_reason(terminal: Terminal, folder: Path) -> None:
+    send(terminal, "run touch made", "Press a number")
+    press(terminal, "w", "Tell the agent why")
+    send(terminal, "not now", READY)
+    assert not (folder / "made").exists()
+
+
+def test_escape_stops_a_turn_that_waits(terminal: Terminal) -> None:
+    send(terminal, "run touch made", "Press a number")
+    press(terminal, "\x1b", READY)
+
+
+def test_the_mode_is_changed_and_the_traffic_shows_it(terminal: Terminal) -> None:
+    # Shift+Tab, then ctrl+t.
+    press(terminal, "\x1b[Z", "mode ")
+    press(terminal, "\x14", "session/set_")
+    press(terminal, "\x1b[H", "as of frame 1")
+
+
+def test_a_second_session_opens_and_the_first_screen_lists_both(terminal: Terminal) -> None:
+    press(terminal, "\x0e", READY)
+    press(terminal, "\x0f", "Continue")
+
+
+def test_the_prompt_is_written_in_the_editor_of_the_user(terminal: Terminal) -> None:
+    press(terminal, "one", "e")
+    press(terminal, "\x07", "two")
+
+
+def test_another_width_is_drawn_at_once(terminal: Terminal) -> None:
+    begin = terminal.position
+    terminal.resize(90)
+    assert terminal.seen(READY, LIMIT, begin)
+
+
+def test_quitting_asks_while_a_turn_runs_and_a_signal_does_not(terminal: Terminal) -> None:
+    send(terminal, "run touch made", "Press a number")
+    press(terminal, "\x11", "Quit?")
+    press(terminal, "n", "waits for you")
+    assert terminal.terminate(LIMIT) is not None
+    # The alternate screen was left.
+    assert terminal.seen("\x1b[?1049l", LIMIT)
+
+
+def test_a_session_goes_on_after_the_console_was_quit(
+    terminal: Terminal, environment: dict[str, str], folder: Path
+) -> None:
+    send(terminal, "read notes.txt", "buy milk")
+    assert terminal.seen(READY, LIMIT)
+    assert terminal.terminate(LIMIT) is not None
+    command = ("/bin/sh", "-c", f"cd {folder} && exec {' '.join(CONSOLE)}")
+    with Terminal(command, environment) as again:
+        assert again.seen("read notes.txt", LIMIT)
+        press(again, "read n", "n")
+        press(again, "\r", "buy milk")
