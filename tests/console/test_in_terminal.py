@@ -13,7 +13,7 @@ from benchmarks.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a pty with a login on Linux")
 
-LIMIT = 30.0
+LIMIT = 60.0
 CONSOLE = (sys.executable, "-m", "acp_console")
 READY = "● ready"
 
@@ -72,6 +72,7 @@ def test_escape_stops_a_turn_that_waits(terminal: Terminal) -> None:
 
 
 def test_the_mode_is_changed_and_the_traffic_shows_it(terminal: Terminal) -> None:
+    assert terminal.seen("mode Ask", LIMIT)
     # Shift+Tab, then ctrl+t.
     press(terminal, "\x1b[Z", "mode ")
     press(terminal, "\x14", "session/set_")
