@@ -44,5 +44,10 @@ class Ask(Vertical):
 
     def take_focus(self) -> None:
         """Take the focus automatically."""
-        self.had_focus = True
         self.focus()
+
+    def on_focus(self) -> None:
+        self.had_focus = True
+
+    def on_descendant_focus(self) -> None:
+        self.had_focus = True

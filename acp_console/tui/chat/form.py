@@ -74,7 +74,6 @@ class FormView(Ask):
             yield Button("Not now (esc)", name="cancel", compact=True)
 
     def take_focus(self) -> None:
-        self.had_focus = True
         first = next(iter(self._inputs.values()), None)
         (first or self.query(Button).first()).focus()
 

@@ -155,7 +155,6 @@ class PermissionView(Ask, can_focus=True):
         self._show_hint()
 
     def on_focus(self) -> None:
-        self.had_focus = True
         self._is_typing = False
         # `has_focus` is set after this.
         self.call_later(self._show_hint)

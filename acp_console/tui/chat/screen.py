@@ -69,6 +69,8 @@ MENTIONS: Final = 50
 FILES_AGE_S: Final = 30.0
 """Seconds after which the files are looked for again."""
 _MENTION: Final = re.compile(r"(?:^|(?<=[\s(]))@([^\s\"]*)$")
+FOCUS_RETRY_S: Final = 0.5
+"""Seconds until a prompt that did not get the focus is offered it again."""
 DRAFT_PAUSE_S: Final = 1.0
 """Seconds after which a changed draft is kept."""
 STOP_TIMEOUT_S: Final = 5.0
@@ -772,6 +774,8 @@ class ChatScreen(Screen[None]):
         has_paused = self._timing.clock() - self.editor.last_key_at >= pause
         if has_paused and self.focused is self.editor and not self.editor.text:
             prompt.take_focus()
+            # It may not have got it.
+            self._focus_timer = self.set_timer(FOCUS_RETRY_S, self._offer_focus)
         else:
             self._focus_timer = self.set_timer(pause, self._offer_focus)
 
