@@ -568,11 +568,13 @@ class ChatScreen(Screen[None]):
         from acp_console.tui.chat.inspection import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
-        inspection = self._inspection = ChatInspection(now=self.chat.now, id="inspection")
+        inspection = ChatInspection(now=self.chat.now, id="inspection")
         rewound = TalkPane(inspection, can_focus=False, id="rewound")
         rewound.display = False
         await self.query_one("#panes").mount(inspection)
         await self.query_one("#talk").mount(rewound, after="#conversation")
+        # From now on it is fed: all of its parts are there.
+        self._inspection = inspection
 
     def _feed_inspection(self) -> None:
         """Pass on what was said since the traffic was last shown."""
