@@ -22,7 +22,7 @@ from tests.interop.node.programs import CONSOLE, LIMIT, console, lines
 
 SETTINGS = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
 SIGN_IN = (
-    "acp-console: the agent wants you to log in (Gemini API key is missing or not configured.): "
+    "error: the agent wants you to log in (Gemini API key is missing or not configured.)\nhint: "
 )
 
 

@@ -105,13 +105,13 @@ def test_a_recording_of_it_holds_nothing_that_is_not_understood(
 def test_a_turn_that_takes_too_long_is_ended(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "--timeout", "5", "wait", *agent)
     assert (done.returncode, done.stdout) == (124, "waiting\n")
-    assert done.stderr == "acp-console: the turn took longer than 5 s\n"
+    assert done.stderr == "error: the turn took longer than 5 s\n"
 
 
 def test_its_failure_is_told_in_one_sentence(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "fail", *agent)
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("acp-console: the agent refused: Internal error: out of ideas")
+    assert done.stderr.startswith("error: the agent refused: Internal error: out of ideas")
 
 
 def test_an_agent_that_wants_to_know_its_user_says_how(
@@ -120,7 +120,7 @@ def test_an_agent_that_wants_to_know_its_user_says_how(
     done = console(place, "exec", "hello", *agent, "--sign-in")
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith(
-        "acp-console: the agent wants you to log in (Authentication required: who are you?): "
+        "error: the agent wants you to log in (Authentication required: who are you?)\nhint: "
     )
     assert "A key" in done.stderr.partition("The agent offers: ")[2]
 

@@ -285,7 +285,7 @@ def test_exec_falls_back_to_the_version_of_an_older_agent(npm: Path, place: Path
 def test_exec_says_in_one_sentence_that_an_agent_is_too_new(npm: Path, place: Path) -> None:
     done = console(place, "exec", "hello", "--", "node", npm / "agent_v2.mjs", "--only")
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("acp-console: ")
+    assert done.stderr.startswith("error: ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -293,4 +293,4 @@ def test_exec_tells_how_a_turn_failed(npm: Path, place: Path) -> None:
     agent = ("--", "node", npm / "agent_v2.mjs")
     done = console(place, "exec", "--protocol", "2", "fail", *agent)
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr == "acp-console: the agent refused: out of ideas (-32603)\n"
+    assert done.stderr == "error: the agent refused: out of ideas (-32603)\n"
