@@ -22,10 +22,10 @@ def test_the_typescript_sdk_edits_a_file_and_changes_its_mode(
     ) as terminal:
         assert terminal.seen(keys.READY, keys.LIMIT)
         assert terminal.seen("mode Ask", keys.LIMIT)
-        keys.press(terminal, "\x1b[Z", "mode Code")
         keys.send(terminal, "edit notes.md: milk => bread", "Press a number")
         keys.press(terminal, "1", keys.READY)
         assert (place / "notes.md").read_text() == "Buy bread.\n"
+        keys.press(terminal, "\x1b[Z", "mode Code")
         assert terminal.terminate(keys.LIMIT) is not None
 
 
