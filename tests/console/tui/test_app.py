@@ -29,7 +29,6 @@ from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.watch.screen import WatchScreen
-from acp_inspector.analysis.items import PermissionRequest
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
@@ -639,6 +638,29 @@ async def test_nobody_allows_what_was_not_on_the_screen(
         await until(pilot, lambda: "you said yes" in say(app))
 
 
+LONG_TITLE = """
+prompt = hear_prompt()
+title = "echo " + "a" * 900 + " && rm -rf work"
+ask_consent(toolCallId="t", title=title, kind="execute")
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_command_in_the_title_is_wholly_shown_before_it_is_allowed(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(LONG_TITLE))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert "&& rm -rf work" in say(app)
+        await pilot.press("n")
+
+
 async def test_text_that_comes_at_once_answers_no_permission_prompt(
     workplace: Path, agent: Agent
 ) -> None:
@@ -961,18 +983,14 @@ async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None
     async with app.run_test(size=(140, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"/tour", "enter")
-        await until(pilot, lambda: chat_of(app).open_prompt() is not None)
-        chat_of(app).chat.answer(open_permission(app), "allow_once")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert "Files  1" not in say(app)
+        await pilot.press("y")
         await until(pilot, lambda: "Plan  " in say(app) and "Files  1" in say(app))
         assert "acp-tour.txt" in say(app)
         await pilot.press("ctrl+b")
         await until(pilot, lambda: "Files  1" not in say(app))
-
-
-def open_permission(app: ConsoleApp) -> PermissionRequest:
-    prompt = chat_of(app).open_prompt()
-    assert isinstance(prompt, PermissionView)
-    return prompt.permission
 
 
 async def test_a_session_goes_on_in_the_next_console_with_its_draft(
