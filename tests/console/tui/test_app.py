@@ -16,6 +16,7 @@ import pytest
 from textual.events import Key, Paste
 from textual.widgets import Checkbox, Input, Select, SelectionList
 
+from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore
@@ -52,6 +53,19 @@ async def test_enter_at_home_opens_a_chat_with_the_demo_agent(workplace: Path) -
         await pilot.press("enter")
         await until(pilot, lambda: "● ready" in say(app))
         assert "Try one of these" in say(app)
+
+
+async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ChoiceStore().update(DEMO_AGENT.name, mode="code")
+    app = ConsoleApp(cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "Claude Code" in say(app))
+        assert say(app).count("Demo agent") == 1
+        await pilot.press(*"demo", "enter")
+        await until(pilot, lambda: "mode Code" in say(app))
 
 
 async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
@@ -1006,7 +1020,8 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     again = ConsoleApp(cwd=workplace, store=store, timing=AT_ONCE)
     async with again.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "Continue" in say(again) and "read notes.txt" in say(again))
-        await pilot.press(*"read notes", "enter")
+        # The list was there before the session was found; the first line is the cursor's.
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(again.screen, ChatScreen))
         await until(pilot, lambda: "● ready" in say(again) and "gave" in say(again))
         assert chat_of(again).editor.text == "half a thought"
