@@ -915,6 +915,34 @@ async def test_list_of_agents_names_its_key_in_the_footer(tmp_path: Path) -> Non
         await until(pilot, lambda: "Open" in "".join(say(app).splitlines()[-1:]))
 
 
+MODELS = """
+greet()
+models = [{"modelId": "a", "name": "Small"}, {"modelId": "b", "name": "Large"}]
+offered = {"currentModelId": "a", "availableModels": models}
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "models": offered})
+tell(id=hear("session/set_model")["id"], result={})
+hear("never")
+"""
+
+
+async def test_the_model_that_was_chosen_is_shown_and_chats_are_told_apart(
+    workplace: Path, agent: Agent
+) -> None:
+    """No update says which model is set; and the agent gives its sessions no titles."""
+    command = command_agent(agent(MODELS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "model Small" in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        await pilot.press(*"large", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "model Large" in say(app))
+        await pilot.press(*"mend it", "enter")
+        await until(pilot, lambda: re.search("▌. mend it", say(app)))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "mend it" in say(app))
+
+
 async def test_several_chats_are_open_at_once_and_go_on_unseen(
     workplace: Path, agent: Agent
 ) -> None:
