@@ -1097,6 +1097,41 @@ async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) 
         assert chat_of(app).editor.text == "/"
 
 
+COMMANDS = """
+greet()
+open_session()
+commands = [{"name": name, "description": ""} for name in ("memory", "memory show", "memory list")]
+update("available_commands_update", availableCommands=commands)
+while True:
+    prompt = hear("session/prompt")
+    say("heard " + prompt["params"]["prompt"][0]["text"])
+    end(prompt)
+"""
+
+
+async def test_commands_with_spaces_are_offered_word_by_word(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(COMMANDS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        editor, menu = chat_of(app).editor, chat_of(app).menu
+        await pilot.press(*"/mem", "tab")
+        await until(pilot, lambda: editor.text == "/memory ")
+        await pilot.press(*"l", "tab")
+        await until(pilot, lambda: editor.text == "/memory list ")
+        await pilot.press("enter")
+        await until(pilot, lambda: "heard /memory list" in say(app) and "● ready" in say(app))
+        # A whole command is sent by Enter, unless the user has moved to another one.
+        await pilot.press(*"/memory", "enter")
+        await until(pilot, lambda: say(app).count("heard /memory") == 2 and "● ready" in say(app))
+        await pilot.press(*"/memory")
+        await until(pilot, lambda: menu.display)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: editor.text == "/memory show ")
+        await pilot.press(*"@no", "tab")
+        await until(pilot, lambda: editor.text == "/memory show @notes.txt ")
+
+
 async def test_files_are_offered_after_an_at_and_sent_with_the_prompt(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
@@ -1126,6 +1161,8 @@ async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> 
         await until(pilot, lambda: "mend the parser" in say(app))
         assert "write the docs" not in say(app)
         await pilot.press("down", "enter")
+        await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
+        await pilot.press("ctrl+r", *" x", "escape")
         await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
         await pilot.press("ctrl+u", "up", "up")
         await until(pilot, lambda: chat_of(app).editor.text == "write the docs\nin English")
