@@ -79,8 +79,8 @@ class ChatSession:
         way: how it is opened.
         session_id: the id of the session to load, resume or fork.
         directories: other absolute directories that the agent may read and write.
-        earlier: what is known of a session to resume, to be shown above; where the agent cannot go
-        on with it, a new session begins below.
+        earlier: what is known of a session to resume or fork, to be shown above; where the agent
+        cannot go on with it, a new session begins below.
         on_change: called whenever there is something new to show; must be quick.
     """
 
@@ -534,6 +534,8 @@ class ChatSession:
         if self._was_open and self._has_items and way != "load":
             knows = "goes on with this session" if way == "resume" else NOT_KNOWN
             self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
+        if way == "fork" and self._has_items:
+            self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
         for sentence in link.unreachable_servers():

@@ -183,11 +183,15 @@ class ConsoleApp(ThemedApp[int]):
         if message.chat is not None:
             self._show_chat(message.chat)
             return
-        chat = cast("ChatScreen", self.screen).chat
+        screen = cast("ChatScreen", self.screen)
+        chat = screen.chat
         if chat.agent.is_running:
             cwd = message.cwd or chat.cwd
             way, session_id = message.way, message.session_id
-            self._open_chat(ChatSession(chat.agent, cwd, way=way, session_id=session_id))
+            earlier = screen.settled_items() if way == "fork" else ()
+            self._open_chat(
+                ChatSession(chat.agent, cwd, way=way, session_id=session_id, earlier=earlier)
+            )
         else:
             self._chat_with(chat.spec, chat.cwd)
 

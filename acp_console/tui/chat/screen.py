@@ -44,6 +44,7 @@ from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -312,6 +313,11 @@ class ChatScreen(Screen[None]):
                 return FormView(request, self._timing), waiting
             return PageView(request, self._timing), waiting
         return None, 0
+
+    def settled_items(self) -> list[Item]:
+        """Return all that is shown, except for calls that the user is asked about."""
+        cards = self.conversation.cards
+        return [each.item for each in cards if not (isinstance(each, ToolCard) and each.is_open)]
 
     def open_prompt(self) -> Ask | None:
         """Return what asks the user, if something does."""

@@ -1233,6 +1233,8 @@ async def test_the_sessions_of_an_agent_are_listed_loaded_deleted_and_forked(
         assert chat_of(app).chat.session_id == "old0"
         await pilot.press("f8")
         await until(pilot, lambda: chat_of(app).chat.session_id == "fork of old0")
+        await until(pilot, lambda: "this session is a copy of the one above" in say(app))
+        assert "what it said" in say(app)
         # It is open already.
         await pilot.press("f7")
         await until(pilot, lambda: "Title 0" in say(app))
