@@ -363,6 +363,7 @@ class ChatScreen(Screen[None]):
         self.editor.placeholder = PLACEHOLDER
         if self._history is not None:
             self._history().add(event.text, self.chat.cwd)
+        self.conversation.action_end()
         self.chat.send(event.text)
 
     def _keep_draft(self) -> None:
@@ -825,11 +826,11 @@ class ChatScreen(Screen[None]):
             self._bar_texts.pop("problem", None)
             return
         tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
-        lines = [f"✗ {error}", *(f"  | {line}" for line in tail[-5:])]
+        hint = "The agent is still there; write another prompt."
         if self.chat.state == "stopped":
-            lines.append("F5 starts the agent again, F3 goes to the agents.")
-        else:
-            lines.append("The agent is still there; write another prompt.")
+            hint = "F5 starts the agent again, F3 goes to the agents."
+        # What comes last may not fit.
+        lines = [f"✗ {error}", hint, *(f"  | {line}" for line in tail[-5:])]
         self._say("problem", escape_controls("\n".join(lines)))
 
     def _say(self, name: str, text: str) -> None:

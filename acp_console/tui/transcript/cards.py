@@ -334,11 +334,14 @@ class ToolCard(Card):
     def part_count(self) -> int:
         if not self.is_folded:
             return 1 + len(self.pieces)
-        return 2 if self._is_running else 1
+        return 2 if self._has_tail else 1
 
     @property
-    def _is_running(self) -> bool:
-        return self._call.facts.status == "in_progress" and bool(self._call.content)
+    def _has_tail(self) -> bool:
+        """Whether it runs and has output."""
+        if self._call.facts.status != "in_progress":
+            return False
+        return bool(self._call.terminals or any(map(_text_of, self._call.content[-1:])))
 
     def key(self, part: int) -> Hashable:
         live = sum(len(each.live or "") for each in self._call.terminals.values()) if part else 0
@@ -553,10 +556,11 @@ def _described(block: Json) -> str:
 def _body(call: ToolCallItem) -> list[_Piece]:
     found: list[_Piece] = []
     has_diff = any(string(each, "type") == "diff" for each in call.content)
+    paths = {string(each, "path") for each in call.content}
     is_open = call.permission is not None and call.permission.outcome is None
     for name, value in as_object(call.facts.raw_input).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        is_subject = name in _SUBJECTS and text not in call.facts.title
+        is_subject = name in _SUBJECTS and text not in call.facts.title and text not in paths
         if is_subject or (is_open and not has_diff):
             found += [_Piece("input", f"{name}: {each}") for each in pieces(text)]
     for content in call.content:

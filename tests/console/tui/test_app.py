@@ -298,15 +298,30 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
         "import os, sys, runpy\n"
         f"flag = {str(flag)!r}\n"
         "if os.path.exists(flag): runpy.run_module('acp_agent', run_name='__main__')\n"
-        "open(flag, 'w').close(); print('no [b]memory[/b] left', file=sys.stderr); sys.exit(9)\n"
+        "open(flag, 'w').close()\n"
+        "print('no [b]memory[/b] left', *['words ' * 40] * 4, sep='\\n', file=sys.stderr)\n"
+        "sys.exit(9)\n"
     )
     agent = command_agent([sys.executable, "-c", script])
     app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "exited with code 9" in say(app))
         assert "no [b]memory[/b] left" in say(app)
+        assert "F5 starts the agent again" in say(app)
         await pilot.press("f5")
         await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_a_prompt_is_shown_wherever_one_has_scrolled(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"help", "enter")
+        await until(pilot, lambda: "plan, think" in say(app) and "● ready" in say(app))
+        await pilot.press("ctrl+home")
+        await until(pilot, lambda: "plan, think" not in say(app))
+        await pilot.press(*"plan", "enter")
+        await until(pilot, lambda: "The plan is done" in say(app))
 
 
 async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Path) -> None:

@@ -203,6 +203,20 @@ async def test_a_call_that_the_user_rejected_says_so() -> None:
         assert lines(app)[1:3] == ["◌ Call 2  cancelled", "○ Call 3  pending"]
 
 
+async def test_the_path_of_a_change_is_shown_once_and_a_change_has_no_last_lines() -> None:
+    raw: Json = {"path": "/w/a.py", "cwd": "/w"}
+    diff: Json = {"type": "diff", "path": "/w/a.py", "oldText": "old", "newText": "new"}
+    items = [call(1, "in_progress"), call(2, "failed")]
+    for item in items:
+        item.change(1, raw_input=raw)
+        item.add(diff, 1)
+    app = TranscriptApp(*items)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "│ + new" in lines(app))
+        assert lines(app)[:2] == ["◐ Call 1  +1 −1 · running · ▸", ""]
+        assert [line for line in lines(app) if "/w" in line] == ["│ cwd: /w", "│ /w/a.py"]
+
+
 async def test_a_thought_is_one_line_until_it_is_unfolded() -> None:
     item = Thought("t")
     item.add({"type": "text", "text": "first thought\n\nsecond **thought**"}, 1)
