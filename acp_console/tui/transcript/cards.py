@@ -477,6 +477,8 @@ class LineCard(Card):
         if isinstance(item, TurnEnd):
             if item.error:
                 return f"— turn failed: {item.error}", True
+            if item.stop_reason == "end_turn":
+                return "— turn ended without a reply", False
             return f"— turn ended: {item.stop_reason}", False
         text = f"· {item.text}" if isinstance(item, Notice) else ""
         if isinstance(item, ElicitationItem):
@@ -490,8 +492,9 @@ class LineCard(Card):
     @property
     def part_count(self) -> int:
         item = self.item
-        is_normal = isinstance(item, TurnEnd) and not item.error and item.stop_reason == "end_turn"
-        return 0 if is_normal else 1
+        if not isinstance(item, TurnEnd) or item.error or item.is_silent:
+            return 1
+        return 0 if item.stop_reason == "end_turn" else 1
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         text, is_error = self._line()

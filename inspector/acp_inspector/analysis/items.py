@@ -344,6 +344,8 @@ class TurnEnd:
     error: str | None = None
     usage: Json = None
     last: int = 0
+    is_silent: bool = False
+    """Whether a prompt got no text, thought, tool call or plan."""
 
     def at(self, n: int) -> TurnEnd:
         """Return self: it never changes."""

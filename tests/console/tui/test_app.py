@@ -312,6 +312,35 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
         await until(pilot, lambda: "● ready" in say(app))
 
 
+WORDLESS = """
+prompt = hear_prompt()
+details = {"details": "the model takes no images"}
+tell(id=prompt["id"], error={"code": -32603, "message": "Internal error", "data": details})
+end(hear("session/prompt"))
+prompt = hear("session/prompt")
+say("a reply")
+end(prompt)
+hear("never")
+"""
+
+
+async def test_why_a_turn_failed_stays_and_a_turn_without_a_reply_says_so(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(WORDLESS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"one", "enter")
+        await until(pilot, lambda: "turn failed" in say(app))
+        await pilot.press(*"two", "enter")
+        await until(pilot, lambda: "— turn ended without a reply" in say(app))
+        assert "Internal error (-32603): the model takes no images" in say(app)
+        await pilot.press(*"three", "enter")
+        await until(pilot, lambda: "a reply" in say(app) and "● ready" in say(app))
+        assert say(app).count("without a reply") == 1
+
+
 async def test_a_prompt_is_shown_wherever_one_has_scrolled(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(80, 24)) as pilot:
