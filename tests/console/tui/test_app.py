@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import anyio
 import pytest
 from textual.events import Key, Paste
 from textual.widgets import Checkbox, Input, Select, SelectionList
@@ -33,7 +34,7 @@ from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
-from tests.console.tui.conftest import notices, say, until
+from tests.console.tui.conftest import LIMIT, notices, say, until
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
@@ -1044,8 +1045,26 @@ async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent
             assert chat_of(app).chat.is_waiting_for_user
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "ends with this program. Quit?" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "Restart the agent?" in say(app))
         await pilot.press("y")
         await until(pilot, lambda: "agent restarted" in say(app) and "● ready" in say(app))
+
+
+async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        assert app.return_code is None
+        await pilot.press("ctrl+q")
+        with anyio.fail_after(LIMIT):
+            while app.return_code is None:
+                await anyio.sleep(0.01)
+        assert app.return_code == 0
 
 
 async def test_chats_at_the_same_time_record_beside_each_other(workplace: Path) -> None:
