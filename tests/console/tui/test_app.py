@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 from textual.events import Key, Paste
-from textual.widgets import Checkbox, Input, Select, SelectionList
+from textual.widgets import Button, Checkbox, Input, Select, SelectionList
 
 from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, command_agent
@@ -718,6 +718,37 @@ async def test_a_command_in_the_title_is_wholly_shown_before_it_is_allowed(
         await until(pilot, lambda: "Press a number" in say(app))
         assert "&& rm -rf work" in say(app)
         await pilot.press("n")
+
+
+ALWAYS_FIRST = """
+prompt = hear_prompt()
+kinds = ["allow_always", "allow_always", "allow_once", "reject_once"]
+options = [{"optionId": f"{kind} {n}", "name": f"Option {n}", "kind": kind}
+           for n, kind in enumerate(kinds)]
+call = {"toolCallId": "t", "title": "Run it", "kind": "execute"}
+answer = ask("session/request_permission", toolCall=call, options=options)
+say("you said " + answer["result"]["outcome"]["optionId"])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_what_allows_once_comes_before_what_allows_always(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(ALWAYS_FIRST))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Press a number" in say(app))
+        labels = [str(each.label) for each in app.screen.query(Button)]
+        assert [label[:11] for label in labels] == [
+            "1  Option 2", "2  Option 0", "3  Option 1", "4  Option 3",
+        ]  # fmt: skip
+        await pilot.press("1")
+        await until(pilot, lambda: "you said allow_once 2" in say(app))
 
 
 async def test_text_that_comes_at_once_answers_no_permission_prompt(
