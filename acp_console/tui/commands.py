@@ -292,8 +292,9 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
-"""Keys that no widget may take."""
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
+                   "ctrl+q")  # fmt: skip
+"""Keys that no widget may take, nor a dialog those of the app."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
