@@ -29,6 +29,7 @@ from acp_console.client.session_options import (
     session_options,
 )
 from acp_console.state.running_agent import RunningAgent
+from acp_console.state.work import Work
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
 from acp_inspector.journal import Journal
@@ -51,6 +52,7 @@ Action: TypeAlias = Callable[[AgentConnection], Awaitable[object]]
 
 @dataclass(slots=True)
 class _PendingPermission:
+    session_id: str
     tool_call: Json
     """The id of the tool call that it is about."""
     is_over: anyio.Event = field(default_factory=anyio.Event)
@@ -310,6 +312,26 @@ class ChatSession:
         """Log out of the agent."""
         self.do(lambda link: link.logout())
 
+    def rename(self, title: str) -> None:
+        """Give the session another title; for agents that can."""
+
+        async def set_title(link: AgentConnection) -> None:
+            assert self.session_id is not None
+            await link.set_title(self.session_id, title)
+
+        self.do(set_title)
+
+    def cancel_work(self, work: Work) -> None:
+        """Cancel a subagent, a tool call or a terminal that can be, and nothing else."""
+        if work.kind == "subagent":
+            for pending in self._pending.values():
+                if pending.session_id == work.key:
+                    pending.is_over.set()
+            self.do(lambda link: link.cancel_subagent(work.key))
+        elif work.kind == "tool_call" or work.kind == "terminal":
+            kind: Literal["tool_call", "terminal"] = work.kind
+            self.do(lambda link: link.cancel_work(kind, work.session_id, work.key))
+
     def keep_draft(self, text: str) -> None:
         """Keep an unsent prompt with the session."""
         run = self.agent.run_record
@@ -416,9 +438,9 @@ class ChatSession:
         """
         key, tool_call = id_key(request.request_id), request.tool_call.get("toolCallId")
         for earlier in self._pending.values():
-            if earlier.tool_call == tool_call:
+            if (earlier.session_id, earlier.tool_call) == (request.session_id, tool_call):
                 earlier.is_over.set()
-        pending = self._pending[key] = _PendingPermission(tool_call)
+        pending = self._pending[key] = _PendingPermission(request.session_id, tool_call)
         self.on_change()
         try:
             await pending.is_over.wait()

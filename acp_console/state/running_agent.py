@@ -112,6 +112,9 @@ class RunningAgent:
         """Why the recording lacks entries; empty if it lacks none."""
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
+        self.account: Json = None
+        """Who is logged in, as the agent reported it by itself; not validated."""
+        self._watchers: list[Callable[[str, Item | None], object]] = []
         self._after = after
         self._store = store
         self._remembers = remembers
@@ -256,6 +259,14 @@ class RunningAgent:
             self.entries_read += len(portion)
             self._apply(portion)
 
+    def watch(self, watcher: Callable[[str, Item | None], object]) -> Callable[[], None]:
+        """Call `watcher` with session and item of each change; return a function that stops it.
+
+        The item is None where only facts about the session changed.
+        """
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
     # Running
 
     async def _run_recorded(self) -> None:
@@ -314,10 +325,11 @@ class RunningAgent:
         handlers = ClientHandlers(
             self,
             runs=True,
-            shows_notices=True,
+            shows_all_updates=True,
             elicitor=self if self._elicits else None,
             runs_logins=self._runs_logins,
             on_output=note_output,
+            on_account=self._note_account,
         )
         async with connect_agent(
             self.spec, cwd=self.cwd, journal=self.journal, handlers=handlers
@@ -349,9 +361,14 @@ class RunningAgent:
         self.recording_failure = text
         self._changed()
 
+    def _note_account(self, status: Json) -> None:
+        self.account = status
+        self._changed()
+
     # The traffic
 
     def _new_connection(self) -> None:
+        self.account = None
         self.conversations = Conversations()
         self._decoder = Decoder(self.spec.open_dialect())
         self._exchanges = Exchanges()
@@ -372,6 +389,8 @@ class RunningAgent:
                     self.run_record.note(self.conversations.sessions[change.session_id])
                 if change.item is not None:
                     self._show(change.session_id, change.item)
+                for watcher in tuple(self._watchers):
+                    watcher(change.session_id, change.item)
 
     def _show(self, session_id: str, item: Item) -> None:
         """Show an item in its session, and what a subagent asks also where it works for."""

@@ -219,6 +219,8 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
         return _terminal(talk, request, result)
     if request.method in {"session/close", "session/delete"}:
         talk.update_info(is_closed=True)
+    elif request.method == "session/set_title":
+        talk.update_info(title=string(result, "title") or string(request.params, "title"))
     elif request.method in {"session/set_mode", "session/set_config_option"}:
         if mode := string(request.params, "modeId"):
             talk.update_info(current_mode=mode)
