@@ -212,6 +212,7 @@ class AgentConnection:
         session_id: str | None = None,
         *,
         directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
     ) -> Mapping[str, Json]:
         """Open a session in the absolute directory `cwd`; return the whole result, with its id.
 
@@ -221,6 +222,8 @@ class AgentConnection:
             cwd: the directory.
             session_id: the id of the session that is known already.
             directories: other absolute directories that the agent may read and write.
+            servers: MCP servers as version 2 writes them; None: those of the agent. Those that the
+            agent cannot reach are left out.
 
         Raises:
             CapabilityError: it cannot work in other directories.
@@ -230,9 +233,10 @@ class AgentConnection:
             AgentExitedError: it exited instead of responding.
         """
         params: dict[str, Json] = {"cwd": str(cwd)}
-        servers = [each for each in map(self._server, self.spec.mcp_servers) if each is not None]
-        if self.version == 1 or servers:
-            params["mcpServers"] = servers
+        wanted = self.spec.mcp_servers if servers is None else servers
+        reached = [each for each in map(self._server, wanted) if each is not None]
+        if self.version == 1 or reached:
+            params["mcpServers"] = reached
         if directories:
             if not self.can("additionalDirectories"):
                 raise CapabilityError(f"{self.title} works in one directory only")
@@ -253,11 +257,11 @@ class AgentConnection:
         self._handlers.open_session(opened, cwd, directories)
         return {**members, "sessionId": opened}
 
-    def unreachable_servers(self) -> list[str]:
-        """Return a sentence for each configured MCP server that the agent does not get."""
+    def unreachable_servers(self, servers: Sequence[Mapping[str, Json]] | None = None) -> list[str]:
+        """Return a sentence for each MCP server that the agent does not get; None: its own."""
         return [
             f"MCP server {server.get('name')} is left out: the agent has no {server.get('type')}"
-            for server in self.spec.mcp_servers
+            for server in (self.spec.mcp_servers if servers is None else servers)
             if self._server(server) is None
         ]
 

@@ -66,6 +66,17 @@ class _PendingElicitation:
     answer: ElicitationAnswer | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """Where a session works, and with what."""
+
+    cwd: Path
+    directories: Sequence[Path] = ()
+    """Other absolute directories that the agent may read and write."""
+    servers: Sequence[Mapping[str, Json]] | None = field(default=None, repr=False)
+    """The MCP servers as version 2 writes them; None: those of the agent. May hold secrets."""
+
+
 class ChatSession:
     """One session of a running agent, turn after turn.
 
@@ -75,6 +86,7 @@ class ChatSession:
         way: how it is opened.
         session_id: the id of the session to load, resume or fork.
         directories: other absolute directories that the agent may read and write.
+        servers: the MCP servers of the session; None: those of the agent.
         earlier: what is known of a session to resume, to be shown above; where the agent cannot go
         on with it, a new session begins below.
         on_change: called whenever there is something new to show; must be quick.
@@ -88,12 +100,13 @@ class ChatSession:
         way: OpeningWay = "new",
         session_id: str | None = None,
         directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
         earlier: Sequence[Item] = (),
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agent = agent
         self.cwd = cwd or agent.cwd
-        self.directories = directories
+        self.setup = SessionSetup(self.cwd, directories, servers)
         self.on_change = on_change
         self.state: ChatState = "starting"
         self.session_id = None if way in {"new", "fork"} else session_id
@@ -541,7 +554,7 @@ class ChatSession:
             self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
-        for sentence in link.unreachable_servers():
+        for sentence in link.unreachable_servers(self.setup.servers):
             self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
@@ -553,7 +566,13 @@ class ChatSession:
         # What is shown goes only once the agent begins to repeat it.
         self._expects_replay = way == "load"
         try:
-            return await link.open_session(way, self.cwd, source, directories=self.directories)
+            return await link.open_session(
+                way,
+                self.cwd,
+                source,
+                directories=self.setup.directories,
+                servers=self.setup.servers,
+            )
         except AcpError:
             self._expects_replay = False
             raise

@@ -13,7 +13,7 @@ from typing import Final
 
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import SubagentItem, TerminalItem, ToolCallItem, string
+from acp_inspector.analysis.items import TerminalItem, ToolCallItem, string
 
 MAX_DEPTH: Final = 8
 """Subagents of subagents that are followed."""
@@ -63,21 +63,15 @@ def work_of(talks: Conversations, session_id: str) -> list[Work]:
     return found
 
 
-def subagent_state(talks: Conversations, item: SubagentItem) -> str:
-    """Return the state of a subagent: what it says itself, or else what its parent says."""
-    child = talks.sessions.get(item.session_id)
-    return (child.info.state if child is not None else None) or item.facts.state
-
-
 def _background(talks: Conversations, session_id: str, depth: int) -> Iterator[Work]:
     talk = talks.sessions.get(session_id)
     if talk is None or depth > MAX_DEPTH:
         return
     for item in talk.subagents:
-        state = subagent_state(talks, item)
-        title = item.facts.title or item.facts.description or item.session_id
-        can_cancel = item.facts.can_cancel and state != "idle"
-        yield Work("subagent", session_id, item.session_id, title, state, can_cancel, depth)
+        facts = item.facts
+        title = facts.title or facts.description or item.session_id
+        can_cancel = facts.can_cancel and facts.state != "idle"
+        yield Work("subagent", session_id, item.session_id, title, facts.state, can_cancel, depth)
         yield from _background(talks, item.session_id, depth + 1)
     for entry in talk.info.background:
         kind = string(entry, "type")

@@ -185,9 +185,17 @@ class ConsoleApp(ThemedApp[int]):
             return
         chat = cast("ChatScreen", self.screen).chat
         if chat.agent.is_running:
-            cwd = message.cwd or chat.cwd
-            way, session_id = message.way, message.session_id
-            self._open_chat(ChatSession(chat.agent, cwd, way=way, session_id=session_id))
+            setup = message.setup or chat.setup
+            self._open_chat(
+                ChatSession(
+                    chat.agent,
+                    setup.cwd,
+                    way=message.way,
+                    session_id=message.session_id,
+                    directories=setup.directories,
+                    servers=setup.servers,
+                )
+            )
         else:
             self._chat_with(chat.spec, chat.cwd)
 

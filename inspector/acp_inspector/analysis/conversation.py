@@ -450,6 +450,10 @@ class Conversation:
         """Return the tool call that shows `terminal`, the latest if several do."""
         return self._showers.get(terminal.key)
 
+    def known_subagent(self, session_id: str) -> SubagentItem | None:
+        found = self._notices.get(f"subagent {session_id}")
+        return found if isinstance(found, SubagentItem) else None
+
     def known_call(self, key: str) -> ToolCallItem | None:
         return self._calls.get(key)
 

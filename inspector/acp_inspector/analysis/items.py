@@ -422,7 +422,10 @@ class SubagentItem(Notice):
         return self._facts.now
 
     def change(self, n: int, **facts: Any) -> None:
-        self._facts.set(n, replace(self._facts.now, **facts))
+        now = replace(self._facts.now, **facts)
+        self._facts.set(n, now)
+        parts = filter(None, (now.title or now.description, now.state))
+        self.rewrite(f"subagent: {', '.join(parts) or self.session_id}", n)
 
 
 class ElicitationItem(Notice):

@@ -238,9 +238,6 @@ def _subagent(talk: Conversation, update: Json) -> ConversationChange:
     if "capabilities" in members:
         facts["can_cancel"] = _can_cancel(update)
     line.change(talk.cursor.n, **facts)
-    title = line.facts.title or line.facts.description
-    text = ", ".join(part for part in (title, line.facts.state) if part) or child
-    line.rewrite(f"subagent: {text}", talk.cursor.n)
     return ConversationChange(talk.session_id, line, is_new)
 
 
