@@ -24,8 +24,10 @@ def record_journal(
     *,
     mode: WriteMode = "new",
     warn: Callable[[str], None],
-) -> Generator[None]:
+) -> Generator[int]:
     """Record the new entries of `journal` to `path` while the block runs; no path: do nothing.
+
+    Yield what the recording adds to the numbers of the journal.
 
     A recording without an entry is removed at the end: an agent that could not be started leaves
     its file name free for the next try. `warn` gets one sentence when writing fails.
@@ -34,7 +36,7 @@ def record_journal(
         RecordingError: the file exists already or cannot be written.
     """
     if path is None:
-        yield
+        yield 0
         return
     writer = open_writer(path, new_header(agent.command, cwd), mode=mode, warn=warn)
 
@@ -44,7 +46,7 @@ def record_journal(
 
     unsubscribe = journal.subscribe(write)
     try:
-        yield
+        yield writer.first_number - 1
     finally:
         unsubscribe()
         writer.discard_if_empty()

@@ -643,7 +643,9 @@ class ChatScreen(Screen[None]):
         from acp_console.tui.chat.inspection import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
-        inspection = ChatInspection(now=self.chat.now, id="inspection")
+        inspection = ChatInspection(
+            now=self.chat.now, notes=lambda: self.chat.agent.notes, id="inspection"
+        )
         rewound = TalkPane(inspection, can_focus=False, id="rewound")
         rewound.display = False
         await self.query_one("#panes").mount(inspection)
