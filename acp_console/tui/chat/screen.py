@@ -830,7 +830,8 @@ class ChatScreen(Screen[None]):
         if self.chat.state == "stopped":
             hint = "F5 starts the agent again, F3 goes to the agents."
         # What comes last may not fit.
-        lines = [f"✗ {error}", hint, *(f"  | {line}" for line in tail[-5:])]
+        width = max(self.query_one("#talk").size.width - 10, 20)
+        lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]
         self._say("problem", escape_controls("\n".join(lines)))
 
     def _say(self, name: str, text: str) -> None:
