@@ -852,11 +852,13 @@ class ChatScreen(Screen[None]):
             parts.append("1 prompt queued")
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        parts += (
-            f"{option.category} {single_line(option.current_name, 24)}"
-            for option in chat.options
-            if option.category in {"mode", "model"} and option.current_name
-        )
+        shown = [each for each in chat.options if each.category in {"mode", "model"}]
+        categories = [each.category for each in shown if each.current_name]
+        for option in shown:
+            is_only = categories.count(option.category) == 1
+            name = option.category if is_only else single_line(option.title.lower(), 24)
+            if option.current_name:
+                parts.append(f"{name} {single_line(option.current_name, 24)}")
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         self._watch_stop()

@@ -528,6 +528,23 @@ async def test_the_mode_is_shown_by_its_name(workplace: Path) -> None:
         await until(pilot, lambda: "mode Ask" in say(app))
 
 
+PROVIDERS = """
+greet()
+options = [{"type": "select", "id": id_, "name": id_.title(), "category": "model",
+            "currentValue": value, "options": [{"value": value, "name": value}]}
+           for id_, value in (("provider", "acme"), ("model", "large"))]
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "configOptions": options})
+hear("never")
+"""
+
+
+async def test_options_of_the_same_category_are_told_apart(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(PROVIDERS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "provider acme  ·  model large" in say(app))
+
+
 async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_nothing(
     workplace: Path, agent: Agent
 ) -> None:
