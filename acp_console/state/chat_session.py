@@ -29,6 +29,7 @@ from acp_console.client.session_options import (
     session_options,
 )
 from acp_console.state.running_agent import RunningAgent
+from acp_console.state.work import Work
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.items import (
     Item,
@@ -57,6 +58,7 @@ Action: TypeAlias = Callable[[AgentConnection], Awaitable[object]]
 
 @dataclass(slots=True)
 class _PendingPermission:
+    session_id: str
     tool_call: Json
     """The id of the tool call that it is about."""
     is_over: anyio.Event = field(default_factory=anyio.Event)
@@ -70,6 +72,17 @@ class _PendingElicitation:
     answer: ElicitationAnswer | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """Where a session works, and with what."""
+
+    cwd: Path
+    directories: Sequence[Path] = ()
+    """Other absolute directories that the agent may read and write."""
+    servers: Sequence[Mapping[str, Json]] | None = field(default=None, repr=False)
+    """The MCP servers as version 2 writes them; None: those of the agent. May hold secrets."""
+
+
 class ChatSession:
     """One session of a running agent, turn after turn.
 
@@ -79,6 +92,7 @@ class ChatSession:
         way: how it is opened.
         session_id: the id of the session to load, resume or fork.
         directories: other absolute directories that the agent may read and write.
+        servers: the MCP servers of the session; None: those of the agent.
         earlier: what is known of a session to resume or fork, to be shown above; where the agent
         cannot go on with it, a new session begins below.
         on_change: called whenever there is something new to show; must be quick.
@@ -92,12 +106,13 @@ class ChatSession:
         way: OpeningWay = "new",
         session_id: str | None = None,
         directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
         earlier: Sequence[Item] = (),
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agent = agent
         self.cwd = cwd or agent.cwd
-        self.directories = directories
+        self.setup = SessionSetup(self.cwd, directories, servers)
         self.on_change = on_change
         self.state: ChatState = "starting"
         self.session_id = None if way in {"new", "fork"} else session_id
@@ -327,6 +342,26 @@ class ChatSession:
         """Log out of the agent."""
         self.do(lambda link: link.logout())
 
+    def rename(self, title: str) -> None:
+        """Give the session another title; for agents that can."""
+
+        async def set_title(link: AgentConnection) -> None:
+            assert self.session_id is not None
+            await link.set_title(self.session_id, title)
+
+        self.do(set_title)
+
+    def cancel_work(self, work: Work) -> None:
+        """Cancel a subagent, a tool call or a terminal that can be, and nothing else."""
+        if work.kind == "subagent":
+            for pending in self._pending.values():
+                if pending.session_id == work.key:
+                    pending.is_over.set()
+            self.do(lambda link: link.cancel_subagent(work.key))
+        elif work.kind == "tool_call" or work.kind == "terminal":
+            kind: Literal["tool_call", "terminal"] = work.kind
+            self.do(lambda link: link.cancel_work(kind, work.session_id, work.key))
+
     def keep_draft(self, text: str) -> None:
         """Keep an unsent prompt with the session."""
         run = self.agent.run_record
@@ -433,9 +468,9 @@ class ChatSession:
         """
         key, tool_call = id_key(request.request_id), request.tool_call.get("toolCallId")
         for earlier in self._pending.values():
-            if earlier.tool_call == tool_call:
+            if (earlier.session_id, earlier.tool_call) == (request.session_id, tool_call):
                 earlier.is_over.set()
-        pending = self._pending[key] = _PendingPermission(tool_call)
+        pending = self._pending[key] = _PendingPermission(request.session_id, tool_call)
         self.on_change()
         try:
             await pending.is_over.wait()
@@ -538,7 +573,7 @@ class ChatSession:
             self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
-        for sentence in link.unreachable_servers():
+        for sentence in link.unreachable_servers(self.setup.servers):
             self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
@@ -550,7 +585,13 @@ class ChatSession:
         # What is shown goes only once the agent begins to repeat it.
         self._expects_replay = way == "load"
         try:
-            return await link.open_session(way, self.cwd, source, directories=self.directories)
+            return await link.open_session(
+                way,
+                self.cwd,
+                source,
+                directories=self.setup.directories,
+                servers=self.setup.servers,
+            )
         except AcpError:
             self._expects_replay = False
             raise

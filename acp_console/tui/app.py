@@ -187,11 +187,18 @@ class ConsoleApp(ThemedApp[int]):
         screen = cast("ChatScreen", self.screen)
         chat = screen.chat
         if chat.agent.is_running:
-            cwd = message.cwd or chat.cwd
-            way, session_id = message.way, message.session_id
-            earlier = screen.settled_items() if way == "fork" else ()
+            setup = message.setup or chat.setup
+            way = message.way
             self._open_chat(
-                ChatSession(chat.agent, cwd, way=way, session_id=session_id, earlier=earlier)
+                ChatSession(
+                    chat.agent,
+                    setup.cwd,
+                    way=way,
+                    session_id=message.session_id,
+                    directories=setup.directories,
+                    servers=setup.servers,
+                    earlier=screen.settled_items() if way == "fork" else (),
+                )
             )
         else:
             self._chat_with(chat.spec, chat.cwd)

@@ -16,6 +16,7 @@ from typing import Final, cast
 from rich.style import Style
 from rich.text import Text
 
+from acp_console.state.work import SIGNS, WORDS
 from acp_console.tui.transcript.markdown import (
     MAX_BLOCK,
     BlockScanner,
@@ -30,6 +31,7 @@ from acp_inspector.analysis.items import (
     Item,
     Notice,
     PlanItem,
+    SubagentItem,
     TerminalItem,
     Thought,
     ToolCallItem,
@@ -61,13 +63,14 @@ LONG_TITLE: Final = 60
 STATUS: Final = {
     "pending": ("○", "pending"),
     "in_progress": ("◐", "running"),
+    "paused": ("‖", "paused"),
     "completed": ("✓", "done"),
     "failed": ("✗", "failed"),
     "cancelled": ("◌", "cancelled"),
     "rejected": ("✗", "rejected"),
 }
 """Sign and word of each status: never a colour alone."""
-STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○"}
+STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
 _SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
 """Members of a call's input that say what it runs or touches."""
 _NO_COLOR_ESCAPE: Final = re.compile(r"\x1b(?!\[[\d;:]*m)")
@@ -77,6 +80,8 @@ class Card:
     """What is shown of one item."""
 
     is_folded = False
+    opens = False
+    """Whether there is more of it elsewhere, which Enter opens."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -458,7 +463,8 @@ class PlanCard(Card):
             status = string(entry, "status")
             word = {"in_progress": "running"}.get(status, "")
             priority = string(entry, "priority")
-            about = "  " + " · ".join(filter(None, (word, "high" if priority == "high" else "")))
+            shown = priority if priority in {"high", "low"} else ""
+            about = "  " + " · ".join(filter(None, (word, shown)))
             style = look.muted if status == "completed" else look.text
             text = escape_controls(string(entry, "content"))
             lead = [(f" {STEPS.get(status, '?')} ", look.success if word == "" else look.warning)]
@@ -514,8 +520,36 @@ class LineCard(Card):
         return self._line()[0]
 
 
+class SubagentCard(Card):
+    """A session that works for this one; Enter opens its transcript."""
+
+    opens = True
+
+    def __init__(self, item: SubagentItem) -> None:
+        super().__init__(item)
+        self._subagent = item
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        facts = self._subagent.facts
+        sign = SIGNS.get(facts.state, "○")
+        style = look.warning if facts.state in {"running", "requires_action"} else look.muted
+        word = single_line(WORDS.get(facts.state, facts.state), 20)
+        description = single_line(facts.description, 80) if facts.title else ""
+        note = "  " + " · ".join(filter(None, (description, word, "enter opens it ▸")))
+        title = single_line(self.source(0), TITLE)
+        room = max(width - 11 - cells([(note, style)]), 8)
+        runs = [(f"{sign} ", style), ("Subagent ", look.muted), (_cut(title, room), look.strong)]
+        return wrapped([*runs, (note, look.muted)], width)
+
+    def source(self, part: int) -> str:
+        facts = self._subagent.facts
+        return facts.title or facts.description or self._subagent.session_id
+
+
 def card_of(item: Item) -> Card:
     match item:
+        case SubagentItem():
+            return SubagentCard(item)
         case UserMessage():
             return PromptCard(item)
         case AgentMessage():

@@ -152,16 +152,28 @@ class Conversations:
                 session_id, update = get(params, "sessionId"), get(params, "update")
                 if not isinstance(session_id, str):
                     return []
-                change = apply_update(self.get(session_id), update)
+                talk = self.get(session_id)
+                changes = [apply_update(talk, update)]
+                if string(update, "sessionUpdate") == "state_update":
+                    changes += self._mirror(talk)
                 child = string(update, "sessionId")
                 if child and string(update, "sessionUpdate") == "subagent_update":
                     self.get(child).update_info(parent=session_id)
-                return [change]
+                return changes
             case SuccessResponse() | ErrorResponse() if exchange is not None:
                 request = self._open.pop(exchange, None)
                 return [] if request is None else take_response(self, side, request, message)
             case _:
                 return []
+
+    def _mirror(self, child: Conversation) -> list[ConversationChange]:
+        """Show the state of a subagent where it was announced, too."""
+        parent = self.sessions.get(child.info.parent or "")
+        line = parent.known_subagent(child.session_id) if parent is not None else None
+        if parent is None or line is None or line.facts.state == child.info.state:
+            return []
+        line.change(self.cursor.n, state=child.info.state)
+        return [ConversationChange(parent.session_id, line)]
 
 
 def take_request(
@@ -220,6 +232,8 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
         return _terminal(talk, request, result)
     if request.method in {"session/close", "session/delete"}:
         talk.update_info(is_closed=True)
+    elif request.method == "session/set_title":
+        talk.update_info(title=string(result, "title") or string(request.params, "title"))
     elif request.method in {"session/set_mode", "session/set_config_option"}:
         if mode := string(request.params, "modeId"):
             talk.update_info(current_mode=mode)
