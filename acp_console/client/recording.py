@@ -11,7 +11,8 @@ from acp_console.client.agents import AgentSpec
 from acp_console.client.permissions import PermissionPrompt
 from acp_inspector.journal import Entry, Journal
 from acp_inspector.recording.format import new_header
-from acp_inspector.recording.writer import RecordingWriter, WriteMode
+from acp_inspector.recording.recovery import open_writer
+from acp_inspector.recording.writer import WriteMode
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def record_journal(
     if path is None:
         yield 0
         return
-    writer = RecordingWriter(path, new_header(agent.command, cwd), mode=mode, warn=warn)
+    writer = open_writer(path, new_header(agent.command, cwd), mode=mode, warn=warn)
 
     def write(entry: Entry) -> None:
         number, time = entry.seq + writer.first_number - 1, entry.time + writer.time_offset

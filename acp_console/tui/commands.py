@@ -102,6 +102,12 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.sessions", "f7", "sessions", "Sessions",
                 "List the sessions that the agent keeps, and open one", False),
         Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
+        Command("chat.work", "f9", "work", "Background",
+                "List subagents and work in the background, to open or cancel it", False),
+        Command("chat.rename", "f10", "rename", "Rename",
+                "Give the session another title, if the agent can", False),
+        Command("chat.account", "f12", "account", "Account",
+                "Show who is logged in at the agent; log in or out", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
         Command("chat.before", "alt+up", "switch(-1)", "Chat before",
@@ -310,8 +316,9 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
-"""Keys that no widget may take."""
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
+                   "ctrl+q")  # fmt: skip
+"""Keys that no widget may take, nor a dialog those of the app."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
