@@ -23,7 +23,7 @@ from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.running_agent import RunningAgent
-from acp_console.state.sources import TrafficSource
+from acp_console.state.sources import FileSource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
@@ -42,6 +42,7 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore, StoredSession
+    from acp_console.tui.traffic.pane import TrafficPane
 
 
 class ConsoleApp(ThemedApp[int]):
@@ -160,6 +161,37 @@ class ConsoleApp(ThemedApp[int]):
         from acp_console.tui.watch.screen import WatchScreen
 
         self.push_screen(WatchScreen(sources))
+
+    @work
+    async def on_traffic_pane_compare_wanted(self, message: TrafficPane.CompareWanted) -> None:
+        """Ask for another source, and compare the traffic with it."""
+        # It takes time to import, and is seldom used.
+        from acp_console.state.comparison import ComparisonSource, entries_source, recording_source
+        from acp_console.tui.compare.choice import Candidate, CompareWithScreen
+        from acp_console.tui.compare.screen import CompareScreen
+        from acp_console.tui.watch.screen import WatchScreen
+
+        screen, folders, title = self.screen, [self._cwd], ""
+        others: list[Candidate] = []
+        if isinstance(screen, WatchScreen):
+            title = screen.source.title
+            for source in screen.sources:
+                if isinstance(source, FileSource):
+                    folders.append(source.path.parent)
+                    if source is not screen.source:
+                        others.append(Candidate("open", recording_source(source.path)))
+        for chat in self.open_chats.chats:
+            if isinstance(screen, ChatScreen) and screen.chat is chat:
+                title = chat_title(chat)
+            else:
+                entries = chat.journal.entries
+                source = ComparisonSource(chat_title(chat), lambda said=entries: list(said))
+                others.append(Candidate("open chat", source, single_line(str(chat.cwd), 120)))
+        left = entries_source(message.entries, title)
+        asking = CompareWithScreen(left.title, others, folders, self._store)
+        right = await self.push_screen_wait(asking)
+        if right is not None:
+            self.push_screen(CompareScreen(left, right))
 
     def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
         self._continue(message.session, message.spec)

@@ -22,6 +22,7 @@ Scope: TypeAlias = Literal[
     "waterfall",
     "statistics",
     "capabilities",
+    "compare",
 ]
 
 SCOPES: Final[dict[Scope, str]] = {
@@ -39,6 +40,7 @@ SCOPES: Final[dict[Scope, str]] = {
     "waterfall": "Analysis: waterfall",
     "statistics": "Analysis: statistics",
     "capabilities": "Analysis: capabilities",
+    "compare": "Compare",
 }
 """The title of each scope."""
 
@@ -190,6 +192,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Jump to the next of what you jumped to last, at first a mark", False),
         Command("frames.mark_before", "N", "go_on(False)", "Again back",
                 "Jump to the previous of what you jumped to last, at first a mark", False),
+        Command("frames.compare", "D", "compare", "Compare with…",
+                "Compare all of the traffic with another recording or chat, step by step", False),
         Command("frames.save", "ctrl+s", "save", "Save",
                 "Save the rows as a recording, without their secrets if wanted", False),
         Command("frames.resend", "s", "resend", "Resend",
@@ -271,6 +275,18 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "capabilities": (
         Command("capabilities.every", "a", "every", "All",
                 "Show or hide capabilities neither claimed nor used"),
+    ),
+    "compare": (
+        Command("compare.whole", "enter", "whole", "Whole",
+                "Show both messages whole, or unfold equal steps"),
+        Command("compare.next", "n", "go_on(True)", "Next", "Go to the next difference"),
+        Command("compare.before", "N", "go_on(False)", "Before", "Go to the difference before"),
+        Command("compare.fold", "space", "fold", "Fold", "Fold or unfold equal steps", False),
+        Command("compare.split", "d", "split", "Side by side",
+                "Show both sides beside each other, or below each other"),
+        Command("compare.copy", "y", "copy", "Copy", "Copy the differences of the step"),
+        Command("compare.back", "escape,q", "back", "Back",
+                "Go back to the traffic; this also ends a comparison that still runs"),
     ),
 }
 # fmt: on

@@ -129,6 +129,12 @@ class TrafficPane(Vertical):
 
         frame: Frame
 
+    @dataclass
+    class CompareWanted(Message):
+        """All of the traffic is to be compared with another source."""
+
+        entries: EntrySequence
+
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
     map = getters.query_one(Minimap)
@@ -549,6 +555,9 @@ class TrafficPane(Vertical):
             self.notify(reason, severity="error", markup=False)
             return
         self.notify(f"Entry {n} was saved to {path}", markup=False)
+
+    def action_compare(self) -> None:
+        self.post_message(self.CompareWanted(self._entries))
 
     def action_save(self) -> None:
         def save(wanted: SaveRequest | None) -> None:

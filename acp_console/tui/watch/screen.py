@@ -62,7 +62,7 @@ class WatchScreen(Screen[None]):
 
     def __init__(self, sources: Sequence[TrafficSource]) -> None:
         super().__init__()
-        self._sources = tuple(sources)
+        self.sources = tuple(sources)
         self._place = 0
         self._reading: ProxyReader | ProxyWatcher | None = None
         self._recording: IndexedRecording | None = None
@@ -92,11 +92,16 @@ class WatchScreen(Screen[None]):
             # Below the first screen stands only Textual's own.
             return len(self.app.screen_stack) > 2
         if action == "intercept":
-            return isinstance(self._sources[self._place], ProxySource)
-        return action != "next_source" or len(self._sources) > 1
+            return isinstance(self.source, ProxySource)
+        return action != "next_source" or len(self.sources) > 1
 
     def on_unmount(self) -> None:
         self._leave()
+
+    @property
+    def source(self) -> TrafficSource:
+        """The source that is shown."""
+        return self.sources[self._place]
 
     @property
     def view(self) -> View:
@@ -132,7 +137,7 @@ class WatchScreen(Screen[None]):
 
     async def action_intercept(self) -> None:
         """Open the pane or focus it; if it has the focus, close it."""
-        source = self._sources[self._place]
+        source = self.source
         if self._client is not None:
             pane = self.query_one(InterceptPane)
             if not pane.has_focus_within:
@@ -156,7 +161,7 @@ class WatchScreen(Screen[None]):
     async def break_on(self, event: TrafficPane.BreakWanted) -> None:
         """Hold frames like the chosen one from now on."""
         event.stop()
-        source = self._sources[self._place]
+        source = self.source
         if isinstance(source, ProxySource):
             client = await self._begin_intercepting(source)
             client.send_command("break", filter=event.filter)
@@ -166,7 +171,7 @@ class WatchScreen(Screen[None]):
     async def resend(self, event: TrafficPane.ResendWanted) -> None:
         """Edit a frame that was sent, and send it to its receiver."""
         event.stop()
-        source = self._sources[self._place]
+        source = self.source
         if isinstance(source, ProxySource):
             client = await self._begin_intercepting(source)
             frame = event.frame
@@ -183,12 +188,12 @@ class WatchScreen(Screen[None]):
         # The widgets read from the source, so remove them before it is closed.
         await self.query("#body > *").remove()
         self._leave()
-        self._place = (self._place + 1) % len(self._sources)
+        self._place = (self._place + 1) % len(self.sources)
         await self._begin()
         self._is_switching = False
 
     async def _begin(self) -> None:
-        source = self._sources[self._place]
+        source = self.source
         self._reading, self._recording = None, None
         self._problem, self._ending, self._count = None, "", 0
         if isinstance(source, FileSource):
@@ -255,11 +260,11 @@ class WatchScreen(Screen[None]):
                 self._ending = f"the agent exited: {', '.join(how)}"
 
     def _show_status(self) -> None:
-        source = self._sources[self._place]
+        source = self.source
         problem = self._trouble()
         parts = [self._state(), single_line(source.title, 60)]
-        if len(self._sources) > 1:
-            parts.append(f"{self._place + 1} of {len(self._sources)}")
+        if len(self.sources) > 1:
+            parts.append(f"{self._place + 1} of {len(self.sources)}")
         if self._reading is not None and self._reading.unreadable:
             parts.append(f"{self._reading.unreadable} unreadable lines")
         if problem is not None or self._ending:
