@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets._footer import FooterKey
 
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.state.sources import ProxySource
@@ -296,8 +295,8 @@ async def test_any_row_makes_a_breakpoint_and_is_sent_again(
 ) -> None:
     async def run(pilot: Pilot[Any], key: str) -> None:
         if by_mouse:
-            keys = [each for each in pilot.app.screen.query(FooterKey) if each.key == key]
-            assert await pilot.click(keys[0])
+            (found,) = (each for each in pilot.app.screen.query("FooterKey") if each.key == key)  # pyright: ignore[reportAttributeAccessIssue] - its type is not public
+            assert await pilot.click(found)
         else:
             await pilot.press(key)
 
