@@ -21,7 +21,7 @@ from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
 
 
-@click.command(name="chat", cls=AgentCommand)
+@click.command(name="chat", cls=AgentCommand, docs="chat.md")
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--cwd",

@@ -20,13 +20,14 @@ from anyio import to_thread
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
-    Seconds,
+    Duration,
     agent_or_demo,
     record_option,
     speech_options,
 )
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
+from acp_console.cli.format_option import format_option
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
@@ -108,7 +109,17 @@ def _pairs(
     return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
 
 
-@click.command(name="exec", cls=AgentCommand)
+@click.command(
+    name="exec",
+    cls=AgentCommand,
+    docs="how-to.md",
+    sections={
+        "Prompt and session": ("files", "images", "session", "is_continued", "cwd", "mcp"),
+        "What the agent may do": ("allow", "tools", "policy", "fails_on_refusal"),
+        "Agent": ("mode", "model", "settings", "auth", "protocol", "dialect"),
+        "Output": ("format_", "as_json", "has_stderr", "record"),
+    },
+)
 @click.argument("words", nargs=-1, metavar="[AGENT] PROMPT")
 @click.option(
     "--cwd",
@@ -178,20 +189,16 @@ def _pairs(
     help="Go on with the agent's newest session in the working directory.",
 )
 @click.option("--auth", metavar="METHOD", help="Log in with this method of the agent first.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="json: the session, each update as received, permissions, then the result; "
+@format_option(
+    get_args(Format),
+    "json: the session, each update as received, permissions, then the result; "
     "quiet: only the reply's text.",
 )
 @click.option(
     "--timeout",
-    type=Seconds(),
-    metavar="SECONDS",
-    help="Time limit for the whole turn.",
+    type=Duration(),
+    metavar="DURATION",
+    help="Time limit for the whole turn, in seconds or with a unit: 90, 500ms, 5m, 1h.",
 )
 @click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
 @speech_options
@@ -211,11 +218,11 @@ def command(
 
     \b
     acp-console exec "read README.md"
-    acp-console exec --format json "plan" -- my-agent --acp
+    acp-console exec --json "plan" -- my-agent --acp
     git diff | acp-console exec - -- my-agent --acp
 
     The exit code is 0 for every turn that ends, even by a refusal or a limit: see stopReason
-    in --format json.
+    in --json.
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
     try:

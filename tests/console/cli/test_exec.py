@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.cli.duration import parse_duration
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
 
@@ -79,16 +80,18 @@ hear("never")
     assert done.out.isascii()
     assert done.out.replace("\n", "").isprintable()
     assert json_lines(done.out) == [
-        {"session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
+        {"v": 1, "session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
         {
+            "v": 1,
             "update": {
                 "sessionUpdate": "plan",
                 "entries": [],
                 "_meta": {"mine": [1.5, "\x9b\x7f\ud800"]},
-            }
+            },
         },
-        {"update": {"sessionUpdate": "of next year", "some": "thing"}},
+        {"v": 1, "update": {"sessionUpdate": "of next year", "some": "thing"}},
         {
+            "v": 1,
             "stopReason": "end_turn",
             "sessionId": "s1",
             "usage": {"totalTokens": 3},
@@ -361,6 +364,20 @@ def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("1.5 D", 129600)],
+)
+def test_a_duration_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+def test_a_limit_takes_a_unit(agent: Agent, call: Call) -> None:
+    done = call("exec", "--timeout", "300ms", "hello", "--", *agent("hear('never')"))
+    assert done.code == exit_codes.TIME_LIMIT
+    assert "took longer than 0.3 s" in done.err
+
+
 def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
     assert done.code == exit_codes.PEER
@@ -407,8 +424,8 @@ hear("never")
         (["read", "README.md"], "If 'read' begins the prompt, put the prompt into quotes"),
         (["hello", "--"], "missing the agent's command after --"),
         (["demo", "hello", "--", "cat"], "not both"),
-        (["--timeout", "0", "hello"], "'0' is not a number of seconds above 0"),
-        (["--timeout", "abc", "hello"], "'abc' is not a number of seconds above 0"),
+        (["--timeout", "0", "hello"], "'0' is not a duration above 0"),
+        (["--timeout", "abc", "hello"], "'abc' is not a duration above 0"),
         (["--allow", "everything", "hello"], "--allow"),
         (["--format", "xml", "hello"], "--format"),
         (["--cwd", "/no/such/place", "hello"], "--cwd"),
