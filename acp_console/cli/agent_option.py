@@ -49,7 +49,7 @@ class AgentCommand(Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
     """A duration in seconds or with a unit; the value is in seconds."""
 
     name = "duration"
