@@ -100,6 +100,7 @@ class ConsoleApp(ThemedApp[int]):
         self.open_chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
+        self._asks_to_quit = False
 
     def on_mount(self) -> None:
         """Open the first screen."""
@@ -183,11 +184,22 @@ class ConsoleApp(ThemedApp[int]):
         if message.chat is not None:
             self._show_chat(message.chat)
             return
-        chat = cast("ChatScreen", self.screen).chat
+        screen = cast("ChatScreen", self.screen)
+        chat = screen.chat
         if chat.agent.is_running:
-            cwd = message.cwd or chat.cwd
-            way, session_id = message.way, message.session_id
-            self._open_chat(ChatSession(chat.agent, cwd, way=way, session_id=session_id))
+            setup = message.setup or chat.setup
+            way = message.way
+            self._open_chat(
+                ChatSession(
+                    chat.agent,
+                    setup.cwd,
+                    way=way,
+                    session_id=message.session_id,
+                    directories=setup.directories,
+                    servers=setup.servers,
+                    earlier=screen.settled_items() if way == "fork" else (),
+                )
+            )
         else:
             self._chat_with(chat.spec, chat.cwd)
 
@@ -206,7 +218,7 @@ class ConsoleApp(ThemedApp[int]):
 
     async def action_quit(self) -> None:
         """Quit; ask first while a turn runs, but do not ask twice."""
-        if self.open_chats.are_busy and not isinstance(self.screen, ConfirmScreen):
+        if self.open_chats.are_busy and not self._asks_to_quit:
             if self._end_timer is not None:
                 self._end_timer.cancel()
             self._ask_to_quit()
@@ -216,8 +228,10 @@ class ConsoleApp(ThemedApp[int]):
     @work
     async def _ask_to_quit(self) -> None:
         text = "A turn runs, and its agent ends with this program. Quit?"
+        self._asks_to_quit = True
         if await self.push_screen_wait(ConfirmScreen(text, yes="Quit", no="Stay")):
             self.exit()
+        self._asks_to_quit = False
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

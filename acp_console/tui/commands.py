@@ -100,6 +100,12 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.sessions", "f7", "sessions", "Sessions",
                 "List the sessions that the agent keeps, and open one", False),
         Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
+        Command("chat.work", "f9", "work", "Background",
+                "List subagents and work in the background, to open or cancel it", False),
+        Command("chat.rename", "f10", "rename", "Rename",
+                "Give the session another title, if the agent can", False),
+        Command("chat.account", "f12", "account", "Account",
+                "Show who is logged in at the agent; log in or out", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
         Command("chat.before", "alt+up", "switch(-1)", "Chat before",
@@ -172,8 +178,10 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.finding_before", "X", "go_to_finding(False)", "Finding before",
                 "Jump to the previous row with a lint finding", False),
         Command("frames.mark", "m", "mark", "Mark", "Mark or unmark the row", False),
+        Command("frames.comment", "M", "comment", "Comment",
+                "Mark the row with a comment, or change it", False),
         Command("frames.marks", "apostrophe", "list_marks", "Marks",
-                "List the marks, and go to one", False),
+                "List the marks with their comments, go to one, change or remove it", False),
         Command("frames.jump", "right_square_bracket", "choose_jump(True)", "Jump on",
                 "Choose what to jump on to: error, finding, mark, turn or permission", False),
         Command("frames.jump_before", "left_square_bracket", "choose_jump(False)", "Jump back",
@@ -292,8 +300,9 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
-"""Keys that no widget may take."""
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
+                   "ctrl+q")  # fmt: skip
+"""Keys that no widget may take, nor a dialog those of the app."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

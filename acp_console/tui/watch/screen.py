@@ -206,6 +206,7 @@ class WatchScreen(Screen[None]):
             entries,
             is_over=lambda: bool(reading and reading.is_over),
             now=self._now,
+            notes=lambda: (source.notes,),
             id="inspection",
         )
         talk = TalkPane(inspection, id="talk")
