@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -82,6 +83,34 @@ def speech_options(command: Decorated) -> Decorated:
         help="The agent's dialect; detected by default.",
     )
     return protocol(dialect(command))
+
+
+def mcp_option(command: Decorated) -> Decorated:
+    """Give a command the option that names a file of MCP servers; pass it to `with_servers`."""
+    return click.option(
+        "--mcp",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Give the session these MCP servers, besides those in config.toml: JSON with "
+        "mcpServers, or TOML with [mcp.NAME].",
+    )(command)
+
+
+def with_servers(agent: AgentSpec, mcp: Path | None) -> AgentSpec:
+    """Return an agent whose sessions also get the MCP servers of a file.
+
+    Raises:
+        InvalidFileError: the file is invalid.
+    """
+    if mcp is None:
+        return agent
+    # pydantic takes time, and few calls name a file.
+    from acp_console.config import load_mcp_servers
+
+    servers = load_mcp_servers(mcp)
+    names = {each["name"] for each in servers}
+    others = (each for each in agent.mcp_servers if each["name"] not in names)
+    return replace(agent, mcp_servers=(*others, *servers))
 
 
 def record_option(command: Decorated) -> Decorated:

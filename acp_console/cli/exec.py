@@ -22,15 +22,22 @@ from acp_console.cli.agent_option import (
     AgentCommand,
     Duration,
     agent_or_demo,
+    mcp_option,
     record_option,
     speech_options,
+    with_servers,
 )
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.format_option import format_option
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
-from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
+from acp_console.client.connection import (
+    START_TIMEOUT_S,
+    AgentConnection,
+    CapabilityError,
+    connect_agent,
+)
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PolicyDecider
 from acp_console.client.prompt_blocks import file_block
@@ -90,6 +97,8 @@ class TurnOptions:
     """Images to send, which the agent has to take."""
     session: str | None = None
     """The agent's session to go on with."""
+    servers: tuple[Mapping[str, Json], ...] = ()
+    """MCP servers of the agent that it has to reach."""
     is_continued: bool = False
     """Whether to go on with the agent's newest session in the directory."""
 
@@ -188,6 +197,7 @@ def _pairs(
     is_flag=True,
     help="Go on with the agent's newest session in the working directory.",
 )
+@mcp_option
 @click.option("--auth", metavar="METHOD", help="Log in with this method of the agent first.")
 @format_option(
     get_args(Format),
@@ -212,6 +222,7 @@ def command(
     timeout: float | None,
     protocol: int | None,
     dialect: str | None,
+    mcp: Path | None,
     **options: Any,
 ) -> int:
     """Send PROMPT to an agent and print its reply; PROMPT - is read from stdin.
@@ -232,6 +243,9 @@ def command(
         raise UnknownAgentError(problem.summary, hint=hint) from None
     if options["session"] is not None and options["is_continued"]:
         raise UsageError("give either --session or --continue, not both")
+    before = agent.mcp_servers
+    agent = with_servers(agent, mcp)
+    options["servers"] = tuple(each for each in agent.mcp_servers if each not in before)
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
     directory = (cwd or agent.cwd or Path()).resolve()
@@ -320,6 +334,9 @@ async def _open_session(
     """Log in, open a session and set its options; return its id."""
     if link.is_version_1_in_disguise:
         warn(link.disguise)
+    if options.servers and (out_of_reach := link.unreachable_servers(options.servers)):
+        hint = "remove it from the file, or choose another agent"
+        raise CapabilityError(f"--mcp: {'; '.join(out_of_reach)}", hint=hint)
     for sentence in link.unreachable_servers():
         warn(sentence)
     if options.auth is not None:

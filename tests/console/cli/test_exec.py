@@ -572,3 +572,47 @@ def test_files_and_images_go_with_the_prompt(
     monkeypatch.setenv("IMAGE", "1")
     done = call("exec", *files, "look", "--", *agent(KEEPS))
     assert done.out == "new: text resource image\n"
+
+
+# MCP servers
+
+CLAIMING = """
+greet(agentCapabilities={"mcpCapabilities": {"http": True}})
+opened = hear("session/new")
+sys.stderr.write(json.dumps(opened["params"]["mcpServers"]) + "\\n")
+sys.stderr.flush()
+tell(id=opened["id"], result={"sessionId": "s1"})
+end(hear("session/prompt"))
+"""
+
+
+def test_mcp_servers_of_a_file_reach_the_session(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(
+        '{"mcpServers": {"files": {"command": "files"}, "web": {"url": "https://x.example"}}}'
+    )
+    done = call("exec", "--stderr", "--mcp", str(path), "hi", "--", *agent(CLAIMING))
+    assert done.code == exit_codes.DONE
+    assert json.loads(done.err.splitlines()[0]) == [
+        {"name": "files", "command": "files", "args": [], "env": []},
+        {"type": "http", "name": "web", "url": "https://x.example", "headers": []},
+    ]
+
+
+def test_an_mcp_server_that_the_agent_cannot_reach_is_refused(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "mcp.toml"
+    path.write_text('[mcp.feed]\ntype = "sse"\nurl = "https://x.example"\n')
+    done = call("exec", "--mcp", str(path), "hi", "--", *agent(CLAIMING))
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert done.err == (
+        "error: --mcp: MCP server feed is left out: the agent has no sse\n"
+        "hint: remove it from the file, or choose another agent\n"
+    )
+
+
+def test_a_file_of_mcp_servers_that_is_missing_starts_no_agent(call: Call, tmp_path: Path) -> None:
+    done = call("exec", "--mcp", str(tmp_path / "none"), "hi", "--", "/no/such/agent")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "none: cannot be read: No such file" in done.err
