@@ -159,7 +159,7 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
 def export_command(*, id_: str | None, out: Path | None, to: Format | None, overwrite: bool) -> int:
     """Write a session to a file; without ID, the last one of this directory.
 
-    A recording holds the frames of its last run, for inspect, lint and replay. Markdown and JSON
+    A recording holds the frames of all its runs, for inspect, lint and replay. Markdown and JSON
     go to stdout without -o. Nothing is redacted: see acp-console redact.
     """
     session = _find(id_)

@@ -241,6 +241,14 @@ class Catalogue:
         )
         return spec.with_protocol(None)
 
+    def servers(self) -> list[Mapping[str, Json]]:
+        """Return all MCP servers of the configuration.
+
+        Raises:
+            InvalidFileError: the configuration refers to a variable that is not set.
+        """
+        return [self._server(name, server) for name, server in self.config.mcp.items()]
+
     def confirm(self, entry: CatalogueEntry) -> None:
         """Remember that the user agreed to run the command of an agent.
 
@@ -315,6 +323,17 @@ class Catalogue:
         env = pairs("env", table.env)
         args = list[Json](table.args or ())
         return {"type": "stdio", "name": name, "command": command, "args": args, "env": env}
+
+
+def known_servers(spec: AgentSpec) -> list[Mapping[str, Json]]:
+    """Return the MCP servers of an agent, then the others of the configuration.
+
+    Raises:
+        InvalidFileError: the configuration is invalid.
+    """
+    names = {each["name"] for each in spec.mcp_servers}
+    others = open_catalogue().servers()
+    return [*spec.mcp_servers, *(each for each in others if each["name"] not in names)]
 
 
 @dataclass(frozen=True, slots=True)

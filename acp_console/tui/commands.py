@@ -97,6 +97,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Go to the first screen, where other chats are; this one goes on"),
         Command("chat.new", "ctrl+n", "new", "New",
                 "Open another session of the same agent", False),
+        Command("chat.new_with", "alt+n", "new_with", "New with",
+                "Choose directories and MCP servers of another session", False),
         Command("chat.sessions", "f7", "sessions", "Sessions",
                 "List the sessions that the agent keeps, and open one", False),
         Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),

@@ -38,6 +38,7 @@ from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered, FormView, PageView
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.chat.login import LoginView
+from acp_console.tui.chat.new_session import NewSessionScreen
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
@@ -49,6 +50,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, PermissionRequest, SubagentItem, ToolCallItem
+from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
@@ -779,6 +781,25 @@ class ChatScreen(Screen[None]):
 
     def action_new(self) -> None:
         self.post_message(self.Wanted(None))
+
+    @work
+    async def action_new_with(self) -> None:
+        """Choose what another session begins with."""
+        # It takes time to import, and many chats do without.
+        from acp_console.client.catalogue import known_servers
+
+        spec, link, setup = self.chat.spec, self.chat.agent.link, self.chat.setup
+        chosen = spec.mcp_servers if setup.servers is None else setup.servers
+        try:
+            servers = known_servers(spec)
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="warning", markup=False)
+            servers = [*chosen]
+        takes_directories = link is not None and link.can("additionalDirectories")
+        screen = NewSessionScreen(setup, servers, chosen, takes_directories=takes_directories)
+        wanted = await self.app.push_screen_wait(screen)
+        if wanted is not None:
+            self.post_message(self.Wanted(None, setup=wanted))
 
     @work
     async def action_sessions(self) -> None:
