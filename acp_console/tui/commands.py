@@ -126,6 +126,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Show both sides of changes beside each other, or below each other", False),
         Command("transcript.copy", "y", "copy", "Copy",
                 "Copy what is selected, otherwise the card"),
+        Command("transcript.attachments", "ctrl+s", "attachments", "Attachments",
+                "Save or open images, audio, resources and links of the card", False),
         Command("transcript.search", "slash", "screen.search", "Search", "Search the transcript"),
         Command("transcript.again", "n", "search_on(-1)", "Again",
                 "Go to the occurrence before", False),

@@ -28,12 +28,14 @@ from acp_console.client.connection import OpeningWay
 from acp_console.client.elicitation import FormRequest
 from acp_console.client.probe import login_line
 from acp_console.render.values import plural
+from acp_console.state.attachments import attachments_of
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered, FormView, PageView
 from acp_console.tui.chat.input_screen import InputScreen
@@ -684,6 +686,10 @@ class ChatScreen(Screen[None]):
     def open_from_transcript(self, event: TranscriptView.Opened) -> None:
         if isinstance(event.item, SubagentItem):
             self.app.push_screen(SubagentScreen(self.chat, event.item.session_id))
+        elif attachments := attachments_of(event.item):
+            self.app.push_screen(AttachmentsScreen(attachments, self.chat.cwd))
+        else:
+            self.notify("This card holds nothing to save or open.")
 
     # The transcript
 
