@@ -31,7 +31,13 @@ from acp_console.client.session_options import (
 from acp_console.state.running_agent import RunningAgent
 from acp_console.state.work import Work
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
-from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
+from acp_inspector.analysis.items import (
+    Item,
+    Notice,
+    PermissionRequest,
+    ToolCallItem,
+    UserMessage,
+)
 from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
@@ -87,8 +93,8 @@ class ChatSession:
         session_id: the id of the session to load, resume or fork.
         directories: other absolute directories that the agent may read and write.
         servers: the MCP servers of the session; None: those of the agent.
-        earlier: what is known of a session to resume, to be shown above; where the agent cannot go
-        on with it, a new session begins below.
+        earlier: what is known of a session to resume or fork, to be shown above; where the agent
+        cannot go on with it, a new session begins below.
         forget_draft: called once the draft of the session is kept with this run of the agent.
         on_change: called whenever there is something new to show; must be quick.
     """
@@ -124,6 +130,8 @@ class ChatSession:
         """Whether it is known from an earlier process of the agent."""
         self._has_items = bool(earlier)
         self._forget_draft = forget_draft
+        prompts = (item.text for item in earlier if isinstance(item, UserMessage))
+        self._first_prompt = next(prompts, "")
         self._must_reset = self._expects_replay = False
         self._opened: Mapping[str, Json] = {}
         self._options: tuple[SessionInfo, list[SessionOption]] | None = None
@@ -157,6 +165,13 @@ class ChatSession:
     def title(self) -> str:
         """The agent's own name; untrusted."""
         return self.agent.title
+
+    @property
+    def name(self) -> str:
+        """The session's title, else its first prompt, else the agent's name; untrusted."""
+        conversation = self.conversation
+        title = conversation.info.title if conversation is not None else None
+        return title or self._first_prompt or self.title
 
     @property
     def journal(self) -> Journal:
@@ -265,6 +280,7 @@ class ChatSession:
         """Send a prompt now if the agent is ready, otherwise as soon as it is."""
         if self.state != "stopped":
             self.error = None
+        self._first_prompt = self._first_prompt or text
         self._queue(text)
         self._send_queued()
         self.on_change()
@@ -304,6 +320,7 @@ class ChatSession:
         async def set_it(link: AgentConnection) -> None:
             assert self.session_id is not None
             await link.set_option(self.session_id, option, value)
+            self._note_model(option, value)
             self.agent.remember(option, value)
 
         self.do(set_it)
@@ -557,6 +574,8 @@ class ChatSession:
         if self._was_open and self._has_items and way != "load":
             knows = "goes on with this session" if way == "resume" else NOT_KNOWN
             self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
+        if way == "fork" and self._has_items:
+            self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
         for sentence in link.unreachable_servers(self.setup.servers):
@@ -590,10 +609,18 @@ class ChatSession:
                 continue
             try:
                 option = find_option(offered, name)
-                await link.set_option(session_id, option, option.value(text))
+                value = option.value(text)
+                await link.set_option(session_id, option, value)
+                self._note_model(option, value)
             except (OptionError, RequestFailedError) as problem:
                 refusal = f"{name} could not be set to {text}: {problem}"
                 self._changed_items.append(Notice(f"option {name}", refusal))
+
+    def _note_model(self, option: SessionOption, value: Json) -> None:
+        """Keep the model that was set: no update of the agent names it."""
+        if option.method == "session/set_model":
+            models = {**as_object(self._opened.get("models")), "currentModelId": value}
+            self._opened, self._options = {**self._opened, "models": models}, None
 
     async def _show_outputs(self, handlers: ClientHandlers) -> None:
         """Show what commands write while they run, not only when the agent asks for it."""

@@ -25,6 +25,7 @@ from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
 from acp_console.client.session_options import SessionOption
 from acp_console.render.values import plural
+from acp_console.state.traffic.marks import NotesFile
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.items import Item, Notice, ToolCallItem
@@ -110,6 +111,8 @@ class RunningAgent:
         """Whether this agent, and not one before it, writes the recording."""
         self.recording_failure = ""
         """Why the recording lacks entries; empty if it lacks none."""
+        self.notes: list[NotesFile] = []
+        """Where marks of its traffic are kept: beside each recording, the oldest first."""
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
         self.account: Json = None
@@ -277,8 +280,10 @@ class RunningAgent:
             self.record,
             mode="append" if self.owns_recording else "new",
             warn=self._on_recording_failure,
-        ):
-            self.owns_recording = self.record is not None
+        ) as offset:
+            if self.record is not None:
+                self.owns_recording = True
+                self.notes.append(NotesFile(self.record, after=len(self.journal), offset=offset))
             while True:
                 await self._run_process()
                 await self._wait_for_restart()
@@ -300,7 +305,11 @@ class RunningAgent:
                         kept = self._store.record(
                             self.journal, self.spec, self.cwd, warn=self._on_recording_failure
                         )
+                        before = len(self.journal)
                         self.run_record = stack.enter_context(kept)
+                        if self.record is None and self.run_record.recording is not None:
+                            recording = self.run_record.recording
+                            self.notes.append(NotesFile(recording, after=before, offset=-before))
                     error = await self._serve()
             except AcpError as problem:
                 error = problem

@@ -50,6 +50,7 @@ from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, PermissionRequest, SubagentItem, ToolCallItem
 from acp_protocol.errors import AcpError
@@ -148,7 +149,8 @@ class ChatScreen(Screen[None]):
         self._draft_timer: Timer | None = None
         self._history = history
         self._inspection: InspectorPane | None = None
-        self._searches_history = False
+        self._before_search: str | None = None
+        """The draft before the user began to search earlier prompts; None while they do not."""
         self._project_files: list[str] | None = None
         """Files to mention; None before they were looked for."""
         self._files = ChangedFiles()
@@ -326,6 +328,11 @@ class ChatScreen(Screen[None]):
             return PageView(request, self._timing), waiting
         return None, 0
 
+    def settled_items(self) -> list[Item]:
+        """Return all that is shown, except for calls that the user is asked about."""
+        cards = self.conversation.cards
+        return [each.item for each in cards if not (isinstance(each, ToolCard) and each.is_open)]
+
     def open_prompt(self) -> Ask | None:
         """Return what asks the user, if something does."""
         prompts = self.query_one("#asks").children
@@ -414,6 +421,7 @@ class ChatScreen(Screen[None]):
         self.editor.placeholder = PLACEHOLDER
         if self._history is not None:
             self._history().add(event.text, self.chat.cwd)
+        self.conversation.action_end()
         self.chat.send(event.text)
 
     def _keep_draft(self) -> None:
@@ -434,25 +442,29 @@ class ChatScreen(Screen[None]):
         """Offer commands after `/`, and files after `@`."""
         before = self.editor.text_before_cursor
         choices: Sequence[Choice] = ()
-        if self._searches_history:
+        if self._before_search is not None:
             found = self._earlier_prompts(self.editor.text)
             choices = [Choice(text, single_line(text, 200)) for text in found[:MENTIONS]]
-        elif before.startswith("/") and not any(map(str.isspace, before)):
-            choices = self._commands(before)
+        elif commands := self._commands(before):
+            choices = commands
         elif mention := _MENTION.search(before):
             choices = self._mentions(mention[1])
         self._show_menu(choices, before)
 
     def _show_menu(self, choices: Sequence[Choice], before: str = "") -> None:
         self.menu.offer(choices)
-        self.editor.has_menu = bool(choices)
-        # A command that is written out is sent by Enter.
-        is_whole = any(choice.name == before for choice in choices)
-        self.editor.takes_enter = bool(choices) and not is_whole
+        searches = self._before_search is not None
+        self.editor.has_menu = bool(choices) or searches
+        # A command that is written out is sent by Enter, until the user moves in the menu.
+        is_whole = any(choice.name == before.strip() for choice in self._commands(before.strip()))
+        self.editor.takes_enter = searches or (bool(choices) and not is_whole)
 
     def _commands(self, before: str) -> list[Choice]:
+        """Return the commands that begin so; their names may have spaces."""
         conversation = self.chat.conversation
         found: list[Choice] = []
+        if not before.startswith("/"):
+            return found
         for command in conversation.info.commands if conversation else []:
             match command:
                 case {"name": str(name), "description": str(about), **more}:
@@ -487,25 +499,34 @@ class ChatScreen(Screen[None]):
 
     @on(PromptEditor.MenuKey)
     def move_in_menu(self, event: PromptEditor.MenuKey) -> None:
-        current = self.menu.current
+        current, before = self.menu.current, self._before_search
         if event.step == 0 or current is None:
             self._close_menu()
+            if before is not None:
+                self._put(before)
         elif event.step is None:
             self._take_choice(current)
         else:
             self.menu.move(event.step)
+            self.editor.takes_enter = True
 
     @on(PromptMenu.Picked)
     def take_clicked(self, event: PromptMenu.Picked) -> None:
         self._take_choice(event.choice)
 
     def _close_menu(self) -> None:
-        self._searches_history = False
+        self._before_search = None
         self._show_menu(())
+
+    def _put(self, text: str) -> None:
+        """Write a text into the editor, with no menu."""
+        self._draft = text
+        with self.prevent(PromptEditor.Changed):
+            self.editor.put(text)
 
     def action_history(self) -> None:
         """Search the prompts that were sent before, by the words in the editor."""
-        self._searches_history = not self._searches_history
+        self._before_search = self.editor.text if self._before_search is None else None
         self.editor.focus()
         self._offer_menu()
 
@@ -524,14 +545,14 @@ class ChatScreen(Screen[None]):
                 self.notify(escape_controls(text), severity="error", markup=False)
 
     def _take_choice(self, choice: Choice) -> None:
-        if self._searches_history:
+        if self._before_search is not None:
             self._close_menu()
-            with self.prevent(PromptEditor.Changed):
-                self.editor.put(choice.text)
+            self._put(choice.text)
             return
         before = self.editor.text_before_cursor
         mention = _MENTION.search(before)
-        size = len(mention[1]) + 1 if mention and not before.startswith("/") else len(before)
+        is_file = mention is not None and choice.text.startswith("@")
+        size = len(mention[1]) + 1 if mention is not None and is_file else len(before)
         self.editor.complete(size, choice.text)
         self._show_menu(())
 
@@ -626,7 +647,9 @@ class ChatScreen(Screen[None]):
         from acp_console.tui.chat.inspection import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
-        inspection = ChatInspection(now=self.chat.now, id="inspection")
+        inspection = ChatInspection(
+            now=self.chat.now, notes=lambda: self.chat.agent.notes, id="inspection"
+        )
         rewound = TalkPane(inspection, can_focus=False, id="rewound")
         rewound.display = False
         await self.query_one("#panes").mount(inspection)
@@ -645,6 +668,8 @@ class ChatScreen(Screen[None]):
         self.rewind()
 
     def on_descendant_focus(self) -> None:
+        if not self._is_searching:
+            self.query_one("#search").display = False
         self.rewind()
 
     def rewind(self) -> None:
@@ -901,11 +926,12 @@ class ChatScreen(Screen[None]):
             self._bar_texts.pop("problem", None)
             return
         tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
-        lines = [f"✗ {error}", *(f"  | {line}" for line in tail[-5:])]
+        hint = "The agent is still there; write another prompt."
         if self.chat.state == "stopped":
-            lines.append("F5 starts the agent again, F3 goes to the agents.")
-        else:
-            lines.append("The agent is still there; write another prompt.")
+            hint = "F5 starts the agent again, F3 goes to the agents."
+        # What comes last may not fit.
+        width = max(self.query_one("#talk").size.width - 10, 20)
+        lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]
         self._say("problem", escape_controls("\n".join(lines)))
 
     def _say(self, name: str, text: str) -> None:
@@ -926,11 +952,13 @@ class ChatScreen(Screen[None]):
             parts.append("1 prompt queued")
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        parts += (
-            f"{option.category} {single_line(option.current_name, 24)}"
-            for option in chat.options
-            if option.category in {"mode", "model"} and option.current_name
-        )
+        shown = [each for each in chat.options if each.category in {"mode", "model"}]
+        categories = [each.category for each in shown if each.current_name]
+        for option in shown:
+            is_only = categories.count(option.category) == 1
+            name = option.category if is_only else single_line(option.title.lower(), 24)
+            if option.current_name:
+                parts.append(f"{name} {single_line(option.current_name, 24)}")
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         self._watch_stop()

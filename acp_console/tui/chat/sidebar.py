@@ -38,10 +38,7 @@ GAUGE: Final = 10
 
 
 def chat_title(chat: ChatSession) -> str:
-    """Return the title of the session, or that of the agent before it has one."""
-    conversation = chat.conversation
-    title = conversation.info.title if conversation is not None else None
-    return single_line(title or chat.title, 60)
+    return single_line(chat.name, 60)
 
 
 class ChatSidebar(Vertical):

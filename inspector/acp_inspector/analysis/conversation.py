@@ -509,7 +509,8 @@ class Conversation:
             turn.end(self.cursor, stop_reason, error, usage)
             self._open_turns.remove(turn)
         key = self.next_key("turnend")
-        return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
+        is_silent = turn is not None and turn.is_prompted and turn.first_output is None
+        return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n, is_silent))
 
     def end_all_turns(self) -> None:
         for turn in list(self._open_turns):

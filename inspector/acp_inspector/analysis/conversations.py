@@ -32,6 +32,7 @@ from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts,
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import (
@@ -297,7 +298,7 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Con
         if isinstance(response, ErrorResponse):
             # Version 2: a prompt that is rejected while others are running ends no turn.
             goes_on = turn.has_run or turn.began < n
-            error = f"{response.message} ({response.code})"
+            error = str(RequestFailedError(response.code, response.message, response.data))
             return [talk.end_turn(None, error, turn=None if goes_on else turn)]
         return _turn_ended(talk, turn, result)
 

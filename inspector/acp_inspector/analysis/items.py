@@ -123,6 +123,17 @@ class ToolCallItem:
         return self._facts.now
 
     @property
+    def status(self) -> str:
+        """How far it is: "rejected" or "cancelled" if it was not allowed and has not ended."""
+        status, permission = self.facts.status, self.permission
+        if permission is None or status in {"completed", "failed", "cancelled"}:
+            return status
+        kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
+        if kinds.get(string(permission.outcome, "optionId"), "").startswith("reject"):
+            return "rejected"
+        return "cancelled" if string(permission.outcome, "outcome") == "cancelled" else status
+
+    @property
     def content(self) -> list[Json]:
         return self._content.now()
 
@@ -337,6 +348,8 @@ class TurnEnd:
     error: str | None = None
     usage: Json = None
     last: int = 0
+    is_silent: bool = False
+    """Whether a prompt got no text, thought, tool call or plan."""
 
     def at(self, n: int) -> TurnEnd:
         """Return self: it never changes."""
