@@ -173,7 +173,7 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
 def export_command(*, id_: str | None, out: Path | None, to: Format | None, overwrite: bool) -> int:
     """Write a session to a file.
 
-    Without ID, it is the last one of this directory. A recording holds the frames of its last run,
+    Without ID, it is the last one of this directory. A recording holds the frames of all its runs,
     for inspect, lint and replay. Markdown and JSON go to stdout without -o. Nothing is redacted:
     see acp-console redact.
 

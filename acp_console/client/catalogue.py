@@ -243,6 +243,14 @@ class Catalogue:
         )
         return spec.with_protocol(None)
 
+    def servers(self) -> list[Mapping[str, Json]]:
+        """Return all MCP servers of the configuration.
+
+        Raises:
+            InvalidFileError: the configuration refers to a variable that is not set.
+        """
+        return [self._server(name, server) for name, server in self.config.mcp.items()]
+
     def confirm(self, entry: CatalogueEntry) -> None:
         """Remember that the user agreed to run the command of an agent.
 
@@ -289,6 +297,17 @@ class Catalogue:
 
     def _which(self, program: str) -> str | None:
         return shutil.which(program, path=self._environment.get("PATH"))
+
+
+def known_servers(spec: AgentSpec) -> list[Mapping[str, Json]]:
+    """Return the MCP servers of an agent, then the others of the configuration.
+
+    Raises:
+        InvalidFileError: the configuration is invalid.
+    """
+    names = {each["name"] for each in spec.mcp_servers}
+    others = open_catalogue().servers()
+    return [*spec.mcp_servers, *(each for each in others if each["name"] not in names)]
 
 
 @dataclass(frozen=True, slots=True)

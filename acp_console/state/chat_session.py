@@ -95,6 +95,7 @@ class ChatSession:
         servers: the MCP servers of the session; None: those of the agent.
         earlier: what is known of a session to resume or fork, to be shown above; where the agent
         cannot go on with it, a new session begins below.
+        forget_draft: called once the draft of the session is kept with this run of the agent.
         on_change: called whenever there is something new to show; must be quick.
     """
 
@@ -108,6 +109,7 @@ class ChatSession:
         directories: Sequence[Path] = (),
         servers: Sequence[Mapping[str, Json]] | None = None,
         earlier: Sequence[Item] = (),
+        forget_draft: Callable[[], object] = lambda: None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agent = agent
@@ -127,6 +129,7 @@ class ChatSession:
         self._was_open = way == "resume"
         """Whether it is known from an earlier process of the agent."""
         self._has_items = bool(earlier)
+        self._forget_draft = forget_draft
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
         self._first_prompt = next(prompts, "")
         self._must_reset = self._expects_replay = False
@@ -365,8 +368,10 @@ class ChatSession:
     def keep_draft(self, text: str) -> None:
         """Keep an unsent prompt with the session."""
         run = self.agent.run_record
-        if run is not None and self.session_id is not None:
-            run.keep_draft(self.session_id, text)
+        id_ = self.session_id
+        if run is not None and id_ is not None and run.keep_draft(id_, text):
+            self._forget_draft()
+            self._forget_draft = lambda: None
 
     def do(self, action: Action) -> None:
         """Send a request of this session; its error is shown."""

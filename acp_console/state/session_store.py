@@ -44,7 +44,7 @@ from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.items import UserMessage
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent, StderrChunk
 from acp_inspector.messages import Decoder
-from acp_inspector.recording.format import SUFFIX, RecordingError, new_header
+from acp_inspector.recording.format import SUFFIX, Header, RecordingError, new_header
 from acp_inspector.recording.reader import read_header, read_lines
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import AcpError, describe_os_error
@@ -130,6 +130,9 @@ class _SessionFacts:
     is_closed: bool = False
     usage: Usage = Usage()
     draft: str = ""
+    directories: list[str] = field(default_factory=list[str])
+    servers: list[str] | None = None
+    """The names of its MCP servers; None: not known."""
 
     @property
     def is_empty(self) -> bool:
@@ -196,6 +199,10 @@ class StoredSession:
     """The method that opened it."""
     is_named: bool = False
     """Whether the agent gave it a title."""
+    directories: tuple[Path, ...] = ()
+    """Other directories that the agent may read and write in it."""
+    servers: tuple[str, ...] | None = None
+    """The names of its MCP servers; None: not known."""
 
 
 class Run:
@@ -232,16 +239,24 @@ class Run:
             is_urgent |= bool(known.prompt)
         known.title, known.is_closed = _storable(info.title or ""), info.is_closed
         known.opened_by, known.parent = info.opened_by, info.parent
+        known.directories = [each for each in info.directories if isinstance(each, str)]
+        known.servers = info.servers
         known.prompts, known.usage, known.last_used = turns, Usage.of(info.usage), now
         if is_urgent or monotonic() - self._saved_at > SAVE_INTERVAL_S:
             self._save()
 
-    def keep_draft(self, session_id: str, text: str) -> None:
-        """Keep the unsent prompt of a session, also after the run; an empty text removes it."""
+    def keep_draft(self, session_id: str, text: str) -> bool:
+        """Keep the unsent prompt of a session, also after the run; an empty text removes it.
+
+        Returns whether the session is known, so that its draft is kept here.
+        """
         known = self.facts.sessions.get(session_id)
-        if known is not None and known.draft != text and len(text) <= MAX_DRAFT_CHARS:
+        if known is None or len(text) > MAX_DRAFT_CHARS:
+            return False
+        if known.draft != text:
             known.draft = text.encode(errors="replace").decode()
             self._save()
+        return True
 
     def end(self, state: Literal["closed", "failed"]) -> None:
         self.facts.state = state
@@ -450,7 +465,7 @@ class SessionStore:
                     continue
                 fresh = part.recording.with_name(f".{part.recording.name}.{os.getpid()}")
                 try:
-                    _write_without(part.recording, fresh, {part.session_id})
+                    _write_without([(part.recording, {part.session_id})], fresh)
                     fresh.replace(part.recording)
                 finally:
                     fresh.unlink(missing_ok=True)
@@ -504,6 +519,8 @@ class SessionStore:
                 recording=recording,
                 opened_by=known.opened_by,
                 is_named=bool(known.title),
+                directories=tuple(map(Path, known.directories)),
+                servers=None if known.servers is None else tuple(known.servers),
             )
 
     def _make_folder(self) -> None:
@@ -584,14 +601,19 @@ def read_decisions(session: StoredSession) -> list[Decision]:
 
 
 def export_recording(session: StoredSession, path: Path) -> None:
-    """Write a recording of the last run of a session, without the agent's other sessions.
+    """Write a recording of all runs of a session, without the agent's other sessions.
+
+    Each run begins with its `spawn`, like an agent that was restarted.
 
     Raises:
         RecordingError: a file cannot be read or written, or `path` exists.
     """
-    facts = _facts_of(session.recording)
-    others = () if facts is None else facts.sessions.keys() - {session.session_id}
-    _write_without(session.recording, path, others)
+    parts: list[tuple[Path, Collection[str]]] = []
+    for part in (*session.earlier, session):
+        facts = _facts_of(part.recording)
+        others = () if facts is None else facts.sessions.keys() - {part.session_id}
+        parts.append((part.recording, others))
+    _write_without(parts, path)
 
 
 # Recordings
@@ -611,27 +633,50 @@ def _fold(recording: Path, agent: AgentSpec) -> Conversations:
     return talks
 
 
-def _write_without(recording: Path, path: Path, sessions: Collection[str]) -> None:
-    """Copy a recording without the messages of some sessions; numbers stay."""
-    writer = RecordingWriter(path, read_header(recording))
+def _write_without(parts: Sequence[tuple[Path, Collection[str]]], path: Path) -> None:
+    """Copy recordings, one after the other, each without the messages of some sessions.
+
+    Numbers and times of the first one stay; those of the others go on from there.
+    """
+    headers = [read_header(recording) for recording, _ in parts]
+    began = _created(headers[0])
+    writer = RecordingWriter(path, headers[0])
     try:
-        decoder, exchanges = Decoder(), Exchanges()
-        for entry in _entries(recording):
-            found: set[Json] = set()
-            if isinstance(entry, Frame):
-                for message, exchange in exchanges.pair(decoder.decode(entry)):
-                    if isinstance(message, Request | Notification):
-                        found.add(get_text(message.params, "sessionId"))
-                    elif exchange is not None:
-                        found.add(exchange.session)
-            elif isinstance(entry, JournalEvent):
-                found.add(get_text(entry.data, "session"))
-            if found.isdisjoint(sessions):
-                writer.write([entry])
+        last = 0
+        for (recording, sessions), header in zip(parts, headers, strict=True):
+            before, later = last, max((_created(header) - began).total_seconds(), 0.0)
+            for entry in _kept(recording, sessions):
+                last = before + entry.seq
+                writer.write([replace(entry, seq=last, time=later + entry.time)])
     finally:
         writer.close()
     if writer.failure:
         raise RecordingError(f"cannot write {path}: {writer.failure}")
+
+
+def _created(header: Header) -> datetime:
+    try:
+        found = datetime.fromisoformat(header.created)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _kept(recording: Path, sessions: Collection[str]) -> Iterator[Entry]:
+    """Yield the entries of a recording without the messages of some sessions."""
+    decoder, exchanges = Decoder(), Exchanges()
+    for entry in _entries(recording):
+        found: set[Json] = set()
+        if isinstance(entry, Frame):
+            for message, exchange in exchanges.pair(decoder.decode(entry)):
+                if isinstance(message, Request | Notification):
+                    found.add(get_text(message.params, "sessionId"))
+                elif exchange is not None:
+                    found.add(exchange.session)
+        elif isinstance(entry, JournalEvent):
+            found.add(get_text(entry.data, "session"))
+        if found.isdisjoint(sessions):
+            yield entry
 
 
 def _continued(before: StoredSession, session: StoredSession) -> StoredSession:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, cast
 
@@ -21,7 +21,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_console.client.agents import AGENTS, AgentSpec
-from acp_console.state.chat_session import ChatSession
+from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.intercept import OpenProxies
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
@@ -41,6 +41,7 @@ from acp_inspector.analysis.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
@@ -294,9 +295,33 @@ class ConsoleApp(ThemedApp[int]):
         except AcpError as problem:
             self.notify(escape_controls(str(problem)), severity="warning", markup=False)
         agent = self._new_agent(spec, session.cwd)
-        chat = ChatSession(agent, way="resume", session_id=session.session_id, earlier=earlier)
+        chat = ChatSession(
+            agent,
+            way="resume",
+            session_id=session.session_id,
+            directories=session.directories,
+            servers=None if session.servers is None else self._servers(spec, session.servers),
+            earlier=earlier,
+            forget_draft=partial(self._store.keep_draft, session, "")
+            if self._store is not None
+            else lambda: None,
+        )
         self._open_chat(chat, session.draft)
         self.run_worker(agent.run(), group="agents", exit_on_error=True)
+
+    def _servers(self, spec: AgentSpec, names: Sequence[str]) -> list[Mapping[str, Json]]:
+        """Return the MCP servers of a session from before; report those that are gone."""
+        from acp_console.client.catalogue import known_servers
+
+        try:
+            known = {str(each["name"]): each for each in known_servers(spec)}
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="warning", markup=False)
+            known = {str(each["name"]): each for each in spec.mcp_servers}
+        if gone := [name for name in names if name not in known]:
+            text = f"Not configured any more, so left out: {', '.join(gone)}"
+            self.notify(single_line(text, 300), severity="warning", markup=False)
+        return [known[name] for name in names if name in known]
 
     def on_chat_screen_wanted(self, message: ChatScreen.Wanted) -> None:
         if message.chat is not None:
@@ -304,8 +329,8 @@ class ConsoleApp(ThemedApp[int]):
             return
         screen = cast("ChatScreen", self.screen)
         chat = screen.chat
+        setup = message.setup or chat.setup
         if chat.agent.is_running:
-            setup = message.setup or chat.setup
             way = message.way
             self._open_chat(
                 ChatSession(
@@ -319,7 +344,7 @@ class ConsoleApp(ThemedApp[int]):
                 )
             )
         else:
-            self._chat_with(chat.spec, chat.cwd)
+            self._chat_with(chat.spec, setup.cwd, setup)
 
     async def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
@@ -359,10 +384,10 @@ class ConsoleApp(ThemedApp[int]):
             ]
             self.push_screen(HelpScreen(scopes))
 
-    def _chat_with(self, spec: AgentSpec, cwd: Path) -> None:
+    def _chat_with(self, spec: AgentSpec, cwd: Path, setup: SessionSetup | None = None) -> None:
         """Start an agent, and open a session of it."""
-        agent = self._new_agent(spec, cwd)
-        self._open_chat(ChatSession(agent))
+        agent, setup = self._new_agent(spec, cwd), setup or SessionSetup(cwd)
+        self._open_chat(ChatSession(agent, directories=setup.directories, servers=setup.servers))
         self.run_worker(agent.run(), group="agents", exit_on_error=True)
 
     def _new_agent(self, spec: AgentSpec, cwd: Path) -> RunningAgent:

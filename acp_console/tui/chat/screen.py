@@ -28,16 +28,19 @@ from acp_console.client.connection import OpeningWay
 from acp_console.client.elicitation import FormRequest
 from acp_console.client.probe import login_line
 from acp_console.render.values import plural
+from acp_console.state.attachments import attachments_of
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered, FormView, PageView
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.chat.login import LoginView
+from acp_console.tui.chat.new_session import NewSessionScreen
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
@@ -50,6 +53,7 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, PermissionRequest, SubagentItem, ToolCallItem
+from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
@@ -707,6 +711,10 @@ class ChatScreen(Screen[None]):
     def open_from_transcript(self, event: TranscriptView.Opened) -> None:
         if isinstance(event.item, SubagentItem):
             self.app.push_screen(SubagentScreen(self.chat, event.item.session_id))
+        elif attachments := attachments_of(event.item):
+            self.app.push_screen(AttachmentsScreen(attachments, self.chat.cwd))
+        else:
+            self.notify("This card holds nothing to save or open.")
 
     # The transcript
 
@@ -804,6 +812,25 @@ class ChatScreen(Screen[None]):
 
     def action_new(self) -> None:
         self.post_message(self.Wanted(None))
+
+    @work
+    async def action_new_with(self) -> None:
+        """Choose what another session begins with."""
+        # It takes time to import, and many chats do without.
+        from acp_console.client.catalogue import known_servers
+
+        spec, link, setup = self.chat.spec, self.chat.agent.link, self.chat.setup
+        chosen = spec.mcp_servers if setup.servers is None else setup.servers
+        try:
+            servers = known_servers(spec)
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="warning", markup=False)
+            servers = [*chosen]
+        takes_directories = link is not None and link.can("additionalDirectories")
+        screen = NewSessionScreen(setup, servers, chosen, takes_directories=takes_directories)
+        wanted = await self.app.push_screen_wait(screen)
+        if wanted is not None:
+            self.post_message(self.Wanted(None, setup=wanted))
 
     @work
     async def action_sessions(self) -> None:

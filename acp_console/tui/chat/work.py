@@ -150,7 +150,7 @@ class SubagentScreen(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave_transcript", "Back", priority=True),
-        Binding("x", "cancel_work", "Cancel it"),
+        Binding("x", "cancel_work", "Cancel it", priority=True),
     ]
 
     transcript = getters.query_one(TranscriptView)
@@ -217,10 +217,10 @@ class SubagentScreen(ModalScreen[None]):
 def _line(work: Work) -> Content:
     kind = single_line(KINDS.get(work.kind, work.kind), 14)
     indent = "  " * work.depth
-    title = single_line(f"{indent}{work.title}", 44) if work.depth else single_line(work.title, 44)
+    title = single_line(f"{indent}{work.title}", 30) if work.depth else single_line(work.title, 30)
     return Content.assemble(
         f"{work.sign} ",
-        (f"{title:<44}  ", "bold"),
+        (f"{title:<30}  ", "bold"),
         (f"{kind:<10}  {single_line(work.word, 14):<12}", "$text-muted"),
         ("  x cancels" if work.can_cancel else "", "$text-muted"),
     )

@@ -80,13 +80,16 @@ class Card:
     """What is shown of one item."""
 
     is_folded = False
-    opens = False
-    """Whether there is more of it elsewhere, which Enter opens."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.heights = Heights()
         """The rows of each part; an estimate until it is rendered."""
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is more of it elsewhere, which Enter opens."""
+        return False
 
     def refresh(self) -> None:
         """Follow the item, which has changed."""
@@ -124,6 +127,10 @@ class Card:
 
 class TextCard(Card):
     """A message that is shown as Markdown."""
+
+    @property
+    def opens(self) -> bool:
+        return bool(self._blocks)
 
     def __init__(self, item: AgentMessage | Thought) -> None:
         super().__init__(item)
@@ -195,6 +202,10 @@ class TextCard(Card):
 class PromptCard(Card):
     """A message of the user, with a bar beside it."""
 
+    @property
+    def opens(self) -> bool:
+        return bool(self._prompt.blocks)
+
     def __init__(self, item: UserMessage) -> None:
         super().__init__(item)
         self._prompt = item
@@ -232,6 +243,10 @@ class ThoughtCard(TextCard):
     """A thought: one line until it is unfolded."""
 
     is_folded = True
+
+    @property
+    def opens(self) -> bool:
+        return False
 
     @property
     def part_count(self) -> int:
@@ -523,7 +538,9 @@ class LineCard(Card):
 class SubagentCard(Card):
     """A session that works for this one; Enter opens its transcript."""
 
-    opens = True
+    @property
+    def opens(self) -> bool:
+        return True
 
     def __init__(self, item: SubagentItem) -> None:
         super().__init__(item)

@@ -668,6 +668,11 @@ class TranscriptView(Widget, can_focus=True):
 
     # Folding
 
+    def action_attachments(self) -> None:
+        """Open what the card holds besides text."""
+        if self.cursor is not None:
+            self.post_message(self.Opened(self.cards[self.cursor].item))
+
     def action_fold(self) -> None:
         if self.cursor is not None:
             self._toggle(self.cursor)

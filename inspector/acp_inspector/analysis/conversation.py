@@ -157,6 +157,10 @@ class SessionInfo:
     background: list[Json] = field(default_factory=list[Json])
     """Background work (version 2)."""
     open_prompts: int = 0
+    directories: list[Json] = field(default_factory=list[Json])
+    """The other directories that it was opened with."""
+    servers: list[str] = field(default_factory=list[str])
+    """The names of the MCP servers that it was opened with."""
 
     @property
     def is_busy(self) -> bool:

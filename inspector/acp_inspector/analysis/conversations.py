@@ -266,7 +266,14 @@ def _opened(talks: Conversations, request: Request, result: Json) -> list[Conver
     is_fork = request.method == "session/fork" and session_id != requested
     parent = requested if is_fork else talk.info.parent
     cwd = string(request.params, "cwd") or None
-    talk.update_info(cwd=cwd, opened_by=request.method, parent=parent, is_closed=False)
+    talk.update_info(
+        cwd=cwd,
+        opened_by=request.method,
+        parent=parent,
+        is_closed=False,
+        directories=get_list(request.params, "additionalDirectories"),
+        servers=[string(each, "name") for each in get_list(request.params, "mcpServers")],
+    )
     talk.update_options(result)
     return [ConversationChange(session_id, None)]
 

@@ -117,6 +117,24 @@ def test_a_session_is_exported_as_a_recording(
     assert stat.S_IMODE((project / "a.acp.ndjson").stat().st_mode) == 0o600
 
 
+def test_an_exported_recording_has_all_runs_of_the_session(
+    store: SessionStore, call: Call, project: Path
+) -> None:
+    recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
+    others = (*opening("session/new", "b"), *turn("b", "secret"))
+    recorded(store, *opening("session/resume", "a"), *turn("a", "again"), *others)
+    assert call("sessions", "export", "a", "-o", "a.acp.ndjson").code == 0
+    entries = read_recording(project / "a.acp.ndjson").entries
+    numbers = [entry.seq for entry in entries]
+    assert numbers == sorted(set(numbers))
+    times = [entry.time for entry in entries]
+    assert times == sorted(times)
+    shown = call("show", "--view", "conversation", "a.acp.ndjson").out
+    assert "you: hello" in shown
+    assert "you: again" in shown
+    assert "secret" not in shown
+
+
 def test_an_export_replaces_a_file_only_on_request(
     store: SessionStore, call: Call, project: Path
 ) -> None:

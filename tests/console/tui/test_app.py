@@ -1167,6 +1167,10 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
         await until(pilot, lambda: "● ready" in say(again) and "gave" in say(again))
         assert chat_of(again).editor.text == "half a thought"
         assert say(again).count("▍ read notes.txt") == 1
+        chat_of(again).editor.text = ""
+        await pilot.pause()
+    [kept] = store.sessions()
+    assert kept.draft == ""
 
 
 async def test_what_was_said_stays_readable_where_the_agent_cannot_resume(

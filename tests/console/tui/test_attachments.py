@@ -1,0 +1,96 @@
+"""Images, resources and links in the transcript: saved, and opened only as the user agrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from acp_console.client.agents import command_agent
+from acp_console.state.attachments import Attachment
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.attachments import AttachmentsScreen
+from acp_console.tui.chat.input_screen import InputScreen
+from acp_console.tui.confirm import ConfirmScreen
+from tests.console.conftest import Agent
+from tests.console.tui.conftest import notices, say, until
+from tests.console.tui.test_app import AT_ONCE, chat_of
+
+PICTURE = """
+prompt = hear_prompt()
+update("agent_message_chunk",
+       content={"type": "image", "mimeType": "image/png", "data": "aGVsbG8="})
+update("agent_message_chunk",
+       content={"type": "resource_link", "name": "[b]notes", "uri": "http://x"})
+update("agent_message_chunk", content={"type": "resource_link", "name": "page",
+       "uri": "https://example.org/page"})
+end(prompt)
+hear("never")
+"""
+
+
+async def test_attachments_are_saved_and_opened_as_the_user_agrees(
+    workplace: Path, tmp_path: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    opened = tmp_path / "opened"
+    opener = programs / "xdg-open"
+    opener.write_text(f'#!/bin/sh\nread -r text < "$1" || true\nprintf %s "$text" > {opened}\n')
+    opener.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr("sys.platform", "linux")
+    spec = command_agent(agent(PICTURE))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"draw", "enter")
+        await until(pilot, lambda: "page" in say(app) and "● ready" in say(app))
+        chat_of(app).conversation.focus()
+        await pilot.press("G", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
+        await until(pilot, lambda: "image · image/png · 6 B" in say(app))
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, InputScreen))
+        assert app.screen.query_one(Input).value == str(workplace / "image.png")
+        await pilot.press("enter")
+        await until(pilot, lambda: "Saved" in notices(app))
+        assert (workplace / "image.png").read_bytes() == b"hello"
+        # What is there already stays.
+        (workplace / "image.png").write_text("mine")
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, InputScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Not saved" in notices(app))
+        assert (workplace / "image.png").read_text() == "mine"
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await until(pilot, lambda: "xdg-open" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
+        assert not opened.exists()
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: opened.exists() and opened.read_text() == "hello")
+        await pilot.press("down", "o")
+        await until(pilot, lambda: "Only https links are opened: http://x" in notices(app))
+        await pilot.press("down", "o")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await until(pilot, lambda: "https://example.org/page" in say(app))
+
+
+@pytest.mark.parametrize(
+    ("name", "mime_type", "expected"),
+    [
+        ("../../.bashrc", "text/plain", "bashrc.txt"),
+        ("a b\x1b[2J.png", "image/png", "a-b--2J.png"),
+        ("", "image/png", "image.png"),
+        ("run.sh", "application/x-sh", "run.sh"),
+    ],
+)
+def test_a_suggested_name_stays_in_its_directory(name: str, mime_type: str, expected: str) -> None:
+    found = Attachment("image", name, mime_type, "", "aGVsbG8=")
+    assert found.file_name == expected
+    assert found.can_be_shown == (mime_type != "application/x-sh")
