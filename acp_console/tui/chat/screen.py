@@ -632,7 +632,7 @@ class ChatScreen(Screen[None]):
         if is_shown:
             self._feed_inspection()
             # It can take the focus only after it is shown.
-            self.call_after_refresh(self.inspection.focus_content)
+            self.call_after_refresh(self._focus_traffic)
         else:
             self.remove_class("-alone")
             # An open permission prompt is what the next key should answer.
@@ -641,6 +641,11 @@ class ChatScreen(Screen[None]):
                 self.editor.focus()
             else:
                 prompt.take_focus()
+
+    def _focus_traffic(self) -> None:
+        # It may be hidden again.
+        if self.has_traffic:
+            self.inspection.focus_content()
 
     async def _mount_inspection(self) -> None:
         # It takes time to import, and many chats do without.
