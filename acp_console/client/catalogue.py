@@ -25,6 +25,7 @@ from acp_console.client.agent_choices import AgentChoices, ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
 from acp_console.config import AgentTable, Config, Variables, expand_variables, load_config
 from acp_console.paths import state_directory, write_private
+from acp_protocol.jsonrpc import Json
 
 MAX_LISTED: Final = 12
 """Names in the message about an unknown one."""
