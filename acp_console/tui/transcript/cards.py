@@ -392,8 +392,17 @@ class ToolCard(Card):
             runs = [(escape_controls(self._title[0]), look.strong), (note, look.muted)]
             return wrapped(runs, width, lead, [("  ", style)])
         room = width - 2 - cells([(note, style)])
-        title = _cut(single_line(self._title[0], TITLE), max(room, 8))
+        title = _cut(single_line(self._title[0] + self._subject, TITLE), max(room, 8))
         return [Row([*lead, (title, look.strong), (note, look.muted)])]
+
+    @property
+    def _subject(self) -> str:
+        """What it runs or touches, where the title is but a name."""
+        title = self._call.facts.title
+        values = as_object(self._call.facts.raw_input).items()
+        found = (each for name, each in values if name in _SUBJECTS - {"cwd"})
+        subject = next((each for each in found if isinstance(each, str)), "")
+        return f"  {subject}" if subject and len(title.split()) == 1 else ""
 
     @property
     def _title(self) -> list[str]:
@@ -663,13 +672,26 @@ def _text_of(content: Json) -> str:
             return ""
 
 
-def _hunks(old: str, new: str) -> list[_Piece]:
+def diff_rows(old: str, new: str, width: int, look: Look) -> list[Row]:
+    """Return all lines of two texts, with the differences marked."""
+    if old == new:
+        return wrapped([(escape_controls(old), look.text)], width)
+    rows = [
+        row
+        for piece in _hunks(old, new, context=DIFF_LINES)
+        for row in _piece_rows(piece, width, look, ())
+    ]
+    # The number of the first line, which is 1.
+    return rows[1:]
+
+
+def _hunks(old: str, new: str, *, context: int = CONTEXT) -> list[_Piece]:
     """Return the lines that differ, with some around them."""
     before, after = old.splitlines(), new.splitlines()
     if len(before) + len(after) > DIFF_LINES:
         groups = [[("replace", 0, len(before), 0, len(after))]]
     else:
-        groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(CONTEXT))
+        groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(context))
     found: list[_Piece] = []
     for group in groups:
         lines: list[tuple[str, str, str]] = [("@", f"line {group[0][3] + 1}", "")]
@@ -746,14 +768,14 @@ def _diff_rows(
         return [Row([(single_line(text, max(width - cells(lead), 1)), look.muted)], lead)]
     if sign == " ":
         return wrapped([(f"  {text}", look.text)], width, lead)
-    runs, style = _changed_runs(sign, text, other, look)
+    runs, style = changed_runs(sign, text, other, look)
     rows = wrapped(runs, width, lead)
     for row in rows:
         row.back = style
     return rows
 
 
-def _changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
+def changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
     """Return a line of a diff with its sign, and the style of the whole line."""
     style, word = (
         (look.added, look.added_word) if sign == "+" else (look.removed, look.removed_word)
@@ -818,7 +840,7 @@ def _side(line: tuple[str, str, str] | None, width: int, look: Look) -> list[lis
         runs: list[Run] = [(f"  {text}", look.text)]
         style = look.text
     else:
-        runs, style = _changed_runs(sign, text, other, look)
+        runs, style = changed_runs(sign, text, other, look)
     return [[*row, (" " * max(width - cells(row), 0), style)] for row, _ in wrap(runs, width)]
 
 
