@@ -83,6 +83,8 @@ class TurnOptions:
     record: Path | None = None
     limit: float = math.inf
     """Seconds for the whole turn."""
+    start_limit: float = START_TIMEOUT_S
+    """Seconds for the response to `initialize`."""
     has_stderr: bool = False
     auth: str | None = None
     """The login method to use before the session is opened."""
@@ -210,6 +212,15 @@ def _pairs(
     metavar="DURATION",
     help="Time limit for the whole turn, in seconds or with a unit: 90, 500ms, 5m, 1h.",
 )
+@click.option(
+    "--start-timeout",
+    "start_limit",
+    type=Duration(),
+    default=START_TIMEOUT_S,
+    show_default="1m",
+    metavar="DURATION",
+    help="Time limit for the agent's start: its response to initialize.",
+)
 @click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
 @speech_options
 @click.pass_context
@@ -299,7 +310,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
                 cwd=cwd,
                 journal=journal,
                 handlers=handlers,
-                start_timeout=min(START_TIMEOUT_S, options.limit),
+                start_timeout=min(options.start_limit, options.limit),
             ) as link:
                 with scope:
                     session_id = await _open_session(link, cwd, options, printer, policy)

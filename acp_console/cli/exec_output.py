@@ -236,7 +236,7 @@ class TurnPrinter:
             sys.stderr.write(f"  ✗ failed: {reason}\n")
 
     def _unasked_effects(self) -> dict[str, int]:
-        """Return how many calls of each kind had effects that nobody has allowed.
+        """Return how many calls of each kind had effects without permission.
 
         Some agents never say that a call has ended, so only a failed one counts for nothing, unless
         it is a command that has run.

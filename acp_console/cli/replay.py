@@ -63,7 +63,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent the recording's MCP servers, and directories that none can stand for.",
+    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
 )
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")

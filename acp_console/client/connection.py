@@ -40,7 +40,7 @@ from acp_protocol.errors import (
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.json_values import as_list, get, get_list, get_text
-from acp_protocol.jsonrpc import AUTH_REQUIRED, RESOURCE_NOT_FOUND, Json
+from acp_protocol.jsonrpc import AUTH_REQUIRED, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
@@ -50,6 +50,7 @@ from acp_protocol.version import VERSION
 START_TIMEOUT_S: Final = 60.0
 """Seconds that an agent has to respond to `initialize`; wrappers may download it first."""
 
+NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
 UNSUPPORTED_VERSION: Final = -32022
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
@@ -123,7 +124,13 @@ class AgentConnection:
             answer = await self._watched(
                 self.connection.request("initialize", self._initialize_params(), timeout=timeout)
             )
+        except (OperationTimeoutError, AgentExitedError) as problem:
+            if isinstance(problem, OperationTimeoutError) or problem.stray_output is not None:
+                problem.hint = NO_AGENT_HINT
+            raise
         except RequestFailedError as refusal:
+            if refusal.code == METHOD_NOT_FOUND:
+                refusal.hint = NO_AGENT_HINT
             if refusal.code != UNSUPPORTED_VERSION:
                 raise
             raise RemoteProtocolError(

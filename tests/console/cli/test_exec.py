@@ -312,17 +312,25 @@ def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> No
     assert done.err == (
         "error: the agent exited with code 0; "
         "it wrote invalid output to stdout: usage: ␛[1magent [file]\n"
+        "hint: is it an ACP agent? Many need an argument such as --acp\n"
     )
 
 
 def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> None:
     command = agent("print('Ready.', flush=True); hear('never')")
-    done = call("exec", "--timeout", "0.5", "hello", "--", *command)
+    done = call("exec", "--start-timeout", "500ms", "hello", "--", *command)
     assert done.code == exit_codes.TIME_LIMIT
     assert done.err == (
         "error: the response to initialize took longer than 0.5 s; "
         "it wrote invalid output to stdout: Ready.\n"
+        "hint: is it an ACP agent? Many need an argument such as --acp\n"
     )
+
+
+def test_a_program_that_only_repeats_what_it_reads_is_no_agent(call: Call) -> None:
+    done = call("exec", "hello", "--", "cat")
+    assert done.code == exit_codes.PEER
+    assert done.err.endswith("hint: is it an ACP agent? Many need an argument such as --acp\n")
 
 
 def test_garbage_is_quoted_also_if_sending_failed_first(agent: Agent, call: Call) -> None:

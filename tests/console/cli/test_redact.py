@@ -116,3 +116,15 @@ def test_a_file_that_is_no_recording_is_explained_in_one_sentence(
     done = call("redact", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
     assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)
     assert "is not a recording" in done.err
+
+
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)])
+def test_a_recording_is_not_replaced_by_its_own_copy(
+    call: Call, recording: Path, overwrite: tuple[str, ...]
+) -> None:
+    before = recording.read_bytes()
+    out = recording.parent / "." / recording.name
+    done = call("redact", str(recording), "-o", str(out), *overwrite)
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "is the recording itself\nhint: name another file" in done.err
+    assert recording.read_bytes() == before
