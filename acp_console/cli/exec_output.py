@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from codecs import getincrementaldecoder
 from collections import Counter
@@ -21,6 +20,7 @@ from acp_console.client.permissions import (
     merge_tool_call,
     required_level,
 )
+from acp_console.render.values import ascii_json
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
@@ -309,9 +309,3 @@ def _failure(call: Mapping[str, Json]) -> str:
         if text := get_text(get(block, "content"), "text"):
             return text
     return error_detail(call.get("rawOutput")) or ""
-
-
-def ascii_json(value: Json) -> str:
-    """Return `value` as JSON on one line, in ASCII only: it contains no terminal escapes."""
-    # DEL is the one such character that json leaves as it is.
-    return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
