@@ -903,7 +903,8 @@ class ChatScreen(Screen[None]):
         if self.chat.state == "stopped":
             hint = "F5 starts the agent again, F3 goes to the agents."
         # What comes last may not fit.
-        lines = [f"✗ {error}", hint, *(f"  | {line}" for line in tail[-5:])]
+        width = max(self.query_one("#talk").size.width - 10, 20)
+        lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]
         self._say("problem", escape_controls("\n".join(lines)))
 
     def _say(self, name: str, text: str) -> None:
@@ -924,11 +925,13 @@ class ChatScreen(Screen[None]):
             parts.append("1 prompt queued")
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        parts += (
-            f"{option.category} {single_line(option.current_name, 24)}"
-            for option in chat.options
-            if option.category in {"mode", "model"} and option.current_name
-        )
+        shown = [each for each in chat.options if each.category in {"mode", "model"}]
+        categories = [each.category for each in shown if each.current_name]
+        for option in shown:
+            is_only = categories.count(option.category) == 1
+            name = option.category if is_only else single_line(option.title.lower(), 24)
+            if option.current_name:
+                parts.append(f"{name} {single_line(option.current_name, 24)}")
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         self._watch_stop()

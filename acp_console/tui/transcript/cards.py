@@ -392,8 +392,17 @@ class ToolCard(Card):
             runs = [(escape_controls(self._title[0]), look.strong), (note, look.muted)]
             return wrapped(runs, width, lead, [("  ", style)])
         room = width - 2 - cells([(note, style)])
-        title = _cut(single_line(self._title[0], TITLE), max(room, 8))
+        title = _cut(single_line(self._title[0] + self._subject, TITLE), max(room, 8))
         return [Row([*lead, (title, look.strong), (note, look.muted)])]
+
+    @property
+    def _subject(self) -> str:
+        """What it runs or touches, where the title is but a name."""
+        title = self._call.facts.title
+        values = as_object(self._call.facts.raw_input).items()
+        found = (each for name, each in values if name in _SUBJECTS - {"cwd"})
+        subject = next((each for each in found if isinstance(each, str)), "")
+        return f"  {subject}" if subject and len(title.split()) == 1 else ""
 
     @property
     def _title(self) -> list[str]:

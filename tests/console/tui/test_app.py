@@ -289,6 +289,8 @@ async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Pat
         await until(pilot, lambda: "✗ stopped" in say(app))
         assert "there is no such command" in say(app)
         assert "F5 starts the agent again" in say(app)
+        # One row each.
+        assert len(re.findall(r"  \| (?:words )+.*…", say(app))) == 4
 
 
 async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
@@ -524,6 +526,23 @@ async def test_the_mode_is_shown_by_its_name(workplace: Path) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await until(pilot, lambda: "mode Ask" in say(app))
+
+
+PROVIDERS = """
+greet()
+options = [{"type": "select", "id": id_, "name": id_.title(), "category": "model",
+            "currentValue": value, "options": [{"value": value, "name": value}]}
+           for id_, value in (("provider", "acme"), ("model", "large"))]
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "configOptions": options})
+hear("never")
+"""
+
+
+async def test_options_of_the_same_category_are_told_apart(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(PROVIDERS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "provider acme  ·  model large" in say(app))
 
 
 async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_nothing(

@@ -185,6 +185,16 @@ async def test_a_long_title_is_whole_once_the_call_is_unfolded() -> None:
         assert any(line.startswith("ls") for line in lines(app))
 
 
+async def test_a_title_that_is_but_a_name_is_followed_by_what_the_call_touches() -> None:
+    named, titled = call(1), call(2)
+    for item, title in ((named, "execute"), (titled, "Run the tests")):
+        item.change(1, title=title, kind="execute", raw_input={"cwd": "/w", "command": "pytest"})
+    app = TranscriptApp(named, titled)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "✓ execute  pytest  execute · ▸" in lines(app))
+        assert "✓ Run the tests  execute · ▸" in lines(app)
+
+
 async def test_a_call_that_the_user_rejected_says_so() -> None:
     item = call(1, "pending")
     options: list[Json] = [
