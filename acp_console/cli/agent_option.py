@@ -6,11 +6,14 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from acp_console.cli.command import Command
+from acp_console.cli.duration import parse_duration
 from acp_console.cli.errors import UsageError, warn
 from acp_console.client.agents import (
     DEMO_AGENT,
@@ -31,7 +34,7 @@ NEWEST: Final = 2
 """The newest protocol version that the client speaks."""
 
 
-class AgentCommand(click.Command):
+class AgentCommand(Command):
     """A command that takes an agent's command after `--`, which click cannot separate."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,25 +50,26 @@ class AgentCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
 
 
-class Seconds(click.FloatRange):
-    """A number of seconds above 0."""
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
+    """A duration in seconds or with a unit; the value is in seconds."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+    name = "duration"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
+        if isinstance(value, float):
+            return value
         try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is not a number of seconds above 0", param, ctx)
+            return parse_duration(value)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
 
 
-Command = TypeVar("Command", bound=Callable[..., object])
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
-def speech_options(command: Command) -> Command:
+def speech_options(command: Decorated) -> Decorated:
     """Add `--protocol` and `--dialect` to a command."""
     protocol = click.option(
         "--protocol",
@@ -81,7 +85,35 @@ def speech_options(command: Command) -> Command:
     return protocol(dialect(command))
 
 
-def record_option(command: Command) -> Command:
+def mcp_option(command: Decorated) -> Decorated:
+    """Give a command the option that names a file of MCP servers; pass it to `with_servers`."""
+    return click.option(
+        "--mcp",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Give the session these MCP servers, besides those in config.toml: JSON with "
+        "mcpServers, or TOML with [mcp.NAME].",
+    )(command)
+
+
+def with_servers(agent: AgentSpec, mcp: Path | None) -> AgentSpec:
+    """Return an agent whose sessions also get the MCP servers of a file.
+
+    Raises:
+        InvalidFileError: the file is invalid.
+    """
+    if mcp is None:
+        return agent
+    # pydantic takes time, and few calls name a file.
+    from acp_console.config import load_mcp_servers
+
+    servers = load_mcp_servers(mcp)
+    names = {each["name"] for each in servers}
+    others = (each for each in agent.mcp_servers if each["name"] not in names)
+    return replace(agent, mcp_servers=(*others, *servers))
+
+
+def record_option(command: Decorated) -> Decorated:
     """Give a command the option that names a new recording."""
     return click.option(
         "--record", callback=_new_file, metavar="FILE", help="Record the traffic to this new file."

@@ -12,8 +12,10 @@ from acp_console.cli.agent_option import (
     AgentCommand,
     chosen_agent,
     complete_agent,
+    mcp_option,
     record_option,
     speech_options,
+    with_servers,
 )
 from acp_console.cli.errors import UsageError, warn
 from acp_console.cli.theme_option import theme_option
@@ -21,13 +23,14 @@ from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
 
 
-@click.command(name="chat", cls=AgentCommand)
+@click.command(name="chat", cls=AgentCommand, docs="chat.md")
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The session's working directory; the current one by default.",
 )
+@mcp_option
 @record_option
 @speech_options
 @theme_option
@@ -37,6 +40,7 @@ def command(
     *,
     agent: str | None,
     cwd: Path | None,
+    mcp: Path | None,
     record: Path | None,
     protocol: int | None,
     dialect: str | None,
@@ -47,9 +51,10 @@ def command(
     \b
     acp-console chat
     acp-console chat --record session.acp.ndjson -- my-agent --acp
+    acp-console chat --mcp servers.json gemini
     """  # noqa: D301 - the mark by which click keeps lines apart
     chosen = chosen_agent(context, agent, is_remembered=True) or DEMO_AGENT
-    chosen = chosen.with_protocol(protocol, dialect)
+    chosen = with_servers(chosen.with_protocol(protocol, dialect), mcp)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("chat needs a terminal", "without one, use acp-console exec")
     if dialect is not None and chosen.is_named:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.cli.errors import say, warn
+from acp_console.cli.format_option import VERSION, ascii_json
 from acp_console.client.permissions import (
     EDIT_KINDS,
     EFFECT_KINDS,
@@ -68,7 +69,7 @@ class TurnPrinter:
         self._has_begun = False
         self.is_replaying = False
         """Whether the agent repeats what was said before, which is not shown."""
-        self._early: list[Json] = []
+        self._early: list[Mapping[str, Json]] = []
         """Updates that came before all of the session was known, in JSON."""
         self._printed: set[str] = set()
         """Tool calls that were printed, and `failed` with those whose failure was."""
@@ -261,8 +262,8 @@ class TurnPrinter:
             case _:
                 pass
 
-    def _write_json(self, value: Json) -> None:
-        self._write(f"{ascii_json(value)}\n")
+    def _write_json(self, value: Mapping[str, Json]) -> None:
+        self._write(f"{ascii_json({'v': VERSION, **value})}\n")
 
     def _write(self, text: str) -> None:
         if not (text and self.is_read):

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.command import Command
 from acp_console.cli.errors import say, warn
 from acp_console.render.values import plural
 from acp_inspector.importers.formats import FORMATS
@@ -14,7 +15,7 @@ from acp_inspector.importers.importer import import_file
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="import")
+@click.command(name="import", cls=Command, docs="importing.md")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "-o",

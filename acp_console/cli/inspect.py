@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.theme_option import theme_option
 
 
-@click.command(name="inspect")
+@click.command(name="inspect", cls=Command, docs="inspecting.md")
 @click.argument(
     "files",
     nargs=-1,

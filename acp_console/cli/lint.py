@@ -10,8 +10,9 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, fail, say, warn
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.format_option import VERSION, ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
 from acp_console.cli.reading import annotate, filter_option, parse_filter, warn_about_filter
@@ -33,8 +34,6 @@ FailOn: TypeAlias = Literal["error", "warning", "info", "never"]
 
 MAX_FINDINGS_KEPT: Final = 1000
 """Findings kept for each rule and file; further ones are only counted."""
-VERSION: Final = 1
-"""Version of the JSON output."""
 
 
 @dataclass(slots=True)
@@ -54,15 +53,11 @@ class _Linted:
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
-@click.command(name="lint")
+@click.command(name="lint", cls=Command, docs="lint.md")
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="json: one object; sarif: for code hosts and editors; junit: for build servers.",
+@format_option(
+    get_args(Format),
+    "json: one object; sarif: for code hosts and editors; junit: for build servers.",
 )
 @click.option(
     "--fail-on",
@@ -214,7 +209,7 @@ def _print(
             for file, each in linted.items():
                 print_report(file, each.report, unread=each.unread, is_all=is_all)
         case "json":
-            click.echo(ascii_json(lint_json(reports, faults)))
+            print_json(lint_json(reports, faults))
         case "sarif":
             from acp_inspector.lint.reports import sarif_report
 

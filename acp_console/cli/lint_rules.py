@@ -9,7 +9,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, did_you_mean
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.format_option import print_json
 from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
@@ -39,7 +39,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
         raise UsageError(f"unknown rule {unknown[0]}", hint)
     wanted = [rules()[name.upper()] for name in names] or list(rules().values())
     if format_ == "json":
-        click.echo(ascii_json({"rules": [rule_json(rule) for rule in wanted]}))
+        print_json({"rules": [rule_json(rule) for rule in wanted]})
     elif names:
         for rule in wanted:
             click.echo(_description(rule))

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exit_codes
+from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, did_you_mean, warn
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.render.frames import (
@@ -71,7 +72,16 @@ POLL_INTERVAL_S: Final = 0.1
 _MIN_SUMMARY: Final = 20
 
 
-@click.command(name="show")
+@click.command(
+    name="show",
+    cls=Command,
+    docs="reading.md",
+    sections={
+        "Frames": ("text", "fields", "count", "follow"),
+        "Views": ("view", "at", "since"),
+        "Output": ("format_", "as_json"),
+    },
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--filter",
@@ -83,14 +93,7 @@ _MIN_SUMMARY: Final = 20
 @click.option(
     "--fields", default="", metavar="A,B", help=f"Fields to show: {', '.join(FIELDS)}, {FINDINGS}."
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="json: one object per line; raw: the exact bytes.",
-)
+@format_option(get_args(Format), "json: one object per line; raw: the exact bytes.")
 @click.option("--count", is_flag=True, help="Print only the number of frames.")
 @click.option(
     "--follow", is_flag=True, help="Print new frames as they are written, until interrupted."
@@ -128,7 +131,7 @@ def command(
 
     \b
     acp-console show session.acp.ndjson
-    acp-console show --filter request_permission --format json session.acp.ndjson
+    acp-console show --filter request_permission --json session.acp.ndjson
     acp-console show --filter 'from == agent and latency > 1s' x.acp.ndjson
     acp-console show --follow --filter 'error or stderr' session.acp.ndjson
     acp-console show --format raw session.acp.ndjson >frames
@@ -174,7 +177,7 @@ def _print_frames(
     elif format_ == "json":
         for _, row_of in found:
             row = row_of()
-            click.echo(ascii_json({name: _value(name, row, known) for name in names or FIELDS}))
+            print_json({name: _value(name, row, known) for name in names or FIELDS})
     else:
         rows = (row_of() for _, row_of in found)
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)

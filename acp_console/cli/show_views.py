@@ -12,7 +12,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.format_option import VERSION, print_json
 from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
@@ -31,10 +31,6 @@ from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
 
 View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"]
-
-VERSION: Final = 1
-"""Version of the JSON output."""
-
 
 EXCHANGES: Final = Layout(
     columns=("n", "from", "method", "id", "answer", "latency", "ending", "session"),
@@ -72,7 +68,7 @@ def print_view(view: View, request: ViewRequest) -> int:
 
 
 def _print_json(view: View, model: SessionModel, **members: Json) -> None:
-    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": model.n, **members}))
+    print_json({"acp_view": VERSION, "view": view, "at": model.n, **members})
 
 
 # Exchanges

@@ -28,6 +28,8 @@ SESSIONS: Final = 5
 """Sessions of this directory that are listed before the user looks for others."""
 RECORDINGS: Final = 20
 """Recordings that are listed, the newest first."""
+PAUSED: Final = "⏸"
+"""The sign before the note of a proxy that has paused messages."""
 PATTERNS: Final = ("*.acp.ndjson*", "*/*.acp.ndjson*")
 
 Section: TypeAlias = Literal["Continue", "Agents", "Live proxies", "Recordings", "What you typed"]
@@ -118,7 +120,7 @@ def proxy_entries() -> list[Entry]:
             "●",
             single_line(proxy.name, 40),
             single_line(shlex.join(proxy.command), 200),
-            f"process {proxy.pid}",
+            f"{PAUSED} {proxy.held} paused!" if proxy.held else f"process {proxy.pid}",
             ProxySource(proxy),
         )
         for proxy in running_proxies()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, TextIO, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, cast
 
 from anyio import to_thread
 from textual import work
@@ -17,13 +17,16 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.timer import Timer
+from textual.widgets import Static
 
 from acp_console.client.agents import AGENTS, AgentSpec
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.intercept import OpenProxies
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.running_agent import RunningAgent
-from acp_console.state.sources import FileSource, TrafficSource
+from acp_console.state.sources import FileSource, ProxySource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
@@ -43,6 +46,29 @@ if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore, StoredSession
     from acp_console.tui.traffic.pane import TrafficPane
+    from acp_inspector.proxy.client import RunningProxy
+
+
+POLL_INTERVAL_S: Final = 0.25
+"""Seconds between two looks for paused messages."""
+
+
+class PausedBadge(Static):
+    """Says on each screen how many messages are paused; a click leads there."""
+
+    DEFAULT_CSS = """
+    PausedBadge {
+        dock: right;
+        layer: paused;
+        width: auto;
+        height: 1;
+        color: $text-warning;
+        text-style: bold reverse;
+    }
+    """
+
+    async def on_click(self) -> None:
+        await self.app.run_action("paused")
 
 
 class ConsoleApp(ThemedApp[int]):
@@ -102,6 +128,10 @@ class ConsoleApp(ThemedApp[int]):
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
         self._asks_to_quit = False
+        self.open_proxies = OpenProxies()
+        self._paused_timer: Timer | None = None
+        self._paused: set[tuple[RunningProxy, int]] = set()
+        """The paused messages at the last look."""
 
     def on_mount(self) -> None:
         """Open the first screen."""
@@ -160,7 +190,63 @@ class ConsoleApp(ThemedApp[int]):
         # It takes time to import, and a chat does without.
         from acp_console.tui.watch.screen import WatchScreen
 
-        self.push_screen(WatchScreen(sources))
+        self.push_screen(WatchScreen(sources, self.open_proxies))
+        if self._paused_timer is None:
+            self._paused_timer = self.set_interval(POLL_INTERVAL_S, self._announce_paused)
+
+    def on_unmount(self) -> None:
+        self.open_proxies.close()
+
+    def _announce_paused(self) -> None:
+        """Ring for messages that were paused since the last look, and count all on the screen."""
+        held = self.open_proxies.held()
+        before = self._paused
+        self._paused = {(proxy, hold.id) for proxy, hold in held}
+        for proxy, hold in held:
+            if (proxy, hold.id) not in before:
+                name = single_line(f"{proxy.name}: {hold.name}", 80)
+                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F9 goes there")
+        if self._paused != before:
+            self.refresh_bindings()
+        badges = self.screen.query(PausedBadge)
+        if not held:
+            badges.remove()
+            return
+        text = f" ⏸ {len(held)} paused! "
+        if not badges:
+            self.screen.mount(PausedBadge(text, markup=False))
+        for badge in badges:
+            if badge.content != text:
+                badge.update(text)
+
+    def _ring(self, text: str) -> None:
+        self.bell()
+        self.notify(text, severity="warning", markup=False)
+
+    def on_home_screen_paused(self, message: HomeScreen.Paused) -> None:
+        """Ring for a proxy that only the first screen looks at."""
+        if not self.open_proxies.has(message.proxy):
+            name = single_line(message.proxy.name, 40)
+            self._ring(f"⏸ {name}: {message.proxy.held} paused! The first screen lists it")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to go to a paused message if there is one."""
+        if action == "paused":
+            return bool(self._paused) and not self.screen.is_modal
+        return super().check_action(action, parameters)
+
+    async def action_paused(self) -> None:
+        """Go to the message that is released first."""
+        from acp_console.tui.watch.screen import WatchScreen
+
+        held = self.open_proxies.held()
+        if not held:
+            return
+        proxy = held[0][0]
+        if not isinstance(self.screen, WatchScreen) or not await self.screen.show_paused(proxy):
+            screen = WatchScreen([ProxySource(proxy)], self.open_proxies)
+            await self.push_screen(screen)
+            await screen.show_paused(proxy)
 
     @work
     async def on_traffic_pane_compare_wanted(self, message: TrafficPane.CompareWanted) -> None:

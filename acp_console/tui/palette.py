@@ -20,7 +20,8 @@ Node: TypeAlias = Widget | App[Any]
 _COMMANDS: Final = {command.id: command for command in COMMANDS}
 _PREFIXES: Final[dict[Scope, str]] = {
     "traffic": "Traffic",
-    "intercept": "Intercept",
+    "intercept": "Paused",
+    "breakpoints": "Breakpoints",
     "inspection": "Analysis",
     "analysis": "Analysis",
     "findings": "Analysis",

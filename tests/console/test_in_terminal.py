@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from benchmarks.terminal import Terminal
+from tests.console.tui.screens.test_intercepting import SCRIPT, begin, proxied
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a pty with a login on Linux")
 
@@ -151,3 +154,34 @@ def test_a_session_goes_on_after_the_console_was_quit(
         assert again.seen("read notes.txt", LIMIT)
         press(again, "read n", "n")
         press(again, "\r", "buy milk")
+
+
+def test_a_paused_request_is_answered_in_place_of_the_agent(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "agent.toml"
+    script.write_text(SCRIPT)
+    agent = (sys.executable, "-m", "acp_agent", "--script", str(script))
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        attach = (*CONSOLE, "attach", "work")
+        with proxied(*agent) as editor:
+            begin(editor, tmp_path)
+            with Terminal(attach, {**environment, "XDG_RUNTIME_DIR": home}) as found:
+                assert found.seen("session/new", LIMIT)
+                # F2, a filter, Enter and Esc.
+                press(found, "\x1bOQ", "Breakpoints")
+                press(found, "method == session/prompt and from == client", "client")
+                press(found, "\r", "break on")
+                press(found, "\x1b", "breakpoint")
+                start = found.position
+                editor.prompt(2, "hello")
+                assert found.seen("1 paused!", LIMIT, start)
+                # F9, then a response, and Ctrl+S.
+                press(found, "\x1b[20~", "Answer a")
+                press(found, "a", "end_turn")
+                found.press("\x13")
+                while not editor.has(2):
+                    threading.Event().wait(0.01)
+                assert editor.response(2) == {"stopReason": "end_turn"}
+                assert "You said" not in editor.text

@@ -119,7 +119,7 @@ class WorkScreen(ModalScreen[str | None]):
             self._chat.cancel_work(work)
             self.notify(f"Asked to stop: {single_line(work.title, 60)}", markup=False)
         else:
-            self.notify("The agent does not let it be cancelled alone.", severity="warning")
+            self.notify("The agent cannot cancel it alone.", severity="warning")
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -208,7 +208,7 @@ class SubagentScreen(ModalScreen[None]):
             self._chat.cancel_work(work)
             self.notify("Asked to stop.")
         else:
-            self.notify("The agent does not let it be cancelled alone.", severity="warning")
+            self.notify("The agent cannot cancel it alone.", severity="warning")
 
     def action_leave_transcript(self) -> None:
         self.dismiss(None)

@@ -20,6 +20,7 @@ from textual.widgets.option_list import Option
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.home import (
+    PAUSED,
     Entry,
     agent_entry,
     catalogue_entries,
@@ -40,6 +41,7 @@ from acp_protocol.version import VERSION
 if TYPE_CHECKING:
     from acp_console.client.catalogue import Catalogue, CatalogueEntry
     from acp_console.state.session_store import SessionStore, StoredSession
+    from acp_inspector.proxy.client import RunningProxy
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
@@ -83,6 +85,12 @@ class HomeScreen(Screen[None]):
 
         session: StoredSession
         spec: AgentSpec
+
+    @dataclass
+    class Paused(Message):
+        """A proxy has paused more messages than before."""
+
+        proxy: RunningProxy
 
     def __init__(
         self,
@@ -175,6 +183,16 @@ class HomeScreen(Screen[None]):
             [_look_of(entry) for entry in found] == [_look_of(entry) for entry in before]
             for found, before in ((sessions, self._sessions), (others, self._others))
         )
+        before = {
+            entry.target.proxy: entry.target.proxy.held
+            for entry in self._others
+            if isinstance(entry.target, ProxySource)
+        }
+        for entry in others:
+            if isinstance(entry.target, ProxySource):
+                proxy = entry.target.proxy
+                if proxy.held > before.get(proxy, 0):
+                    self.post_message(self.Paused(proxy))
         self._sessions, self._others = sessions, others
         if not self._has_looked:
             # What was there before it is no choice of the user.
@@ -321,7 +339,7 @@ def _row(entry: Entry, width: int) -> Content:
         (f"{title:<{TITLE_WIDTH}} ", "bold"),
         (detail, "$text-muted"),
         " " * gap,
-        (entry.note, "$text-muted"),
+        (entry.note, "bold $text-warning" if entry.note.startswith(PAUSED) else "$text-muted"),
     )
 
 

@@ -76,6 +76,19 @@ class StepDifference:
     left_frames: tuple[int, ...]
     right_frames: tuple[int, ...]
 
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "from": self.side,
+            "session": self.session,
+            "step": self.name,
+            "path": self.path,
+            "left": self.left,
+            "right": self.right,
+            "left_frames": list(self.left_frames),
+            "right_frames": list(self.right_frames),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class StepPair:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -42,6 +42,8 @@ class RunningProxy:
     cwd: str
     created: str
     recording: str | None
+    held: int = field(default=0, compare=False)
+    """Frames that it held when it replied."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of `attach --list --json`."""
@@ -188,7 +190,8 @@ class ProxyClient:
                 fields = cast("Mapping[str, Any]", about)
                 recording = fields.get("recording")
                 created = str(fields.get("created", ""))
-                return RunningProxy(self._path, name, pid, argv, cwd, created, recording)
+                held = int(fields.get("held", 0))
+                return RunningProxy(self._path, name, pid, argv, cwd, created, recording, held)
             case _:
                 raise AttachError("the socket does not belong to a proxy of this version")
 

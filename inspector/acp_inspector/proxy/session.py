@@ -451,6 +451,7 @@ def _control(
             notifier,
             commands=commands_on(controller),
             observers_left=controller.observers_left,
+            count_held=controller.count_held,
         )
     except (SocketDirectoryError, OSError) as problem:
         reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.cli.duration import parse_duration
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
 
@@ -79,16 +80,18 @@ hear("never")
     assert done.out.isascii()
     assert done.out.replace("\n", "").isprintable()
     assert json_lines(done.out) == [
-        {"session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
+        {"v": 1, "session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
         {
+            "v": 1,
             "update": {
                 "sessionUpdate": "plan",
                 "entries": [],
                 "_meta": {"mine": [1.5, "\x9b\x7f\ud800"]},
-            }
+            },
         },
-        {"update": {"sessionUpdate": "of next year", "some": "thing"}},
+        {"v": 1, "update": {"sessionUpdate": "of next year", "some": "thing"}},
         {
+            "v": 1,
             "stopReason": "end_turn",
             "sessionId": "s1",
             "usage": {"totalTokens": 3},
@@ -361,6 +364,20 @@ def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("1.5 D", 129600)],
+)
+def test_a_duration_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+def test_a_limit_takes_a_unit(agent: Agent, call: Call) -> None:
+    done = call("exec", "--timeout", "300ms", "hello", "--", *agent("hear('never')"))
+    assert done.code == exit_codes.TIME_LIMIT
+    assert "took longer than 0.3 s" in done.err
+
+
 def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
     assert done.code == exit_codes.PEER
@@ -407,8 +424,8 @@ hear("never")
         (["read", "README.md"], "If 'read' begins the prompt, put the prompt into quotes"),
         (["hello", "--"], "missing the agent's command after --"),
         (["demo", "hello", "--", "cat"], "not both"),
-        (["--timeout", "0", "hello"], "'0' is not a number of seconds above 0"),
-        (["--timeout", "abc", "hello"], "'abc' is not a number of seconds above 0"),
+        (["--timeout", "0", "hello"], "'0' is not a duration above 0"),
+        (["--timeout", "abc", "hello"], "'abc' is not a duration above 0"),
         (["--allow", "everything", "hello"], "--allow"),
         (["--format", "xml", "hello"], "--format"),
         (["--cwd", "/no/such/place", "hello"], "--cwd"),
@@ -555,3 +572,47 @@ def test_files_and_images_go_with_the_prompt(
     monkeypatch.setenv("IMAGE", "1")
     done = call("exec", *files, "look", "--", *agent(KEEPS))
     assert done.out == "new: text resource image\n"
+
+
+# MCP servers
+
+CLAIMING = """
+greet(agentCapabilities={"mcpCapabilities": {"http": True}})
+opened = hear("session/new")
+sys.stderr.write(json.dumps(opened["params"]["mcpServers"]) + "\\n")
+sys.stderr.flush()
+tell(id=opened["id"], result={"sessionId": "s1"})
+end(hear("session/prompt"))
+"""
+
+
+def test_mcp_servers_of_a_file_reach_the_session(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(
+        '{"mcpServers": {"files": {"command": "files"}, "web": {"url": "https://x.example"}}}'
+    )
+    done = call("exec", "--stderr", "--mcp", str(path), "hi", "--", *agent(CLAIMING))
+    assert done.code == exit_codes.DONE
+    assert json.loads(done.err.splitlines()[0]) == [
+        {"name": "files", "command": "files", "args": [], "env": []},
+        {"type": "http", "name": "web", "url": "https://x.example", "headers": []},
+    ]
+
+
+def test_an_mcp_server_that_the_agent_cannot_reach_is_refused(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "mcp.toml"
+    path.write_text('[mcp.feed]\ntype = "sse"\nurl = "https://x.example"\n')
+    done = call("exec", "--mcp", str(path), "hi", "--", *agent(CLAIMING))
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert done.err == (
+        "error: --mcp: MCP server feed is left out: the agent has no sse\n"
+        "hint: remove it from the file, or choose another agent\n"
+    )
+
+
+def test_a_file_of_mcp_servers_that_is_missing_starts_no_agent(call: Call, tmp_path: Path) -> None:
+    done = call("exec", "--mcp", str(tmp_path / "none"), "hi", "--", "/no/such/agent")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "none: cannot be read: No such file" in done.err

@@ -200,12 +200,13 @@ hear("never")
         line for line in map(json.loads, done.out.splitlines()) if "update" not in line
     ][1:]
     assert permission == {
+        "v": 1,
         "permission": {
             "toolCallId": "t",
             "title": "bash",
             "kind": "execute",
             "decision": "reject",
-        }
+        },
     }
     assert (done.code, last["refusals"]) == (exit_codes.DONE, 1)
 
@@ -227,7 +228,7 @@ hear("never")
     assert done.err == "error: the agent refused: Internal error (-32603): no credit left\n"
     done = call("exec", "--format", "json", "go", "--", *command)
     error = {"code": -32603, "message": "Internal error", "data": {key: "no credit left"}}
-    assert json.loads(done.out.splitlines()[-1]) == {"error": error}
+    assert json.loads(done.out.splitlines()[-1]) == {"v": 1, "error": error}
 
 
 LOGIN = """

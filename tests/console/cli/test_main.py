@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.group import COMMANDS
+from acp_console.cli.group import COMMANDS, GROUPS, WITHOUT_CLICK
 from acp_console.cli.main import run
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.console.conftest import Agent, Call
+
+HELLO = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
 
 
 def test_the_version_names_the_schema_that_is_built_in(call: Call) -> None:
@@ -167,6 +170,53 @@ def test_the_shell_completes_commands_options_and_values(
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     monkeypatch.setenv("_ACP_CONSOLE_COMPLETE", "bash_complete")
     assert call().out == f"{offered}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_script_of_the_shell(call: Call, shell: str) -> None:
+    done = call("completion", shell)
+    assert (done.code, done.err) == (exit_codes.DONE, "")
+    assert f"_ACP_CONSOLE_COMPLETE={shell}_complete" in done.out
+
+
+def test_help_groups_the_commands_and_ends_with_the_docs(call: Call) -> None:
+    shown = call("--help").out
+    places = [shown.index(f"\n{title}:\n") for title in GROUPS]
+    assert places == sorted(places)
+    assert shown.endswith("\nMore: docs/index.md\n")
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in WITHOUT_CLICK])
+def test_each_help_names_a_page_that_exists(call: Call, command: str) -> None:
+    page = call(command, "--help").out.rpartition("\nMore: ")[2].strip()
+    assert (Path(__file__).parents[3] / page).is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor",),
+        ("agents",),
+        ("agents", "info", "demo"),
+        ("show", HELLO),
+        ("show", "--view", "capabilities", HELLO),
+        ("stats", HELLO),
+        ("lint", HELLO),
+        ("lint", "--rules"),
+        ("diff", HELLO, HELLO),
+        ("scan", HELLO),
+        ("exec", "hello"),
+        ("replay", HELLO, "demo"),
+    ],
+)
+def test_json_is_short_for_its_format_and_carries_a_version(
+    call: Call, words: tuple[str, ...]
+) -> None:
+    done = call(*words, "--json")
+    assert [json.loads(line)["v"] for line in done.out.splitlines()] == [1] * done.out.count("\n")
+    assert done.out.count("\n") >= 1
+    refused = call(*words, "--json", "--format", "text" if words[0] != "show" else "table")
+    assert (refused.code, refused.out) == (exit_codes.USAGE, "")
 
 
 def test_a_log_is_told_in_one_line_without_its_traceback() -> None:

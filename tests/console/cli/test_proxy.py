@@ -203,8 +203,8 @@ def test_a_recording_is_named_by_a_pattern_and_goes_on_in_the_next_file(tmp_path
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--rotate-size", "5x"), b"5x is not an amount"),
-        (("--rotate-age", "0"), b"0 must be more than 0"),
+        (("--rotate-size", "5x"), b"5x is not a size"),
+        (("--rotate-age", "0"), b"'0' is not a duration above 0"),
         (("--rotate-size", "0.1"), b"0.1 is less than a byte"),
         (("--record", "{nobody}.acp.ndjson"), b"nobody"),
     ],

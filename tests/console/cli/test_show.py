@@ -84,7 +84,7 @@ def test_json_is_one_object_a_line_that_no_terminal_obeys(call: Call, recording:
     assert rows[1]["id"] == "\x9b31m\u202e"
     assert rows[3]["latency"] == 0.75
     assert list(rows[0]) == [
-        *("n", "t", "from", "kind", "method", "id", "session", "latency", "size", "summary")
+        *("v", "n", "t", "from", "kind", "method", "id", "session", "latency", "size", "summary")
     ]
 
 
