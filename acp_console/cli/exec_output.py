@@ -21,7 +21,6 @@ from acp_console.client.permissions import (
     merge_tool_call,
     required_level,
 )
-from acp_console.render.values import ascii_json
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
