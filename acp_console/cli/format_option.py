@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
@@ -11,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from acp_console.cli.errors import UsageError
+from acp_console.render.values import ascii_json
 from acp_protocol.jsonrpc import Json
 
 VERSION: Final = 1
@@ -52,9 +52,3 @@ def format_option(formats: Sequence[str], about: str) -> Callable[[Command], Com
 def print_json(value: Mapping[str, Json]) -> None:
     """Print an object on one line, with the version of the output."""
     click.echo(ascii_json({"v": VERSION, **value}))
-
-
-def ascii_json(value: Json) -> str:
-    """Return `value` as JSON on one line, in ASCII only: it contains no terminal escapes."""
-    # DEL is the one such character that json leaves as it is.
-    return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")

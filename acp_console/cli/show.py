@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -22,8 +20,15 @@ from acp_console.cli.errors import UsageError, did_you_mean, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
+from acp_console.render.frames import (
+    FIELDS,
+    NUMBERS,
+    TABLE_FIELDS,
+    ShownRow,
+    frame_cell,
+    other_row,
+)
 from acp_console.render.tables import GAP, join_cells
-from acp_console.render.values import sender
 from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
@@ -39,52 +44,16 @@ from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.tail import RecordingTail
-from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
 
 
-@dataclass(frozen=True, slots=True)
-class OtherRow:
-    """The row of an entry that is not a frame: stderr or an event."""
-
-    n: int
-    at: float
-    side: str | None
-    kind: str
-    size: int
-    summary: str
-    method: str = ""
-    id: None = None
-    has_id: bool = False
-    session: str = ""
-    latency: None = None
-
-
-Shown: TypeAlias = FrameRow | OtherRow
-Found: TypeAlias = tuple[Entry, Callable[[], Shown]]
+Found: TypeAlias = tuple[Entry, Callable[[], ShownRow]]
 """An entry, and a function that makes its row."""
-
-FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
-    "n": lambda row: row.n,
-    "t": lambda row: round(row.at, 6),
-    "from": lambda row: row.side,
-    "kind": lambda row: row.kind,
-    "method": lambda row: row.method,
-    "id": lambda row: row.id,
-    "session": lambda row: row.session,
-    "latency": lambda row: None if row.latency is None else round(row.latency, 6),
-    "size": lambda row: row.size,
-    "summary": lambda row: row.summary,
-}
-"""The fields of each frame, in display order."""
 
 FINDINGS: Final = "findings"
 """The field that needs a lint of the whole recording; shown only if it is named."""
-TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
-ID_WIDTH: Final = 40
-"""Most characters shown of an id."""
 WIDTHS: Final = {
     "n": 6,
     "t": 9,
@@ -100,7 +69,6 @@ WIDTHS: Final = {
 """Width of each field while following, when later values are unknown."""
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two reads while following."""
-_NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 _MIN_SUMMARY: Final = 20
 
 
@@ -224,7 +192,7 @@ def _count(file: Path, wanted: Filter, found: Iterable[Found]) -> int:
         return recording.count_frames()
 
 
-def _value(name: str, row: Shown, known: Annotations) -> Json:
+def _value(name: str, row: ShownRow, known: Annotations) -> Json:
     return list(known.rules(row.n)) if name == FINDINGS else FIELDS[name](row)
 
 
@@ -242,7 +210,7 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
                 if isinstance(found, DecodedFrame):
                     yield found.frame, partial(decoded_row, found)
                 elif _is_named(found, wanted):
-                    yield found, partial(_other_row, found)
+                    yield found, partial(other_row, found)
         return
     # The index holds many of the fields that filters use; these need no reading.
     with IndexedRecording(file).index_all() as recording:
@@ -253,7 +221,7 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
             if isinstance(entry, Frame):
                 yield entry, partial(_indexed_row, recording, row, entry)
             elif isinstance(entry, StderrChunk | JournalEvent) and _is_named(entry, wanted):
-                yield entry, partial(_other_row, entry)
+                yield entry, partial(other_row, entry)
 
 
 def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:
@@ -298,21 +266,12 @@ def _match(
             if isinstance(line, JournalEvent) and line.begins_connection:
                 exchanges.restart(line.seq)
             if _is_named(line, wanted):
-                yield line, partial(_other_row, line)
+                yield line, partial(other_row, line)
 
 
 def _is_named(entry: StderrChunk | JournalEvent, wanted: Filter) -> bool:
     """Return whether a filter names stderr or events and matches the entry."""
     return bool({"stderr", "event"} & wanted.fields) and wanted.matches(EntryFields(entry))
-
-
-def _other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
-    if isinstance(entry, StderrChunk):
-        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
-        return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
-    words = [entry.name, *(f"{key} {value}" for key, value in entry.data.items())]
-    text = single_line(" ".join(words), SUMMARY_WIDTH)
-    return OtherRow(entry.seq, entry.time, None, "event", 0, text)
 
 
 # Output
@@ -335,7 +294,7 @@ def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
 
 
 def _print_table(
-    rows: Iterable[Shown], names: list[str], known: Annotations, *, is_followed: bool
+    rows: Iterable[ShownRow], names: list[str], known: Annotations, *, is_followed: bool
 ) -> None:
     """Print aligned columns; on a terminal the summary is cut so that a frame fits on one line.
 
@@ -343,12 +302,13 @@ def _print_table(
     """
     console = Console(highlight=False)
 
-    def cells_of(row: Shown) -> list[str]:
+    def cells_of(row: ShownRow) -> list[str]:
         return [
-            " ".join(known.rules(row.n)) if name == FINDINGS else _cell(name, row) for name in names
+            " ".join(known.rules(row.n)) if name == FINDINGS else frame_cell(name, row)
+            for name in names
         ]
 
-    def style_of(row: Shown) -> str:
+    def style_of(row: ShownRow) -> str:
         if row.kind in {"error", "malformed"}:
             return "red"
         return "cyan" if row.side == "client" else ""
@@ -368,7 +328,7 @@ def _print_table(
     if is_terminal and names[-1] == "summary":
         others = sum(widths[:-1]) + GAP * len(widths[:-1])
         widths[-1] = max(console.width - others, _MIN_SUMMARY)
-    right = {place for place, name in enumerate(names) if name in _NUMBERS}
+    right = {place for place, name in enumerate(names) if name in NUMBERS}
 
     def print_line(cells: list[str], style: str) -> None:
         line = join_cells(cells, widths, right).rstrip()
@@ -381,19 +341,3 @@ def _print_table(
     print_line(names, "bold")
     for style, cells in found:
         print_line(cells, style)
-
-
-def _cell(name: str, row: Shown) -> str:
-    match name:
-        case "t":
-            return f"{row.at:.3f}"
-        case "from":
-            return sender(row.side)
-        case "latency":
-            return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
-        case "id":
-            shown_id = json.dumps(row.id, ensure_ascii=False)
-            return single_line(shown_id, ID_WIDTH) if row.has_id else ""
-        case _:
-            value = FIELDS[name](row)
-            return "" if value is None else str(value)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import Json
 
 CELL_WIDTH: Final = 60
 """Characters of untrusted text in a table, at most."""
@@ -48,3 +50,9 @@ def format_size(count: int) -> str:
     if count < 10_000:
         return f"{count} B"
     return f"{count / 1024:.1f} kB" if count < 10 * 1024**2 else f"{count / 1024**2:.1f} MB"
+
+
+def ascii_json(value: Json) -> str:
+    """Return `value` as JSON on one line, in ASCII only: it contains no terminal escapes."""
+    # DEL is the one such character that json leaves as it is.
+    return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")

@@ -242,7 +242,7 @@ class RunningAgent:
                     return session
             seen.add(found)
             talk = self.conversations.sessions.get(found)
-            # A fork has a parent too, but works for nobody.
+            # A fork has a parent too, but works for no other session.
             is_subagent = talk is not None and talk.info.opened_by is None
             found = talk.info.parent if talk and is_subagent else None
         return None

@@ -204,7 +204,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.compare", "D", "compare", "Compare with…",
                 "Compare all of the traffic with another recording or chat, step by step", False),
         Command("frames.save", "ctrl+s", "save", "Save",
-                "Save the rows as a recording, without their secrets if wanted", False),
+                "Save rows to a file, without their secrets if wanted", False),
         Command("frames.resend", "s", "resend", "Resend",
                 "Edit a copy of the frame, and send it to its receiver"),
         Command("frames.break", "b", "break", "Break", "Pause frames like this one"),

@@ -1,38 +1,126 @@
-"""Saves rows of the traffic as a recording, with or without its secrets."""
+"""Saves rows of the traffic: as a recording, or as text that others can read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from acp_inspector.filter.entries import EntrySequence
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_console.render.frames import ShownRow, frame_json, other_row, table_lines
+from acp_console.render.transcript_markdown import markdown_lines, markdown_text
+from acp_console.render.values import ascii_json
+from acp_console.state.traffic.rows import size_of
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.frame_row import frame_row
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, RecordingError, new_header
 from acp_inspector.recording.indexed import IndexedRecording
-from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.recording.reader import read_lines
+from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_inspector.redaction.files import redact_recording
 
+SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown"]
+
+SUFFIXES: Final[dict[SaveFormat, str]] = {
+    "recording": ".acp.ndjson",
+    "text": ".txt",
+    "JSON lines": ".jsonl",
+    "Markdown": ".md",
+}
+"""The end of the file's name, by format."""
 ENTRIES_PER_WRITE: Final = 1000
 
 
-def save_rows(entries: EntrySequence, rows: Sequence[int], path: Path, *, redacts: bool) -> int:
-    """Write the entries in `rows` to a new recording; return how many secrets were replaced.
+def saved_size(entries: EntrySequence, rows: Sequence[int]) -> int:
+    """Return the bytes of rows; all of a recording are known without a look at each."""
+    if isinstance(entries, IndexedRecording) and isinstance(rows, range) and len(rows):
+        return entries.index.offset(rows[-1]) - entries.index.offset(rows[0])
+    return sum(size_of(entries, row) for row in rows)
+
+
+def save_rows(
+    entries: EntrySequence,
+    rows: Sequence[int],
+    path: Path,
+    *,
+    redacts: bool,
+    format_: SaveFormat = "recording",
+    overwrites: bool = False,
+) -> int:
+    """Write the entries in `rows` to a file; return how many secrets were replaced.
 
     It may run in a thread, while another one reads the same entries.
 
     Raises:
         RecordingError: a file cannot be read or written, or `path` exists.
     """
-    if not redacts:
-        _write(entries, rows, path)
+    if format_ == "recording" and not redacts:
+        with atomic_replacement(path, overwrite=overwrites) as part:
+            _write(entries, rows, part)
         return 0
     with TemporaryDirectory(prefix="acp-save-") as folder:
-        whole = Path(folder, "whole.acp.ndjson")
-        _write(entries, rows, whole)
-        return sum(redact_recording(whole, path).secrets.values())
+        whole, redacted = Path(folder, "whole.acp.ndjson"), Path(folder, "redacted.acp.ndjson")
+        if format_ == "recording":
+            _write(entries, rows, whole)
+            return sum(redact_recording(whole, path, overwrite=overwrites).secrets.values())
+        # A response without its request has neither method nor latency.
+        requests = (entries.request_row(row) for row in rows)
+        context = {row for row in requests if row is not None}.difference(rows)
+        _write(entries, sorted(context.union(rows)), whole)
+        secrets = 0
+        if redacts:
+            secrets = sum(redact_recording(whole, redacted).secrets.values())
+        found = (
+            each
+            for each in read_lines(redacted if redacts else whole)
+            if isinstance(each, ENTRY_TYPES)
+        )
+        others = {entry.seq for row in context if isinstance(entry := entries[row], Frame)}
+        with atomic_replacement(path, overwrite=overwrites) as part:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(
+                os.open(part, flags, 0o600), "w", encoding="utf-8", errors="replace"
+            ) as file:
+                file.writelines(f"{line}\n" for line in _lines(found, format_, others))
+        return secrets
+
+
+def _lines(found: Iterable[Entry], format_: SaveFormat, context: Collection[int]) -> Iterator[str]:
+    """Yield what is written of entries; those of `context` only explain others."""
+    match format_:
+        case "Markdown":
+            yield from _markdown(found)
+        case "JSON lines":
+            for row in _shown_rows(found, context):
+                yield ascii_json(frame_json(row))
+        case _:
+            yield from table_lines(_shown_rows(found, context))
+
+
+def _shown_rows(found: Iterable[Entry], context: Collection[int]) -> Iterator[ShownRow]:
+    exchanges = Exchanges()
+    for entry in found:
+        if isinstance(entry, JournalEvent) and entry.begins_connection:
+            exchanges.restart(entry.seq)
+        row = frame_row(entry, exchanges) if isinstance(entry, Frame) else other_row(entry)
+        if entry.seq not in context:
+            yield row
+
+
+def _markdown(found: Iterable[Entry]) -> Iterator[str]:
+    talks = Conversations()
+    for entry in found:
+        if isinstance(entry, Frame):
+            talks.apply(entry)
+    for session_id, talk in talks.sessions.items():
+        yield f"# {markdown_text(talk.info.title or session_id)}"
+        yield ""
+        yield from markdown_lines(talk.items, "Agent")
 
 
 def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
@@ -46,7 +134,7 @@ def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
 
 def _entries(entries: EntrySequence, rows: Sequence[int]) -> Iterator[Entry]:
     lines = (entries[row] for row in rows if row < len(entries))
-    return (line for line in lines if isinstance(line, Frame | StderrChunk | JournalEvent))
+    return (line for line in lines if isinstance(line, ENTRY_TYPES))
 
 
 def _put(found: Iterable[Entry], header: Header, path: Path) -> None:

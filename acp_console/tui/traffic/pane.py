@@ -602,19 +602,34 @@ class TrafficPane(Vertical):
             if wanted is not None:
                 self._save_rows(wanted)
 
-        if len(self._view):
-            self.app.push_screen(SaveScreen(len(self._view), len(self._entries)), save)
-        else:
+        if not len(self._entries):
             self.notify("There is nothing to save", severity="warning")
+            return
+        row, view = self._chosen(), self._view
+        is_filtered = not view.wanted.is_empty
+        shown = [view.row_at(position) for position in range(len(view))] if is_filtered else []
+        selections: dict[str, Sequence[int]] = {
+            "all rows": range(len(self._entries)),
+            "filtered rows": shown,
+            "marked rows": view.marks.rows,
+            "the chosen row": [] if row is None else [row],
+        }
+        chosen = "filtered rows" if shown else "all rows"
+        self.app.push_screen(SaveScreen(self._entries, selections, chosen), save)
 
     @work(group="save")
     async def _save_rows(self, wanted: SaveRequest) -> None:
-        rows: Sequence[int] = range(len(self._entries))
-        if wanted.only_shown:
-            rows = [self._view.row_at(position) for position in range(len(self._view))]
         try:
             secrets = await anyio.to_thread.run_sync(
-                partial(save_rows, self._entries, rows, wanted.path, redacts=wanted.redacts)
+                partial(
+                    save_rows,
+                    self._entries,
+                    wanted.rows,
+                    wanted.path,
+                    redacts=wanted.redacts,
+                    format_=wanted.format,
+                    overwrites=wanted.overwrites,
+                )
             )
         except AcpError as problem:
             self.notify(str(problem), severity="error", markup=False)

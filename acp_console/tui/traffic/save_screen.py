@@ -1,19 +1,29 @@
-"""Asks where to save the rows, which, and whether with their secrets."""
+"""Asks where to save the rows, which, in which format, and whether with their secrets."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
-from textual import on
+from anyio import to_thread
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Checkbox, Input, Static
+from textual.widgets import Checkbox, Input, RadioButton, RadioSet, Static
 
-from acp_console.render.values import format_number
+from acp_console.render.values import format_number, format_size
+from acp_console.state.traffic.saving import SUFFIXES, SaveFormat, saved_size
+from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.path_input import PathInput
+from acp_inspector.filter.entries import EntrySequence
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import single_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +31,11 @@ class SaveRequest:
     """What to save, and where."""
 
     path: Path
-    only_shown: bool
+    rows: Sequence[int]
+    format: SaveFormat
     redacts: bool
+    overwrites: bool
+    """Whether the user agreed to replace the file."""
 
 
 class SaveScreen(ModalScreen[SaveRequest | None]):
@@ -39,8 +52,19 @@ class SaveScreen(ModalScreen[SaveRequest | None]):
             background: $surface;
             padding: 1 2;
         }
-        Checkbox { border: none; background: transparent; }
+        Horizontal { height: auto; margin: 1 0; }
+        RadioSet {
+            width: 1fr;
+            border: none;
+            padding: 0;
+            background: transparent;
+        }
+        RadioSet:focus { border: none; }
+        RadioSet:blur > RadioButton.-selected > .toggle--label { background: transparent; }
+        RadioButton.-on { text-style: bold; color: $text; }
+        Checkbox { border: none; background: transparent; padding: 0; }
         Static { color: $text-muted; }
+        #save-preview { color: $text; margin-top: 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,36 +72,100 @@ class SaveScreen(ModalScreen[SaveRequest | None]):
         Binding("escape", "leave", "Close"),
     ]
 
-    def __init__(self, shown: int, every: int) -> None:
-        """Offer to save all of `every` entries, or the `shown` ones."""
+    line = getters.query_one(PathInput)
+
+    def __init__(
+        self, entries: EntrySequence, selections: Mapping[str, Sequence[int]], chosen: str
+    ) -> None:
+        """Offer to save the rows of one of the `selections`, at first those of `chosen`."""
         super().__init__()
-        self._shown = shown
-        self._every = every
+        self._entries = entries
+        self._names = list(selections)
+        self._selections = selections
+        self._chosen = chosen
+        self._format: SaveFormat = "recording"
 
     def compose(self) -> ComposeResult:
         with Vertical(id="save-box") as box:
-            box.border_title = "Save a recording"
-            yield Input("saved.acp.ndjson", id="save-path", compact=True)
-            yield Checkbox(
-                f"only the {format_number(self._shown)} rows that the filter shows",
-                self._shown < self._every,
-                id="save-shown",
-                disabled=self._shown == self._every,
-            )
+            box.border_title = "Save"
+            yield PathInput(f"saved{SUFFIXES[self._format]}", id="save-path")
+            with Horizontal():
+                with RadioSet(id="save-rows"):
+                    for name, rows in self._selections.items():
+                        yield RadioButton(
+                            Content(f"{name} ({format_number(len(rows))})"),
+                            name == self._chosen,
+                            disabled=not rows,
+                        )
+                with RadioSet(id="save-format"):
+                    for name in get_args(SaveFormat):
+                        yield RadioButton(Content(f"as {name}"), name == self._format)
             yield Checkbox("replace secrets by placeholders", value=True, id="save-redacted")
-            yield Static("enter saves · tab goes on · esc closes", markup=False)
+            yield Static(id="save-preview", markup=False)
+            yield Static("enter or ctrl+s saves · esc closes", markup=False)
+
+    def on_mount(self) -> None:
+        self.line.focus()
+        self._preview()
+
+    @on(RadioSet.Changed, "#save-rows")
+    def choose_rows(self, event: RadioSet.Changed) -> None:
+        self._chosen = self._names[event.index]
+        self._preview()
+
+    @on(RadioSet.Changed, "#save-format")
+    def choose_format(self, event: RadioSet.Changed) -> None:
+        before = SUFFIXES[self._format]
+        self._format = get_args(SaveFormat)[event.index]
+        if self.line.value.endswith(before):
+            self.line.value = self.line.value.removesuffix(before) + SUFFIXES[self._format]
+        self._preview()
+
+    @on(Checkbox.Changed)
+    def choose_redaction(self) -> None:
+        self._preview()
+
+    @property
+    def _redacts(self) -> bool:
+        return self.query_one("#save-redacted", Checkbox).value
+
+    @work(group="preview", exclusive=True)
+    async def _preview(self) -> None:
+        rows = self._selections[self._chosen]
+        try:
+            size = await to_thread.run_sync(saved_size, self._entries, rows)
+        except AcpError:
+            size = 0
+        secrets = "without secrets" if self._redacts else "WITH all secrets"
+        of = f"{format_number(len(rows))} of {format_number(len(self._entries))}"
+        about = f"{self._chosen}: {of}, {format_size(size)} · as {self._format}, {secrets}"
+        self.query_one("#save-preview", Static).update(about)
 
     @on(Input.Submitted)
-    def action_save(self) -> None:
-        text = self.query_one(Input).value.strip()
-        if text:
-            self.dismiss(
-                SaveRequest(
-                    Path(text).expanduser().absolute(),
-                    self.query_one("#save-shown", Checkbox).value,
-                    self.query_one("#save-redacted", Checkbox).value,
-                )
-            )
+    @work(group="save", exclusive=True)
+    async def action_save(self) -> None:
+        path = self._target()
+        if path is None:
+            return
+        is_there = await to_thread.run_sync(os.path.lexists, path)
+        if is_there:
+            text = f"{single_line(str(path), 200)} exists already. Replace it?"
+            asking = ConfirmScreen(text, yes="Replace", no="Keep")
+            if not await self.app.push_screen_wait(asking):
+                return
+        rows = self._selections[self._chosen]
+        self.dismiss(SaveRequest(path, rows, self._format, self._redacts, is_there))
+
+    def _target(self) -> Path | None:
+        text = self.line.value.strip()
+        try:
+            path = Path(text).expanduser().absolute()
+            if text and "\0" not in text and not path.is_dir():
+                return path
+        except (OSError, RuntimeError, ValueError):
+            pass
+        self.notify("Write the name of a file", severity="warning")
+        return None
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -160,7 +160,7 @@ class FrameTable(CursorList):
             for _ in range(step):
                 end = self._rows.line_at(begin).end
                 begin = end if end < self._count else begin
-        # The last frame of a run tells how things stood behind it.
+        # The last frame of a run shows how things stood behind it.
         self.choose(self._rows.line_at(begin).last)
 
     def on_click(self, event: Click) -> None:

@@ -1,18 +1,25 @@
-"""Rows are saved as a recording: all or the filtered ones, with or without secrets."""
+"""Rows are saved as a recording or as text: all or some of them, with or without secrets."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 
-from acp_console.state.traffic.saving import save_rows
+from acp_console.state.traffic.saving import SaveFormat, save_rows
+from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
 from acp_inspector.filter.entries import EntryList
+from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.indexed import IndexedRecording
-from tests.console.tui.conftest import entries, notices, say, until, update
+from tests.console.conftest import Call
+from tests.console.tui.conftest import entries, notices, say, settled, until, update
 
 TOKEN = "ghp_" + "a1B2" * 9
 TALK = entries(
@@ -39,13 +46,22 @@ class PaneApp(App[None]):
         self.query_one(TrafficPane).table.focus()
 
 
+async def opened(app: PaneApp, pilot: Pilot[Any]) -> SaveScreen:
+    """Open the dialog, and return it once it says what it would save."""
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: isinstance(app.screen, SaveScreen) and " of 3, " in say(app))
+    screen = app.screen
+    assert isinstance(screen, SaveScreen)
+    return screen
+
+
 async def test_what_the_filter_shows_is_saved_without_its_secrets(tmp_path: Path) -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await pilot.press("slash", *"from == agent", "enter")
         await until(pilot, lambda: "2 of 3 entries" in say(app))
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, SaveScreen))
+        await opened(app, pilot)
+        assert "filtered rows: 2 of 3, 281 B · as recording, without secrets" in say(app)
         await pilot.press("enter")
         await until(pilot, lambda: "1 secret replaced" in notices(app))
         path = tmp_path / "saved.acp.ndjson"
@@ -53,10 +69,110 @@ async def test_what_the_filter_shows_is_saved_without_its_secrets(tmp_path: Path
         with IndexedRecording(path).index_all() as saved:
             # Two entries, and the footer.
             assert len(saved) == 3
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, SaveScreen))
+
+
+async def test_a_file_is_replaced_only_by_one_who_agrees(tmp_path: Path) -> None:
+    path = tmp_path / "saved.acp.ndjson"
+    path.write_text("mine")
+    app = PaneApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await opened(app, pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "exists" in notices(app))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        assert "exists already" in say(app)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, SaveScreen))
+        assert path.read_text() == "mine"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: "Saved to" in notices(app))
+        assert path.read_text().startswith('{"acp_recording"')
+
+
+async def test_marked_rows_are_saved_as_markdown_with_their_secrets(tmp_path: Path) -> None:
+    app = PaneApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await pilot.press("home", "down", "m")
+        screen = await opened(app, pilot)
+        await pilot.click(screen.query("#save-rows RadioButton")[2])
+        await pilot.click(screen.query("#save-format RadioButton")[3])
+        await until(pilot, lambda: screen.line.value == "saved.md")
+        await pilot.click("#save-redacted")
+        await until(pilot, lambda: "marked rows: 1 of 3" in say(app) and "WITH all" in say(app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "Saved to" in notices(app))
+        path = tmp_path / "saved.md"
+        assert path.read_text() == f"# s1\n\n## Agent\n\ntoken {TOKEN}\n\n"
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_what_is_no_name_of_a_file_is_not_saved_to(tmp_path: Path) -> None:
+    app = PaneApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        screen = await opened(app, pilot)
+        for text in ("", str(tmp_path), "a\0b"):
+            screen.line.value = text
+            app.clear_notifications()
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "Write the name of a file" in notices(app))
+
+
+@pytest.mark.parametrize("redacts", [False, True])
+def test_text_and_json_are_what_show_prints(tmp_path: Path, call: Call, redacts: bool) -> None:
+    recorded = tmp_path / "a.acp.ndjson"
+    save_rows(EntryList(TALK), range(3), recorded, redacts=redacts)
+    shown: dict[SaveFormat, list[object]] = {
+        "text": ["show", recorded],
+        "JSON lines": ["show", "--format", "json", recorded],
+    }
+    for format_, command in shown.items():
+        path = tmp_path / "saved"
+        save_rows(
+            EntryList(TALK), range(3), path, redacts=redacts, format_=format_, overwrites=True
+        )
+        assert path.read_text() == call(*map(str, command)).out
+        assert (TOKEN in path.read_text()) is not redacts
+
+
+def test_a_response_alone_still_knows_its_request(tmp_path: Path) -> None:
+    path = tmp_path / "saved.jsonl"
+    save_rows(EntryList(TALK), [2], path, redacts=True, format_="JSON lines")
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line)["method"] == "session/prompt"
+    assert json.loads(line)["latency"] == pytest.approx(0.2)
+
+
+def test_markdown_is_what_sessions_export_writes_of_the_conversation(tmp_path: Path) -> None:
+    path = tmp_path / "saved.md"
+    assert save_rows(EntryList(TALK), range(3), path, redacts=True, format_="Markdown") == 1
+    text = path.read_text()
+    assert text.startswith("# s1\n\n## You\n\n## Agent\n\ntoken ")
+    assert TOKEN not in text
+
+
+def test_what_exists_is_not_replaced_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "saved.txt"
+    path.write_text("mine")
+    for format_ in get_args(SaveFormat):
+        for redacts in (False, True):
+            with pytest.raises(RecordingError, match="exists"):
+                save_rows(EntryList(TALK), [0], path, redacts=redacts, format_=format_)
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_the_dialog_looks_as_it_should(
+    size: tuple[int, int], picture: SnapshotAssertion
+) -> None:
+    app = PaneApp()
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("slash", *"from == agent", "enter")
+        await until(pilot, lambda: "2 of 3 entries" in say(app))
+        screen = await opened(app, pilot)
+        await pilot.click(screen.query("#save-format RadioButton")[1])
+        await until(pilot, lambda: "as text, without" in say(app))
+        assert await settled(pilot) == picture
 
 
 def test_a_recording_is_saved_whole_as_it_is(tmp_path: Path) -> None:
