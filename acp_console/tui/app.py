@@ -307,7 +307,10 @@ class ConsoleApp(ThemedApp[int]):
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
-            nodes = [] if self.focused is None else self.focused.ancestors_with_self
+            # First what has the focus, then all else on the screen.
+            near = [] if self.focused is None else self.focused.ancestors_with_self
+            beside = [each for each in self.screen.query("*") if each.is_on_screen]
+            nodes = [*(node for node in near if node is not self), self.screen, *beside]
             scopes: list[Scope] = [
                 command.scope for node in nodes for command in commands_of(type(node))
             ]
