@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, warn
 from acp_console.client.agents import (
     DEMO_AGENT,
     AgentSpec,
@@ -90,12 +90,13 @@ def record_option(command: Command) -> Command:
 
 def _new_file(context: click.Context, parameter: click.Parameter, name: str | None) -> Path | None:
     """Refuse what cannot be a new file before an agent or a screen starts."""
+    del context, parameter
     if name is None:
         return None
     if not name:
-        raise click.BadParameter("the name is empty", context, parameter)
+        raise UsageError("--record: the name is empty")
     if os.path.lexists(name):
-        raise click.BadParameter(f"{name} exists already; choose another name", context, parameter)
+        raise UsageError(f"--record: {name} exists already", "choose another name")
     return Path(name)
 
 
@@ -110,15 +111,15 @@ def chosen_agent(
         UnknownAgentError: no agent has that name.
         UnconfirmedAgentError: the user has not agreed to run its command.
         InvalidFileError: the configuration is invalid.
-        click.UsageError: both a name and a command were given, or nothing follows `--`.
+        UsageError: both a name and a command were given, or nothing follows `--`.
     """
     command: Sequence[str] | None = context.meta.get("agent_command")
     if command is None:
         return named_agent(name, is_remembered=is_remembered) if name else None
     if name:
-        raise click.UsageError(f"give either the agent {name!r} or a command after --, not both")
+        raise UsageError(f"give either the agent {name!r} or a command after --, not both")
     if not command:
-        raise click.UsageError("missing the agent's command after --")
+        raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
     return command_agent(command)
 
 
@@ -136,14 +137,16 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     catalogue = open_catalogue()
     entry = catalogue.find(name)
     if entry.state == "missing":
-        hint = f"; install it: {entry.install}" if entry.install else ""
-        raise AgentStartError(f"{entry.title}: no program {entry.command[0]!r} was found{hint}")
+        hint = f"install it: {entry.install}" if entry.install else ""
+        raise AgentStartError(
+            f"{entry.title}: no program {entry.command[0]!r} was found", hint=hint
+        )
     if not entry.is_confirmed:
         _confirm(entry)
         try:
             catalogue.confirm(entry)
         except FileWriteError as problem:
-            say(f"you will be asked again: {problem}")
+            warn(f"you will be asked again: {problem}")
     return catalogue.spec(entry, is_remembered=is_remembered)
 
 
@@ -174,9 +177,9 @@ def _confirm(entry: CatalogueEntry) -> None:
     variables = "".join(f" --env {shlex.quote(f'{key}={entry.env[key]}')}" for key in entry.env)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UnconfirmedAgentError(
-            f"{entry.name} would run a command that you have not confirmed yet: {line}\n"
-            f"confirm it on a terminal with acp-console chat {entry.name}, or once and for all "
-            f"with acp-console agents add {entry.name}{variables} -- {shlex.join(entry.command)}"
+            f"{entry.name} would run a command that you have not confirmed yet: {line}",
+            hint=f"confirm it on a terminal with acp-console chat {entry.name}, or for good with "
+            f"acp-console agents add {entry.name}{variables} -- {shlex.join(entry.command)}",
         )
     downloads = ", which downloads it" if entry.state == "wrapper" else ""
     click.echo(f"{entry.title} is started by this command{downloads}:\n\n  {line}\n", err=True)

@@ -21,7 +21,8 @@ from acp_console.cli.agent_option import (
     complete_agent,
     speech_options,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, fail, say, warn
+from acp_console.cli.group import Group
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import AgentSpec, AuthMethodError, command_agent
@@ -63,7 +64,7 @@ LIST: Final = Layout(
 )
 
 
-@click.group(name="agents", invoke_without_command=True)
+@click.group(name="agents", cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> int | None:
@@ -138,7 +139,7 @@ def _pairs(
     del context, parameter
     for text in texts:
         if not text.partition("=")[1]:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+            raise UsageError(f"--env: {text!r} is not NAME=VALUE")
     return {text.partition("=")[0]: text.partition("=")[2] for text in texts}
 
 
@@ -169,17 +170,18 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     """  # noqa: D301 - the mark by which click keeps lines apart
     words: list[str] | None = context.meta.get("agent_command")
     if not words or not words[0].strip():
-        raise click.UsageError(
-            f"missing the agent's command, e.g. acp-console agents add {name} -- my-agent --acp"
+        raise UsageError(
+            "missing the agent's command after --",
+            f"e.g. acp-console agents add {name} -- my-agent --acp",
         )
     try:
         "".join([*words, *env.values()]).encode()
     except UnicodeEncodeError:
-        raise click.UsageError("the agent's command is not valid UTF-8") from None
+        raise UsageError("the agent's command is not valid UTF-8") from None
     if not is_agent_name(name):
-        raise click.UsageError(f"{name!r} cannot be a name: {NAME_RULE}")
+        raise UsageError(f"{name!r} cannot be a name", NAME_RULE)
     if name == "demo":
-        raise click.UsageError("demo is the embedded agent; choose another name")
+        raise UsageError("demo is the embedded agent", "choose another name")
     table: dict[str, Any] = {"command": list(command_agent(words).absolute_command())}
     table |= {"env": env} if env else {}
     table |= {"cwd": cwd} if cwd else {}
@@ -257,7 +259,9 @@ def info_command(
 def _named(context: click.Context, name: str | None) -> AgentSpec:
     spec = chosen_agent(context, name)
     if spec is None:
-        raise click.UsageError("missing NAME, or the agent's command after --")
+        raise UsageError(
+            "missing NAME, or the agent's command after --", "acp-console agents lists the names"
+        )
     return spec
 
 
@@ -315,7 +319,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
         click.echo(f"{shown:<12} {single_line(text, 500)}".rstrip())
         before = title
     if claims.session_error is not None:
-        say(f"modes and options are not known: {claims.session_error}")
+        warn(f"modes and options are not known: {claims.session_error}")
 
 
 @command.command(name="login", cls=AgentCommand)
@@ -345,7 +349,7 @@ def login_command(
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.meta.get("agent_command") is not None and name is not None:
         if method is not None:
-            raise click.UsageError("give either the agent's name or its command after --, not both")
+            raise UsageError("give either the agent's name or its command after --, not both")
         name, method = None, name
     spec = _named(context, name).with_protocol(protocol, dialect)
     spec = replace(spec, cwd=(cwd or spec.cwd or Path()).resolve())
@@ -435,7 +439,7 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     except OSError as error:
         raise AuthMethodError(f"{line} cannot be started: {error.strerror}") from None
     if code:
-        say(f"the login ended with exit code {code}")
+        fail(f"the login ended with exit code {code}")
         return exit_codes.PEER
     say(f"logged in to {spec.title}")
     return exit_codes.DONE
@@ -456,7 +460,7 @@ def update_command(*, source: str | None, reset: bool) -> int:
     stays. A command that changed is asked for again before it runs.
     """
     if reset == (source is not None):
-        raise click.UsageError("give either --from FILE|URL or --reset")
+        raise UsageError("give either --from FILE|URL or --reset")
     if source is None:
         snapshot_path().unlink(missing_ok=True)
         say("using the bundled catalogue")

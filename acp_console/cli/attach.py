@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError
 from acp_console.cli.theme_option import theme_option
 from acp_inspector.proxy.client import (
     AttachError,
@@ -49,24 +49,20 @@ def command(
     acp-console attach work --ask '{"do": "state"}'  # see docs/intercept.md
     """  # noqa: D301 - the mark by which click keeps lines apart
     if is_json and not is_list:
-        raise click.UsageError("--json needs --list")
+        raise UsageError("--json needs --list")
     if is_list and commands:
-        raise click.UsageError("--list cannot be combined with --ask")
-    try:
-        if is_list:
-            return _list(running_proxies(), is_json=is_json)
-        if commands:
-            return _ask(proxy, commands)
-        return _watch(proxy, theme)
-    except AttachError as problem:
-        say(str(problem))
-        return exit_codes.USAGE
+        raise UsageError("--list cannot be combined with --ask")
+    if is_list:
+        return _list(running_proxies(), is_json=is_json)
+    if commands:
+        return _ask(proxy, commands)
+    return _watch(proxy, theme)
 
 
 def _watch(proxy: str | None, theme: str | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError(
-            "attach needs a terminal; without one, use attach --list or attach --ask"
+        raise UsageError(
+            "attach needs a terminal", "without one, use attach --list or attach --ask"
         )
     # All proxies, the newest first, unless one is named.
     chosen = [find_proxy(proxy)] if proxy else running_proxies() or [find_proxy(None)]
@@ -84,7 +80,7 @@ def _ask(proxy: str | None, commands: Sequence[str]) -> int:
     """
     is_staying = list(commands) == ["-"]
     if "-" in commands and not is_staying:
-        raise click.UsageError("--ask - cannot be combined with other commands")
+        raise UsageError("--ask - cannot be combined with other commands")
     parsed = [] if is_staying else [_parse(text) for text in commands]
     try:
         client = ProxyClient(find_proxy(proxy).path)
@@ -138,7 +134,7 @@ def _commands_from_stdin() -> Iterator[Mapping[str, Any]]:
         if line.strip():
             try:
                 yield _parse(line.decode())
-            except (click.UsageError, UnicodeDecodeError) as problem:
+            except (UsageError, UnicodeDecodeError) as problem:
                 yield _Rejected(error=str(problem))
 
 
@@ -146,9 +142,9 @@ def _parse(text: str) -> Mapping[str, Any]:
     try:
         value = jsonrpc.parse(text.encode())
     except ValueError as problem:
-        raise click.UsageError(f"a command has to be a JSON object: {problem}") from None
+        raise UsageError(f"a command has to be a JSON object: {problem}") from None
     if not isinstance(value, dict):
-        raise click.UsageError('a command has to be a JSON object like {"do": "state"}')
+        raise UsageError('a command has to be a JSON object like {"do": "state"}')
     return cast("Mapping[str, Any]", value)
 
 

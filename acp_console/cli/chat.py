@@ -15,7 +15,7 @@ from acp_console.cli.agent_option import (
     record_option,
     speech_options,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, warn
 from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
@@ -51,14 +51,14 @@ def command(
     chosen = chosen_agent(context, agent, is_remembered=True) or DEMO_AGENT
     chosen = chosen.with_protocol(protocol, dialect)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("chat needs a terminal; without one, use acp-console exec")
+        raise UsageError("chat needs a terminal", "without one, use acp-console exec")
     if dialect is not None and chosen.is_named:
         from acp_console.client.agent_choices import ChoiceStore
 
         try:
             ChoiceStore().update(chosen.name, dialect=dialect)
         except FileWriteError as problem:
-            say(f"the dialect is not remembered: {problem}")
+            warn(f"the dialect is not remembered: {problem}")
     from acp_console.tui.app import run_console
 
     if cwd is not None:

@@ -13,24 +13,21 @@ from acp_console.cli import exit_codes
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
+from acp_console.render.comparison import difference_lines
 from acp_inspector.analysis.diff import (
     ABSENT,
     JournalComparison,
     StepDifference,
     compare,
-    frame_numbers,
-    value_lines,
 )
 from acp_inspector.analysis.steps import Level
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json"]
 
 VERSION: Final = 1
 """Version of the JSON output."""
-VALUE_WIDTH: Final = 200
-"""Most characters shown of a value."""
 
 
 @click.command(name="diff")
@@ -140,24 +137,7 @@ def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Itera
     are_many = len({each.session for each in found.differences} - {None}) > 1
     for each in found.differences:
         yield ""
-        yield from _difference_lines(each, are_many=are_many)
+        yield from difference_lines(each, are_many=are_many)
     count = len(found.differences)
     yield ""
     yield f"{count} {'difference' if count == 1 else 'differences'}: {steps}"
-
-
-def _difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
-    where = f" in {single_line(each.session, 40)}" if are_many and each.session else ""
-    step = f"{each.side}{where}: {single_line(each.name, 80)}"
-    ours, theirs = frame_numbers(each.left_frames), frame_numbers(each.right_frames)
-    match each.kind:
-        case "left only":
-            yield f"- {step}, {ours} of the left"
-        case "right only":
-            yield f"+ {step}, {theirs} of the right"
-        case "changed":
-            path = f" at {single_line(each.path, 120)}" if each.path else ""
-            yield f"* {step}{path}, {ours} and {theirs}"
-    for line in value_lines(each):
-        # The mark before a value does not count.
-        yield f"    {single_line(line, VALUE_WIDTH + 2)}"

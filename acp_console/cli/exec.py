@@ -25,7 +25,7 @@ from acp_console.cli.agent_option import (
     record_option,
     speech_options,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 DEMO_PROMPT: Final = "help"
 CANCEL_TIMEOUT_S: Final = 2.0
 """Seconds that a turn has to end after it was cancelled."""
-UNQUOTED: Final = "the prompt is one argument: put it into quotes"
 
 
 class SessionError(AcpError):
@@ -105,7 +104,7 @@ def _pairs(
     del context, parameter
     for text in texts:
         if not text.partition("=")[1]:
-            raise click.BadParameter(f"{text!r} is not OPTION=VALUE")
+            raise UsageError(f"--set: {text!r} is not OPTION=VALUE")
     return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
 
 
@@ -222,12 +221,10 @@ def command(
     try:
         agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
     except UnknownAgentError as problem:
-        end = "" if str(problem).endswith("?") else "."
-        raise UnknownAgentError(
-            f"{problem}{end} If {name!r} begins the prompt: {UNQUOTED}"
-        ) from None
+        hint = f"{problem.hint} If {name!r} begins the prompt, put the prompt into quotes"
+        raise UnknownAgentError(problem.summary, hint=hint) from None
     if options["session"] is not None and options["is_continued"]:
-        raise click.UsageError("give either --session or --continue, not both")
+        raise UsageError("give either --session or --continue, not both")
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
     directory = (cwd or agent.cwd or Path()).resolve()
@@ -301,7 +298,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         raise BrokenPipeError
     if printer.stray_lines:
         lines = plural(printer.stray_lines, "line")
-        say(f"ignored {lines} of the agent's stdout: not a message of ACP")
+        warn(f"ignored {lines} of the agent's stdout: not a message of ACP")
     is_failed = options.fails_on_refusal and printer.refusals > 0
     return exit_codes.REFUSED if is_failed else exit_codes.DONE
 
@@ -315,9 +312,9 @@ async def _open_session(
 ) -> str:
     """Log in, open a session and set its options; return its id."""
     if link.is_version_1_in_disguise:
-        say(link.disguise)
+        warn(link.disguise)
     for sentence in link.unreachable_servers():
-        say(sentence)
+        warn(sentence)
     if options.auth is not None:
         await link.authenticate(options.auth)
     session = await _session(link, cwd, options, printer)
@@ -332,7 +329,9 @@ async def _open_session(
         chosen = most_restrictive_mode(mode, asks=asks)
         if chosen is None:
             names = ", ".join(id_ for id_, _ in mode.values)
-            say(f"none of the agent's modes ({names}) says that it asks: it may act without asking")
+            warn(
+                f"none of the agent's modes ({names}) says that it asks: it may act without asking"
+            )
         else:
             if chosen != mode.current:
                 await link.set_option(session_id, mode, chosen)
@@ -455,19 +454,19 @@ async def _run_prompt(
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     match words:
         case ():
-            raise click.UsageError('missing PROMPT, e.g. acp-console exec "hello"')
+            raise UsageError("missing PROMPT", 'e.g. acp-console exec "hello"')
         case (prompt,):
             name = None
         case (name, prompt):
             pass
         case _:
-            raise click.UsageError(UNQUOTED)
+            raise UsageError("there is more than one PROMPT", "put the prompt into quotes")
     if prompt == "-":
         prompt = sys.stdin.read()
     try:
         prompt.encode()
     except UnicodeEncodeError:
-        raise click.UsageError("the prompt is not valid UTF-8") from None
+        raise UsageError("the prompt is not valid UTF-8") from None
     if not prompt.strip():
-        raise click.UsageError("the prompt is empty")
+        raise UsageError("the prompt is empty")
     return name, prompt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import logging
@@ -16,7 +15,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import SEPARATOR, agent_names
-from acp_console.cli.errors import Sentences
+from acp_console.cli.errors import Sentences, UsageError, did_you_mean
 from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
@@ -55,7 +54,25 @@ def load(name: str) -> click.Command:
     return module.command
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """Names the command that was probably meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first word names, its name, and the other words."""
+        name = args[0]
+        if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name):
+            return super().resolve_command(ctx, args)
+        hint = f"{ctx.command_path} --help lists the commands"
+        raise UsageError(f"unknown command {name!r}", did_you_mean(name, self.known(ctx), hint))
+
+    def known(self, ctx: click.Context) -> Sequence[str]:
+        """Return the words that may come first."""
+        return self.list_commands(ctx)
+
+
+class LazyGroup(Group):
     """Knows its commands by name and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -72,21 +89,18 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; an agent is chatted with, and a file is inspected.
-
-        Name the one that was probably meant if it is neither.
-        """
+        """Return the command; an agent is chatted with, and a file is inspected."""
         name = args[0]
-        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        agents = agent_names()
-        if name in agents:
-            return "chat", load("chat"), args
-        if Path(name).is_file():
-            return "inspect", load("inspect"), args
-        if close := difflib.get_close_matches(name, [*COMMANDS, *agents], 1):
-            raise click.UsageError(f"No such command {name!r}. Did you mean {close[0]!r}?", ctx)
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            if name in agent_names():
+                return "chat", load("chat"), args
+            if Path(name).is_file():
+                return "inspect", load("inspect"), args
         return super().resolve_command(ctx, args)
+
+    def known(self, ctx: click.Context) -> Sequence[str]:
+        del ctx
+        return [*COMMANDS, *agent_names()]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -136,7 +150,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if words[:1] == [SEPARATOR]:
         if len(words) == 1:
-            raise click.UsageError("missing the agent's command after --")
+            raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
         return home(words[1:])
     if COMPLETION in os.environ:
         console.main(words, prog_name=PROGRAM)

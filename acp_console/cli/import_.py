@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
+from acp_console.cli.errors import say, warn
 from acp_console.render.values import plural
 from acp_inspector.importers.formats import FORMATS
 from acp_inspector.importers.importer import import_file
@@ -53,5 +53,5 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
     for what, count in result.skipped.items():
         say(f"left out: {what} ({count})")
     if count := result.counts["broken"]:
-        say(f"{plural(count, 'line')} could not be read; kept as text")
+        warn(f"{plural(count, 'line')} could not be read; kept as text")
     return exit_codes.DONE

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
@@ -111,7 +111,7 @@ def command(
     if rules:
         return print_rules([str(file) for file in files], format_)
     if not files:
-        raise click.UsageError("missing FILE: name a recording, or use --rules")
+        raise UsageError("missing FILE", "name a recording, or use --rules")
     wanted = parse_filter(text)
     limit = None if is_all else MAX_FINDINGS_KEPT
     linted = {
@@ -124,11 +124,11 @@ def command(
         if each.report.is_joined:
             say(f"{file}: frames were joined by Content-Length; #n is the line where one begins")
         for name in sorted(each.report.dialects):
-            say(f"{file} looks like the dialect {name}; use --dialect {name}")
+            warn(f"{file} looks like the dialect {name}; use --dialect {name}")
         for rule, problem in each.report.failed.items():
-            say(f"{rule} could not be checked because of a bug: {problem}")
+            warn(f"{rule} could not be checked because of a bug: {problem}")
     if all(each.is_filter_idle for each in linted.values()):
-        say(f"--filter {text}: no frame matches; remove or correct it")
+        fail(f"--filter {text}: no frame matches", "remove or correct it")
         return exit_codes.USAGE
     has_failed = any(each.fails(fail_on) for each in linted.values())
     return exit_codes.FOUND if has_failed else exit_codes.DONE
@@ -160,7 +160,7 @@ def _lint(
     linted = _Linted(linter.report, is_filter_idle=is_filter_idle)
     for row in read_lines(file):
         if isinstance(row, BadLine):
-            say(f"{file}, line {row.line}: {row.reason}")
+            warn(f"{file}, line {row.line}: {row.reason}")
             linted.unread += 1
             if limit is None or linted.unread <= limit:
                 linted.faults.append(row)

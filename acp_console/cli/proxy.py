@@ -10,14 +10,16 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from acp_console.cli import exit_codes
 from acp_inspector.proxy.process import take_stdio
-from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
+from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
 from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.sanitize import error_text
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -26,7 +28,7 @@ def run_command(arguments: Sequence[str]) -> int:
     options, command = _read(arguments)
     if not command or not command[0]:
         what = "is empty" if command else "has to follow --"
-        warn(f"the agent's command {what}, e.g. acp-console proxy -- my-agent --acp")
+        _fail(f"the agent's command {what}", "e.g. acp-console proxy -- my-agent --acp")
         return exit_codes.USAGE
     # What an add-on prints, reads or starts must not reach the editor or the agent.
     stdio = take_stdio() if options.addons else (0, 1)
@@ -34,18 +36,23 @@ def run_command(arguments: Sequence[str]) -> int:
         session = open_session(command, _proxy_options(options))
     except AcpError as problem:
         # The options are wrong, or a file would be spoiled: start nothing.
-        warn(str(problem))
-        for line in getattr(problem, "pointer", "").splitlines():
-            warn(f"  {line}")
+        pointer = getattr(problem, "pointer", "")
+        picture = f"\n\n{pointer}".replace("\n", "\n  ") if pointer else ""
+        _fail(f"{problem.summary}{picture}", problem.hint)
         return exit_codes.USAGE
     try:
         return run_proxy(command, session, stdio=stdio)
     except AgentStartError as problem:
-        warn(str(problem))
+        _fail(problem.summary, problem.hint)
         session.withdraw_recording()
         return exit_codes.AGENT
     finally:
         session.close()
+
+
+def _fail(text: str, hint: str = "") -> None:
+    with suppress(OSError):
+        os.write(2, error_text(text, hint).encode(sys.getfilesystemencoding(), "replace"))
 
 
 def _fill_standard_descriptors() -> None:

@@ -11,7 +11,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Seconds, chosen_agent, complete_agent
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
@@ -93,14 +93,14 @@ def command(
     del role
     chosen = chosen_agent(context, agent)
     if chosen is None:
-        raise click.UsageError(
-            "missing AGENT: name one or give its command after --; "
-            "the command in a recording is never run automatically"
+        raise UsageError(
+            "missing AGENT: the command in a recording is never run automatically",
+            "name an agent, or give its command after --",
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     recording = read_recording(file)
     for fault in recording.bad_lines:
-        say(f"{file}, line {fault.line}: {fault.reason}")
+        warn(f"{file}, line {fault.line}: {fault.reason}")
 
     for line in handover(recording.frames).describe():
         say(f"hands to the agent: {line}")

@@ -15,8 +15,9 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import record_option
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, say
 from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.group import Group
 from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import transcript_lines
@@ -74,7 +75,7 @@ def _json_option(about: str) -> Callable[[_Command], _Command]:
     return click.option("--json", "as_json", is_flag=True, help=about)
 
 
-@click.group(name="sessions", invoke_without_command=True)
+@click.group(name="sessions", cls=Group, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> int | None:
     """List, read, resume, export and remove the sessions that chats have kept.
@@ -138,7 +139,9 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
     if session.state == "running":
         raise RunningSessionError(f"session {session.id} is open in a console already")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("resume needs a terminal; without one, use acp-console exec")
+        raise UsageError(
+            "resume needs a terminal", "without one, use acp-console exec --session ID"
+        )
     # Imported late: they take time, and the other commands need neither.
     from acp_console.client.catalogue import open_catalogue
     from acp_console.tui.app import run_console
@@ -165,11 +168,11 @@ def export_command(*, id_: str | None, out: Path | None, to: Format | None, over
     session = _find(id_)
     if out is None:
         if to == "recording":
-            raise click.UsageError("a recording needs a file: -o FILE")
+            raise UsageError("a recording cannot go to stdout", "name a file with -o FILE")
         click.echo(_json(session) if to == "json" else _markdown(session), nl=False)
         return exit_codes.DONE
     if os.path.lexists(out) and not overwrite:
-        raise click.UsageError(f"{out} exists already; choose another name, or use --overwrite")
+        raise UsageError(f"{out} exists already", "choose another name, or use --overwrite")
     chosen = to or SUFFIXES.get(out.suffix, "recording")
     fresh = out.with_name(f".{out.name}.{os.getpid()}")
     try:
@@ -199,7 +202,7 @@ def remove_command(
 ) -> int:
     """Remove sessions from this machine; the agent may still have them."""
     if bool(ids) == are_all:
-        raise click.UsageError("say which sessions: either by ID, or with --all")
+        raise UsageError("missing the sessions to remove", "name them by ID, or use --all")
     store = SessionStore()
     if are_all:
         found = [each for each in _select(agent, cwd, with_empty=True) if each.state != "running"]
@@ -224,7 +227,7 @@ def remove_command(
 
 def _is_confirmed(sessions: Sequence[StoredSession]) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("rm asks before it removes; without a terminal, use --yes")
+        raise UsageError("rm needs a terminal to ask you", "without one, use --yes")
     for session in sessions:
         click.echo(single_line(f"{session.id}  {_about(session)}", WIDTH), err=True)
     return click.confirm(f"Remove {plural(len(sessions), 'session')}?", err=True)
@@ -241,7 +244,7 @@ def _find(id_: str | None) -> StoredSession:
         return store.find(id_)
     if not (found := store.sessions(cwd=Path.cwd())):
         raise UnknownSessionError(
-            "no session is kept of this directory; acp-console sessions ls shows all"
+            "no session is kept of this directory", hint="acp-console sessions ls shows all"
         )
     return found[0]
 

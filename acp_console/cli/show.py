@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, did_you_mean, warn
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
@@ -169,12 +169,12 @@ def command(
     if view is not None:
         for option, is_given in (("fields", fields), ("count", count), ("follow", follow)):
             if is_given:
-                raise click.UsageError(f"--{option} cannot be combined with --view")
+                raise UsageError(f"--{option} cannot be combined with --view")
         if format_ == "raw":
-            raise click.UsageError("--view cannot be printed as raw: use --format table or json")
+            raise UsageError("--view cannot be printed as raw", "use --format table or json")
         return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json"))
     if at is not None or since is not None:
-        raise click.UsageError("--at and --since need --view")
+        raise UsageError("--at and --since need --view")
     return _print_frames(file, wanted, fields, format_, count=count, follow=follow)
 
 
@@ -184,13 +184,14 @@ def _print_frames(
     names = [name.strip() for name in fields.split(",") if name.strip()]
     for name in names:
         if name not in (*FIELDS, FINDINGS):
-            known_names = ", ".join((*FIELDS, FINDINGS))
-            raise click.UsageError(f"unknown field {name!r}; fields: {known_names}")
+            every = (*FIELDS, FINDINGS)
+            hint = did_you_mean(name, every, f"fields: {', '.join(every)}")
+            raise UsageError(f"unknown field {name!r}", hint)
     has_findings = FINDINGS in names
     if count and follow:
-        raise click.UsageError("--count cannot be combined with --follow")
+        raise UsageError("--count cannot be combined with --follow")
     if follow and (has_findings or wanted.needs_notes):
-        raise click.UsageError(
+        raise UsageError(
             "--follow cannot show or filter by turns and findings: they need the whole recording"
         )
     known = annotate(file, wanted, has_findings=has_findings)
@@ -262,7 +263,7 @@ def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRo
 
 
 def _report(file: Path, bad_line: BadLine) -> None:
-    say(f"{file}, line {bad_line.line}: {bad_line.reason}")
+    warn(f"{file}, line {bad_line.line}: {bad_line.reason}")
 
 
 def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
@@ -316,7 +317,7 @@ def _other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
 
 def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
     if sys.stdout.isatty():
-        raise click.UsageError("--format raw does not print to a terminal: redirect stdout")
+        raise UsageError("--format raw does not print to a terminal", "redirect stdout")
     for entry in entries:
         match entry:
             case Frame(data=raw, line_ending=end):

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.errors import UsageError
 from acp_console.cli.exec_output import ascii_json
 from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
@@ -60,14 +61,12 @@ def print_view(view: View, request: ViewRequest) -> int:
     """Print one view of a recording; return the exit code.
 
     Raises:
-        click.UsageError: an option does not go with this view.
+        UsageError: an option does not go with this view.
     """
     if request.since is not None and view != "conversation":
-        raise click.UsageError("--since needs --view conversation")
+        raise UsageError("--since needs --view conversation")
     if not request.filter.is_empty and view != "exchanges":
-        raise click.UsageError(
-            f"--filter cannot be combined with --view {view}, which needs all frames"
-        )
+        raise UsageError(f"--filter cannot be combined with --view {view}, which needs all frames")
     VIEWS[view](read_session_model(request.file, until=request.at), request)
     return exit_codes.DONE
 

@@ -201,11 +201,12 @@ class Catalogue:
                 return entry
         every = [entry.name for entry in self.entries]
         if near := did_you_mean(name, every):
-            raise UnknownAgentError(f"unknown agent {name!r}; did you mean {near}?")
+            raise UnknownAgentError(f"unknown agent {name!r}", hint=f"did you mean {near}?")
         ready = [entry.name for entry in self.entries if entry.state == "ready"][:MAX_LISTED]
         raise UnknownAgentError(
-            f"unknown agent {name!r}; ready are {', '.join(ready)}, and acp-console agents lists "
-            f"{len(every)}. Give other agents as a command after --"
+            f"unknown agent {name!r}",
+            hint=f"ready are {', '.join(ready)}, and acp-console agents lists {len(every)}. "
+            "Give other agents as a command after --",
         )
 
     def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:

@@ -85,11 +85,10 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
     """Return the open chats, those that need the user first."""
     found: list[Entry] = []
     for chat in sorted(chats.chats, key=lambda each: not each.is_waiting_for_user):
-        conversation = chat.conversation
-        title = (conversation and conversation.info.title) or chat.title
         state = "needs you" if chat.is_waiting_for_user else chat.state
         where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
-        found.append(Entry("Continue", chat.sign, single_line(title, 60), where, state, chat))
+        title = single_line(chat.name, 60)
+        found.append(Entry("Continue", chat.sign, title, where, state, chat))
     return found
 
 

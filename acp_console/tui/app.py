@@ -26,7 +26,7 @@ from acp_console.state.intercept import OpenProxies
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.running_agent import RunningAgent
-from acp_console.state.sources import ProxySource, TrafficSource
+from acp_console.state.sources import FileSource, ProxySource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
@@ -45,6 +45,7 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore, StoredSession
+    from acp_console.tui.traffic.pane import TrafficPane
     from acp_inspector.proxy.client import RunningProxy
 
 
@@ -130,6 +131,7 @@ class ConsoleApp(ThemedApp[int]):
         self._paused_timer: Timer | None = None
         self._paused: set[tuple[RunningProxy, int]] = set()
         """The paused messages at the last look."""
+        self._asks_to_quit = False
 
     def on_mount(self) -> None:
         """Open the first screen."""
@@ -203,7 +205,7 @@ class ConsoleApp(ThemedApp[int]):
         for proxy, hold in held:
             if (proxy, hold.id) not in before:
                 name = single_line(f"{proxy.name}: {hold.name}", 80)
-                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F9 goes there")
+                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F11 goes there")
         if self._paused != before:
             self.refresh_bindings()
         badges = self.screen.query(PausedBadge)
@@ -246,6 +248,37 @@ class ConsoleApp(ThemedApp[int]):
             await self.push_screen(screen)
             await screen.show_paused(proxy)
 
+    @work
+    async def on_traffic_pane_compare_wanted(self, message: TrafficPane.CompareWanted) -> None:
+        """Ask for another source, and compare the traffic with it."""
+        # It takes time to import, and is seldom used.
+        from acp_console.state.comparison import ComparisonSource, entries_source, recording_source
+        from acp_console.tui.compare.choice import Candidate, CompareWithScreen
+        from acp_console.tui.compare.screen import CompareScreen
+        from acp_console.tui.watch.screen import WatchScreen
+
+        screen, folders, title = self.screen, [self._cwd], ""
+        others: list[Candidate] = []
+        if isinstance(screen, WatchScreen):
+            title = screen.source.title
+            for source in screen.sources:
+                if isinstance(source, FileSource):
+                    folders.append(source.path.parent)
+                    if source is not screen.source:
+                        others.append(Candidate("open", recording_source(source.path)))
+        for chat in self.open_chats.chats:
+            if isinstance(screen, ChatScreen) and screen.chat is chat:
+                title = chat_title(chat)
+            else:
+                entries = chat.journal.entries
+                source = ComparisonSource(chat_title(chat), lambda said=entries: list(said))
+                others.append(Candidate("open chat", source, single_line(str(chat.cwd), 120)))
+        left = entries_source(message.entries, title)
+        asking = CompareWithScreen(left.title, others, folders, self._store)
+        right = await self.push_screen_wait(asking)
+        if right is not None:
+            self.push_screen(CompareScreen(left, right))
+
     def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
         self._continue(message.session, message.spec)
 
@@ -269,11 +302,22 @@ class ConsoleApp(ThemedApp[int]):
         if message.chat is not None:
             self._show_chat(message.chat)
             return
-        chat = cast("ChatScreen", self.screen).chat
+        screen = cast("ChatScreen", self.screen)
+        chat = screen.chat
         if chat.agent.is_running:
-            cwd = message.cwd or chat.cwd
-            way, session_id = message.way, message.session_id
-            self._open_chat(ChatSession(chat.agent, cwd, way=way, session_id=session_id))
+            setup = message.setup or chat.setup
+            way = message.way
+            self._open_chat(
+                ChatSession(
+                    chat.agent,
+                    setup.cwd,
+                    way=way,
+                    session_id=message.session_id,
+                    directories=setup.directories,
+                    servers=setup.servers,
+                    earlier=screen.settled_items() if way == "fork" else (),
+                )
+            )
         else:
             self._chat_with(chat.spec, chat.cwd)
 
@@ -292,7 +336,7 @@ class ConsoleApp(ThemedApp[int]):
 
     async def action_quit(self) -> None:
         """Quit; ask first while a turn runs, but do not ask twice."""
-        if self.open_chats.are_busy and not isinstance(self.screen, ConfirmScreen):
+        if self.open_chats.are_busy and not self._asks_to_quit:
             if self._end_timer is not None:
                 self._end_timer.cancel()
             self._ask_to_quit()
@@ -302,8 +346,10 @@ class ConsoleApp(ThemedApp[int]):
     @work
     async def _ask_to_quit(self) -> None:
         text = "A turn runs, and its agent ends with this program. Quit?"
+        self._asks_to_quit = True
         if await self.push_screen_wait(ConfirmScreen(text, yes="Quit", no="Stay")):
             self.exit()
+        self._asks_to_quit = False
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

@@ -23,6 +23,7 @@ Scope: TypeAlias = Literal[
     "waterfall",
     "statistics",
     "capabilities",
+    "compare",
 ]
 
 SCOPES: Final[dict[Scope, str]] = {
@@ -41,6 +42,7 @@ SCOPES: Final[dict[Scope, str]] = {
     "waterfall": "Analysis: waterfall",
     "statistics": "Analysis: statistics",
     "capabilities": "Analysis: capabilities",
+    "compare": "Compare",
 }
 """The title of each scope."""
 
@@ -63,7 +65,7 @@ class Command:
 _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "everywhere": (
         Command("console.help", "f1", "help", "Help", "Explain this screen"),
-        Command("console.paused", "f9", "paused", "Paused",
+        Command("console.paused", "f11", "paused", "Paused",
                 "Go to the message that a proxy has paused"),
         Command("console.quit", "ctrl+q", "quit", "Quit",
                 "Quit; this also stops the agent of the chat"),
@@ -104,6 +106,12 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.sessions", "f7", "sessions", "Sessions",
                 "List the sessions that the agent keeps, and open one", False),
         Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
+        Command("chat.work", "f9", "work", "Background",
+                "List subagents and work in the background, to open or cancel it", False),
+        Command("chat.rename", "f10", "rename", "Rename",
+                "Give the session another title, if the agent can", False),
+        Command("chat.account", "f12", "account", "Account",
+                "Show who is logged in at the agent; log in or out", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
         Command("chat.before", "alt+up", "switch(-1)", "Chat before",
@@ -177,8 +185,10 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.finding_before", "X", "go_to_finding(False)", "Finding before",
                 "Jump to the previous row with a lint finding", False),
         Command("frames.mark", "m", "mark", "Mark", "Mark or unmark the row", False),
+        Command("frames.comment", "M", "comment", "Comment",
+                "Mark the row with a comment, or change it", False),
         Command("frames.marks", "apostrophe", "list_marks", "Marks",
-                "List the marks, and go to one", False),
+                "List the marks with their comments, go to one, change or remove it", False),
         Command("frames.jump", "right_square_bracket", "choose_jump(True)", "Jump on",
                 "Choose what to jump on to: error, finding, mark, turn or permission", False),
         Command("frames.jump_before", "left_square_bracket", "choose_jump(False)", "Jump back",
@@ -187,6 +197,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Jump to the next of what you jumped to last, at first a mark", False),
         Command("frames.mark_before", "N", "go_on(False)", "Again back",
                 "Jump to the previous of what you jumped to last, at first a mark", False),
+        Command("frames.compare", "D", "compare", "Compare with…",
+                "Compare all of the traffic with another recording or chat, step by step", False),
         Command("frames.save", "ctrl+s", "save", "Save",
                 "Save the rows as a recording, without their secrets if wanted", False),
         Command("frames.resend", "s", "resend", "Resend",
@@ -282,6 +294,18 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("capabilities.every", "a", "every", "All",
                 "Show or hide capabilities neither claimed nor used"),
     ),
+    "compare": (
+        Command("compare.whole", "enter", "whole", "Whole",
+                "Show both messages whole, or unfold equal steps"),
+        Command("compare.next", "n", "go_on(True)", "Next", "Go to the next difference"),
+        Command("compare.before", "N", "go_on(False)", "Before", "Go to the difference before"),
+        Command("compare.fold", "space", "fold", "Fold", "Fold or unfold equal steps", False),
+        Command("compare.split", "d", "split", "Side by side",
+                "Show both sides beside each other, or below each other"),
+        Command("compare.copy", "y", "copy", "Copy", "Copy the differences of the step"),
+        Command("compare.back", "escape,q", "back", "Back",
+                "Go back to the traffic; this also ends a comparison that still runs"),
+    ),
 }
 # fmt: on
 
@@ -310,8 +334,9 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
-"""Keys that no widget may take."""
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
+                   "ctrl+q")  # fmt: skip
+"""Keys that no widget may take, nor a dialog those of the app."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

@@ -28,6 +28,7 @@ _PREFIXES: Final[dict[Scope, str]] = {
     "waterfall": "Analysis",
     "statistics": "Analysis",
     "capabilities": "Analysis",
+    "compare": "Compare",
 }
 
 

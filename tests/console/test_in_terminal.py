@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a pty with a lo
 LIMIT = 60.0
 CONSOLE = (sys.executable, "-m", "acp_console")
 READY = "● ready"
+F6, F7, CTRL_N = "\x1b[17~", "\x1b[18~", "\x0e"
 
 
 @pytest.fixture
@@ -50,6 +51,16 @@ def press(terminal: Terminal, keys: str, wanted: str) -> None:
     assert terminal.seen(wanted, LIMIT, begin) is not None, wanted
 
 
+def press_until(terminal: Terminal, keys: str, wanted: str) -> None:
+    """Press keys once a second until a text is drawn."""
+    begin = terminal.position
+    for _ in range(int(LIMIT)):
+        terminal.press(keys)
+        if terminal.seen(wanted, 1.0, begin):
+            return
+    pytest.fail(f"{wanted} was not drawn")
+
+
 def send(terminal: Terminal, text: str, wanted: str) -> None:
     # Enter in the same burst would belong to a paste.
     press(terminal, text, text[-1])
@@ -79,17 +90,36 @@ def test_the_mode_is_changed_and_the_traffic_shows_it(terminal: Terminal) -> Non
     # Shift+Tab, then ctrl+t.
     press(terminal, "\x1b[Z", "mode ")
     press(terminal, "\x14", "session/set_")
-    begin = terminal.position
     # The traffic has the focus a moment after it is drawn.
-    for _ in range(int(LIMIT)):
-        terminal.press("\x1b[H")
-        if terminal.seen("as of frame 1", 1.0, begin):
-            return
-    pytest.fail("the chat was not rewound")
+    press_until(terminal, "\x1b[H", "as of frame 1")
+
+
+def test_a_form_is_filled_in_and_sent(terminal: Terminal) -> None:
+    begin = terminal.position
+    send(terminal, "ask Which colour: red, blue", "Not now (esc)")
+    # The form has the focus a moment after it is drawn; then the footer shows its keys.
+    assert terminal.seen("Not now \x1b", LIMIT, begin)
+    press(terminal, "\r", "red")
+    press(terminal, "\x1b[B", "red")
+    press(terminal, "\r", "red")
+    press_until(terminal, "\x13", READY)
+
+
+def test_an_option_of_the_session_is_changed(terminal: Terminal) -> None:
+    assert terminal.seen("mode Ask", LIMIT)
+    press(terminal, F6, "Architect")
+    send(terminal, "code", "mode Code")
+
+
+def test_a_session_of_the_agent_is_listed_and_loaded(terminal: Terminal) -> None:
+    send(terminal, "read notes.txt", "buy milk")
+    press(terminal, CTRL_N, READY)
+    press(terminal, F7, "enter opens")
+    send(terminal, "read n", "buy milk")
 
 
 def test_a_second_session_opens_and_the_first_screen_lists_both(terminal: Terminal) -> None:
-    press(terminal, "\x0e", READY)
+    press(terminal, CTRL_N, READY)
     press(terminal, "\x0f", "Continue")
 
 
@@ -147,8 +177,8 @@ def test_a_paused_request_is_answered_in_place_of_the_agent(
                 start = found.position
                 editor.prompt(2, "hello")
                 assert found.seen("1 paused!", LIMIT, start)
-                # F9, then a response, and Ctrl+S.
-                press(found, "\x1b[20~", "Answer a")
+                # F11, then a response, and Ctrl+S.
+                press(found, "\x1b[23~", "Answer a")
                 press(found, "a", "end_turn")
                 found.press("\x13")
                 while not editor.has(2):

@@ -112,6 +112,8 @@ class HomeScreen(Screen[None]):
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
         self._shown: list[Entry] = []
+        self._has_looked = self._has_moved = False
+        """Whether sessions were looked for, and whether the user has moved the cursor before."""
         self._filter = ""
         """The text that the shown entries match."""
         self._rows: list[int | None] = []
@@ -163,10 +165,10 @@ class HomeScreen(Screen[None]):
     def _take_catalogue(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._known = catalogue_entries(catalogue)
-        mine = {entry.target for entry in self._agents}
-        self._known = [
-            entry for entry in self._known if entry.note != "built in" or DEMO_AGENT not in mine
-        ]
+        # The catalogue knows what the user last chose for it.
+        self._agents = [entry for entry in self._agents if entry.target is not DEMO_AGENT]
+        has_demo = any(entry.note == "built in" for entry in self._agents)
+        self._known = [entry for entry in self._known if entry.note != "built in" or not has_demo]
         self._show()
 
     @work(thread=True, exclusive=True)
@@ -192,6 +194,11 @@ class HomeScreen(Screen[None]):
                 if proxy.held > before.get(proxy, 0):
                     self.post_message(self.Paused(proxy))
         self._sessions, self._others = sessions, others
+        if not self._has_looked:
+            # What was there before it is no choice of the user.
+            self._has_looked = True
+            if not self._has_moved:
+                self.options.highlighted = None
         if not is_same:
             self._show()
 
@@ -213,12 +220,14 @@ class HomeScreen(Screen[None]):
         self.line.value = ""
 
     def action_cursor(self, step: int) -> None:
+        self._has_moved = True
         if step > 0:
             self.options.action_cursor_down()
         else:
             self.options.action_cursor_up()
 
     def action_page(self, step: int) -> None:
+        self._has_moved = True
         if step > 0:
             self.options.action_page_down()
         else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,12 +25,13 @@ from acp_console.render.values import plural
 from acp_console.state.intercept import HeldFrame, InterceptClient
 from acp_console.state.traffic.filter_history import FilterHistory
 from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
+from acp_console.state.traffic.marks import NotesFile
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import (
     LARGE,
+    MARK,
     TrafficRow,
     head_text,
-    picture,
     read_row,
     size_of,
 )
@@ -42,6 +44,7 @@ from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
 from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
+from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen
 from acp_console.tui.traffic.table import FrameTable
@@ -53,6 +56,7 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 JUMPS: Final = {"e": "error", "f": "finding", "m": "mark", "t": "turn", "p": "permission"}
@@ -127,6 +131,12 @@ class TrafficPane(Vertical):
 
         n: int | None
 
+    @dataclass
+    class CompareWanted(Message):
+        """All of the traffic is to be compared with another source."""
+
+        entries: EntrySequence
+
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
     map = getters.query_one(Minimap)
@@ -137,17 +147,19 @@ class TrafficPane(Vertical):
         entries: EntrySequence | None = None,
         annotations: Annotations | None = None,
         *,
+        notes: Callable[[], Sequence[NotesFile]] = tuple,
         id: str | None = None,  # noqa: A002 - Textual's word
         slice_s: float = SLICE_S,
     ) -> None:
         """Show `entries` with their `annotations`; None: the entries passed to `extend`.
 
-        `slice_s`: seconds of background work between two checks for keys.
+        `notes` returns where marks are kept. `slice_s`: seconds of background work between two
+        checks for keys.
         """
         super().__init__(id=id)
         self._slice_s = slice_s
         self._entries = EntryList() if entries is None else entries
-        self._view = TrafficModel(self._entries, annotations)
+        self._view = TrafficModel(self._entries, annotations, notes)
         self._row: int | None = None
         """The row that is shown in the details."""
         self._anchor: int | None = None
@@ -184,6 +196,8 @@ class TrafficPane(Vertical):
         self._timer = self.set_interval(SLICE_INTERVAL_S, self._work_on)
         self.set_interval(GROWTH_POLL_INTERVAL_S, self._look)
         self._show_row(None)
+        with self._reporting():
+            self._view.marks.load()
         self._sync()
 
     def on_resize(self) -> None:
@@ -284,6 +298,8 @@ class TrafficPane(Vertical):
     def _sync(self) -> None:
         digits = self.table.digits
         self.table.sync()
+        if self._view.marks.find_entries():
+            self._show_marks()
         if self.table.digits != digits:
             self._head()
         self._settle()
@@ -463,30 +479,62 @@ class TrafficPane(Vertical):
 
     def action_list_marks(self) -> None:
         marks = self._view.marks
-        if not marks:
+        if not marks.rows and not marks.stale:
             self.notify("No row is marked: press m to mark one", severity="warning")
             return
-        rows = [self._view.row(row) for row in marks]
-        texts = [f"{row.seq:>6}  {picture(row, self.size.width - 20)}" for row in rows]
-        self.app.push_screen(
-            ChoiceScreen("Marks", texts),
-            lambda place: None if place is None else self._arrive(marks[place]),
-        )
+        revision = marks.revision
+
+        def closed(row: int | None) -> None:
+            if marks.revision != revision:
+                self._show_marks()
+            if row is not None:
+                self._arrive(row)
+
+        self.app.push_screen(MarksScreen(self._view), closed)
 
     def action_mark(self) -> None:
-        row = self._chosen()
-        if row is None or self._view.mark(row) is None:
+        row, marks = self._chosen(), self._view.marks
+        if row is None or not marks.can_mark(row):
             self.notify("There is nothing to mark", severity="warning")
             return
+        with self._reporting():
+            if row in marks:
+                marks.remove(row)
+            else:
+                marks.set(row)
+        self._show_marks()
+
+    @work(group="comment", exclusive=True)
+    async def action_comment(self) -> None:
+        row, marks = self._chosen(), self._view.marks
+        if row is None or not marks.can_mark(row):
+            self.notify("There is nothing to comment on", severity="warning")
+            return
+        screen = CommentScreen(self._view.row(row).seq, marks.comment(row))
+        comment = await self.app.push_screen_wait(screen)
+        if comment is not None:
+            with self._reporting():
+                marks.set(row, comment)
+            self._show_marks()
+
+    def _show_marks(self) -> None:
         if "marked" in self.needs:
             self._renew()
         self.table.redraw()
         self._report_count()
 
+    @contextmanager
+    def _reporting(self) -> Generator[None]:
+        """Report a problem with the file of the marks; they stay on the screen."""
+        try:
+            yield
+        except AcpError as problem:
+            self.notify(str(problem), severity="error", markup=False)
+
     def _go_to_mark(self, *, is_next: bool) -> None:
         row = self._chosen()
         at = -1 if row is None else row
-        marks = self._view.marks
+        marks = self._view.marks.rows
         others = [row for row in marks if (row > at if is_next else row < at)] or marks
         if not others:
             self.notify("No row is marked: press m to mark one", severity="warning")
@@ -545,6 +593,9 @@ class TrafficPane(Vertical):
             self.notify(reason, severity="error", markup=False)
             return
         self.notify(f"Entry {n} was saved to {path}", markup=False)
+
+    def action_compare(self) -> None:
+        self.post_message(self.CompareWanted(self._entries))
 
     def action_save(self) -> None:
         def save(wanted: SaveRequest | None) -> None:
@@ -677,6 +728,8 @@ class TrafficPane(Vertical):
         position = self.table.cursor
         self.map.sync(self._view.row_at(position) if 0 <= position < len(self._view) else None)
         parts = [*self._work.status(), *self._beside]
+        if self._row is not None and (comment := self._view.marks.comment(self._row)):
+            parts.insert(0, f"{MARK} {single_line(comment, 60)}")
         if self.table.is_following and self.goes_on:
             parts.append("following")
         box = self.query_one("#frame-list")

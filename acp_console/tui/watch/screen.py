@@ -64,7 +64,7 @@ class WatchScreen(Screen[None]):
     def __init__(self, sources: Sequence[TrafficSource], proxies: OpenProxies) -> None:
         super().__init__()
         self._proxies = proxies
-        self._sources = tuple(sources)
+        self.sources = tuple(sources)
         self._place = 0
         self._reading: ProxyReader | ProxyWatcher | None = None
         self._recording: IndexedRecording | None = None
@@ -94,11 +94,16 @@ class WatchScreen(Screen[None]):
             # Below the first screen stands only Textual's own.
             return len(self.app.screen_stack) > 2
         if action == "intercept":
-            return isinstance(self._sources[self._place], ProxySource)
-        return action != "next_source" or len(self._sources) > 1
+            return isinstance(self.source, ProxySource)
+        return action != "next_source" or len(self.sources) > 1
 
     def on_unmount(self) -> None:
         self._leave()
+
+    @property
+    def source(self) -> TrafficSource:
+        """The source that is shown."""
+        return self.sources[self._place]
 
     @property
     def view(self) -> View:
@@ -140,7 +145,7 @@ class WatchScreen(Screen[None]):
         """Go to what a proxy has paused; return whether it is one of those shown."""
         places = [
             place
-            for place, source in enumerate(self._sources)
+            for place, source in enumerate(self.sources)
             if isinstance(source, ProxySource) and source.proxy == proxy
         ]
         if not places:
@@ -154,7 +159,7 @@ class WatchScreen(Screen[None]):
         return True
 
     async def action_next_source(self) -> None:
-        await self._show_source((self._place + 1) % len(self._sources))
+        await self._show_source((self._place + 1) % len(self.sources))
 
     async def _show_source(self, place: int) -> None:
         self._is_switching = True
@@ -166,7 +171,7 @@ class WatchScreen(Screen[None]):
         self._is_switching = False
 
     async def _begin(self) -> None:
-        source = self._sources[self._place]
+        source = self.source
         self._reading, self._recording = None, None
         self._problem, self._ending, self._count = None, "", 0
         if isinstance(source, FileSource):
@@ -184,6 +189,7 @@ class WatchScreen(Screen[None]):
             entries,
             is_over=lambda: bool(reading and reading.is_over),
             now=self._now,
+            notes=lambda: (source.notes,),
             id="inspection",
         )
         talk = TalkPane(inspection, id="talk")
@@ -207,7 +213,7 @@ class WatchScreen(Screen[None]):
             self._reading.close()
         if self._recording is not None:
             self._recording.close()
-        source = self._sources[self._place]
+        source = self.source
         if self._client is not None and isinstance(source, ProxySource):
             self._client = None
             self._proxies.leave(source.proxy)
@@ -235,15 +241,15 @@ class WatchScreen(Screen[None]):
                 self._ending = f"the agent exited: {', '.join(how)}"
 
     def _show_status(self) -> None:
-        source = self._sources[self._place]
+        source = self.source
         problem = self._trouble()
         parts = [self._state(), single_line(source.title, 60)]
         if self._client is not None and self._client.state.is_paused:
             parts.append("⏸ pausing every message")
         if self._client is not None and self._client.state.breakpoints:
             parts.append(plural(len(self._client.state.breakpoints), "breakpoint"))
-        if len(self._sources) > 1:
-            parts.append(f"{self._place + 1} of {len(self._sources)}")
+        if len(self.sources) > 1:
+            parts.append(f"{self._place + 1} of {len(self.sources)}")
         if self._reading is not None and self._reading.unreadable:
             parts.append(f"{self._reading.unreadable} unreadable lines")
         if problem is not None or self._ending:

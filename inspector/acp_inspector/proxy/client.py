@@ -81,14 +81,18 @@ def find_proxy(wanted: str | None) -> RunningProxy:
     """
     every = running_proxies()
     if not every:
-        raise AttachError("no proxy is running; start one with acp-console proxy -- my-agent --acp")
+        raise AttachError(
+            "no proxy is running", hint="start one with acp-console proxy -- my-agent --acp"
+        )
     named = [proxy for proxy in every if wanted in {None, proxy.name, str(proxy.pid)}]
     if len(named) == 1:
         return named[0]
     names = ", ".join(f"{proxy.name} ({proxy.pid})" for proxy in every)
     if not named:
-        raise AttachError(f"no running proxy is called {wanted}; there are {names}")
-    raise AttachError(f"several proxies are running, choose one by its number: {names}")
+        raise AttachError(f"no running proxy is called {wanted}", hint=f"there are {names}")
+    raise AttachError(
+        "several proxies are running", hint=f"choose one by its process number: {names}"
+    )
 
 
 class ProxyClient:

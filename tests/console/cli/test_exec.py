@@ -110,7 +110,7 @@ end(prompt)
 def test_an_early_end_is_told(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent('end(hear_prompt(), "max_tokens")'))
     assert (done.code, done.out) == (exit_codes.DONE, "")
-    assert done.err == "acp-console: the turn ended early: max_tokens\n"
+    assert done.err == "warning: the turn ended early: max_tokens\n"
 
 
 def test_the_agents_stderr_is_shown_where_it_is_asked_for(agent: Agent, call: Call) -> None:
@@ -158,9 +158,7 @@ def test_the_embedded_agent_answers_where_none_is_named(call: Call, tmp_path: Pa
 def test_what_is_refused_is_told_with_the_way_to_allow_it(agent: Agent, call: Call) -> None:
     done = call("exec", "go", "--", *agent(CAREFUL))
     assert (done.code, done.out) == (exit_codes.DONE, "no\n")
-    assert done.err.splitlines()[1] == (
-        "acp-console: refused: Run make (execute); --allow all allows it"
-    )
+    assert done.err.splitlines()[1] == ("refused: Run make (execute); --allow all allows it")
 
 
 @pytest.mark.parametrize(
@@ -196,10 +194,10 @@ def test_nothing_from_the_wire_reaches_the_terminal_as_it_came(agent: Agent, cal
     script = r"""
 prompt = hear_prompt()
 say("\x1b]0;title\x07\u202e\x9b31m\ud800 text\n")
-update("tool_call", toolCallId="t", title="ls\nacp-console: all is well\x1b[2J", kind="execute")
-ask_consent(toolCallId="t", title="read\nacp-console: nothing was refused", kind="execute\n")
+update("tool_call", toolCallId="t", title="ls\nerror: all is well\x1b[2J", kind="execute")
+ask_consent(toolCallId="t", title="read\nnote: nothing was refused", kind="execute\n")
 sys.stderr.write("\x1b[31mlast\x9b words\n")
-error = {"code": -1, "message": "bad\x1b\nacp-console: fine"}
+error = {"code": -1, "message": "bad\x1b\nerror: fine"}
 tell(id=prompt["id"], error=error)
 hear("never")
 """
@@ -207,8 +205,9 @@ hear("never")
     assert done.code == exit_codes.PEER
     shown = (done.out + done.err).replace("\n", "")
     assert shown.isprintable()
-    lines = [line for line in done.err.splitlines() if line.startswith("acp-console:")]
-    assert [line.split(":")[1] for line in lines] == [" refused", " the agent refused"]
+    labels = ("error", "hint", "note", "refused", "warning")
+    found = [line for line in done.err.splitlines() if line.startswith(labels)]
+    assert [line.split(":")[0] for line in found] == ["refused", "error"]
 
 
 def test_a_terminal_without_the_characters_gets_their_numbers(agent: Agent) -> None:
@@ -272,8 +271,8 @@ def test_a_command_that_does_not_exist(call: Call) -> None:
     done = call("exec", "hello", "--", "/no/such/agent")
     assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err == (
-        "acp-console: cannot start /no/such/agent: "
-        "there is no such command; check its spelling and PATH\n"
+        "error: cannot start /no/such/agent: there is no such command\n"
+        "hint: check its spelling and PATH\n"
     )
 
 
@@ -290,7 +289,7 @@ def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err.splitlines() == [
-        "acp-console: the agent exited with code 7; the end of its stderr:",
+        "error: the agent exited with code 7; the end of its stderr:",
         "  | one",
         "  | two: no ␛[1mkey",
     ]
@@ -300,7 +299,7 @@ def test_an_agent_that_exits_at_once_without_a_word(agent: Agent, call: Call) ->
     done = call("exec", "hello", "--", *agent("sys.exit(0)"))
     assert (done.code, done.err) == (
         exit_codes.AGENT,
-        "acp-console: the agent exited with code 0\n",
+        "error: the agent exited with code 0\n",
     )
 
 
@@ -308,7 +307,7 @@ def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> No
     done = call("exec", "hello", "--", *agent("print('usage: \\x1b[1magent [file]')"))
     assert done.code == exit_codes.AGENT
     assert done.err == (
-        "acp-console: the agent exited with code 0; "
+        "error: the agent exited with code 0; "
         "it wrote invalid output to stdout: usage: ␛[1magent [file]\n"
     )
 
@@ -318,7 +317,7 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     done = call("exec", "--timeout", "0.5", "hello", "--", *command)
     assert done.code == exit_codes.TIME_LIMIT
     assert done.err == (
-        "acp-console: the response to initialize took longer than 0.5 s; "
+        "error: the response to initialize took longer than 0.5 s; "
         "it wrote invalid output to stdout: Ready.\n"
     )
 
@@ -349,9 +348,7 @@ end(prompt)
 """
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
-    assert done.err == (
-        "acp-console: ignored 3 lines of the agent's stdout: not a message of ACP\n"
-    )
+    assert done.err == ("warning: ignored 3 lines of the agent's stdout: not a message of ACP\n")
 
 
 def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
@@ -359,7 +356,7 @@ def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
     done = call("exec", "--timeout", "1", "hello", "--", *command)
     assert (done.code, done.out) == (exit_codes.TIME_LIMIT, "well\n")
     assert done.err.splitlines() == [
-        "acp-console: the turn took longer than 1 s; the end of its stderr:",
+        "error: the turn took longer than 1 s; the end of its stderr:",
         "  | hm",
     ]
 
@@ -368,7 +365,7 @@ def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
     assert done.code == exit_codes.PEER
     assert done.err == (
-        "acp-console: the agent speaks protocol version 2; this client speaks version 1; "
+        "error: the agent speaks protocol version 2; this client speaks version 1; "
         "--protocol 2 asks for version 2\n"
     )
 
@@ -382,7 +379,7 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert "(Authentication required): acp-console agents login does it" in done.err
+    assert "(Authentication required)\nhint: acp-console agents login does it" in done.err
     assert done.err.endswith("The agent offers: web (With a browser; Opens a page), key\n")
 
 
@@ -394,7 +391,7 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert done.err == "acp-console: the agent refused: Internal error (-32603)\n"
+    assert done.err == "error: the agent refused: Internal error (-32603)\n"
 
 
 # Wrong calls
@@ -403,11 +400,11 @@ hear("never")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "missing PROMPT, e.g."),
+        ([], "missing PROMPT\nhint: e.g."),
         (["  "], "the prompt is empty"),
-        (["nobody", "hello"], "unknown agent 'nobody'; ready are demo"),
-        (["a", "b", "c"], "put it into quotes"),
-        (["read", "README.md"], "If 'read' begins the prompt: the prompt is one argument: put it"),
+        (["nobody", "hello"], "unknown agent 'nobody'\nhint: ready are demo"),
+        (["a", "b", "c"], "put the prompt into quotes"),
+        (["read", "README.md"], "If 'read' begins the prompt, put the prompt into quotes"),
         (["hello", "--"], "missing the agent's command after --"),
         (["demo", "hello", "--", "cat"], "not both"),
         (["--timeout", "0", "hello"], "'0' is not a number of seconds above 0"),
