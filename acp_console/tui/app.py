@@ -206,7 +206,7 @@ class ConsoleApp(ThemedApp[int]):
         for proxy, hold in held:
             if (proxy, hold.id) not in before:
                 name = single_line(f"{proxy.name}: {hold.name}", 80)
-                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F9 goes there")
+                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F11 goes there")
         if self._paused != before:
             self.refresh_bindings()
         badges = self.screen.query(PausedBadge)
@@ -378,7 +378,10 @@ class ConsoleApp(ThemedApp[int]):
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
-            nodes = [] if self.focused is None else self.focused.ancestors_with_self
+            # First what has the focus, then all else on the screen.
+            near = [] if self.focused is None else self.focused.ancestors_with_self
+            beside = [each for each in self.screen.query("*") if each.is_on_screen]
+            nodes = [*(node for node in near if node is not self), self.screen, *beside]
             scopes: list[Scope] = [
                 command.scope for node in nodes for command in commands_of(type(node))
             ]

@@ -65,7 +65,7 @@ class Command:
 _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "everywhere": (
         Command("console.help", "f1", "help", "Help", "Explain this screen"),
-        Command("console.paused", "f9", "paused", "Paused",
+        Command("console.paused", "f11", "paused", "Paused",
                 "Go to the message that a proxy has paused"),
         Command("console.quit", "ctrl+q", "quit", "Quit",
                 "Quit; this also stops the agent of the chat"),

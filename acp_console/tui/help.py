@@ -31,7 +31,8 @@ class HelpScreen(ModalScreen[None]):
     def __init__(self, scopes: Sequence[Scope] = ()) -> None:
         """Show the keys of `scopes` first."""
         super().__init__()
-        self._scopes: list[Scope] = list(dict.fromkeys([*scopes, *SCOPES]))
+        self.scopes: list[Scope] = list(dict.fromkeys([*scopes, *SCOPES]))
+        """The sections, in their order."""
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
@@ -46,7 +47,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _tables(self) -> Group:
         parts: list[RenderableType] = []
-        for scope in self._scopes:
+        for scope in self.scopes:
             keys = [
                 (command.key.replace("slash", "/"), command.help)
                 for command in COMMANDS

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias, cast
 
+from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -24,12 +25,9 @@ Step: TypeAlias = str | int
 
 MEMBERS_PER_PAGE: Final = 200
 """Members that are shown at once; the node behind them shows as many more."""
-LABEL_COLUMNS: Final = 60
-"""Columns beside a value: indentation, name, and length."""
-SHORT_LABEL_COLUMNS: Final = 34
-"""Columns beside a value that is not cut."""
+MAX_KEY_CHARS: Final = 60
 MIN_VALUE_CHARS: Final = 20
-"""Characters of a value that are shown at least."""
+"""Characters of a value that are shown at least; where there is less room, its note is shorter."""
 MAX_EXPANDED_LINES: Final = 24
 """Most lines that are expanded at first."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -162,27 +160,37 @@ class JsonTree(Tree[JsonNode]):
         signs = ("▼ " if node.is_expanded else "▶ ") if node.allow_expand else "  "
         text = Text(signs, style=base_style)
         if place.path:
-            text.append(single_line(str(place.path[-1]), 60), self._style("key"))
+            text.append(single_line(str(place.path[-1]), MAX_KEY_CHARS), self._style("key"))
             text.append(": ")
-        text.append_text(self._value(place.value))
+        indent = (len(place.path) - 1) * self.guide_depth
+        text.append_text(self._value(place.value, self.size.width - indent - text.cell_len - 1))
         text.stylize(style)
         return text
 
-    def _value(self, value: Json) -> Text:
-        fits = max(self.size.width - SHORT_LABEL_COLUMNS, MIN_VALUE_CHARS)
-        is_long = isinstance(value, str) and len(value) > fits
-        shown = max(self.size.width - LABEL_COLUMNS, MIN_VALUE_CHARS) if is_long else fits
+    def _value(self, value: Json, room: int) -> Text:
+        """Return a value in at most `room` columns, with its length if it is cut."""
+        room = max(room, MIN_VALUE_CHARS)
         if isinstance(value, dict | list):
             count = len(cast("list[Json]", value))
             signs = "{}" if isinstance(value, dict) else "[]"
             return Text(f"{signs[0]}{format_number(count)}{signs[1]}", self._style("note"))
-        if isinstance(value, str):
-            text = Text(f'"{single_line(value, shown)}"', self._style("string"))
-            if is_long:
-                note = f"  {format_number(len(value))} characters, v shows all"
-                text.append(note, self._style("note"))
-            return text
-        return Text(single_line(json.dumps(value), shown), self._style("number"))
+        if not isinstance(value, str):
+            return Text(single_line(json.dumps(value), room), self._style("number"))
+        whole = f'"{single_line(value, room)}"'
+        if len(value) <= room and cell_len(whole) <= room:
+            return Text(whole, self._style("string"))
+        length = format_number(len(value))
+        notes = (
+            f"  {length} characters, v shows all",
+            f"  {length}, v shows all",
+            f"  {length}",
+            "",
+        )
+        note = next((each for each in notes if room - len(each) >= MIN_VALUE_CHARS), "")
+        shown = set_cell_size(single_line(value, room), room - len(note) - 3).rstrip()
+        text = Text(f'"{shown.removesuffix("…")}…"', self._style("string"))
+        text.append(note, self._style("note"))
+        return text
 
     def _style(self, name: str) -> Style:
         return foreground_style(self, f"json-tree--{name}")

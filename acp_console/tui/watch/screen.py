@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_console.render.values import plural
 from acp_console.state.intercept import InterceptClient, OpenProxies
@@ -24,6 +24,7 @@ from acp_console.state.sources import (
     TrafficSource,
 )
 from acp_console.tui.commands import bindings
+from acp_console.tui.footer import KeyFooter
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.screens import BreakpointsScreen
 from acp_console.tui.talk_pane import TalkPane
@@ -80,7 +81,7 @@ class WatchScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
         yield Horizontal(id="body")
-        yield Footer()
+        yield KeyFooter()
 
     async def on_mount(self) -> None:
         await self._begin()
@@ -212,7 +213,7 @@ class WatchScreen(Screen[None]):
             self._reading.close()
         if self._recording is not None:
             self._recording.close()
-        source = self.sources[self._place]
+        source = self.source
         if self._client is not None and isinstance(source, ProxySource):
             self._client = None
             self._proxies.leave(source.proxy)

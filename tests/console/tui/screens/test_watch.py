@@ -14,6 +14,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from acp_console.state.sources import FileSource, ProxySource
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.commands import COMMANDS
+from acp_console.tui.help import HelpScreen
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.proxy.client import RunningProxy, find_proxy
 from acp_inspector.recording.indexed import IndexedRecording
@@ -236,6 +238,38 @@ async def test_the_analysis_of_a_recording_looks_as_it_should(
         await pilot.press("down")
         await until(pilot, lambda: "6 findings" in say(app) or size == (80, 24))
         assert await settled(pilot) == picture
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+async def test_footer_shows_whole_keys_and_always_that_of_the_help(
+    width: int, tmp_path: Path
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
+    async with app.run_test(size=(width, 30)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
+        for key in ("5", "7", "escape"):
+            await pilot.press(key)
+            await until(pilot, lambda: "f1 Help" in say(app).splitlines()[-1])
+            footer = say(app).splitlines()[-1]
+            assert "^p palette" in footer
+            titles = {command.title for command in COMMANDS}
+            for shown in footer.split("▏")[0].rstrip().split("  "):
+                assert shown.strip().partition(" ")[2] in titles, footer
+
+
+async def test_help_begins_with_the_keys_of_the_screen(tmp_path: Path) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
+    async with app.run_test(size=(200, 50)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
+        await pilot.press("5")
+        await until(pilot, lambda: app.focused is not None and app.focused.id != "frames")
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        help_screen = app.screen
+        assert isinstance(help_screen, HelpScreen)
+        scopes = help_screen.scopes
+        assert scopes[:2] == ["findings", "analysis"]
+        assert set(scopes[2:5]) == {"inspection", "watch", "traffic"}
 
 
 async def test_who_waits_at_a_running_proxy_is_told_as_time_goes_on(

@@ -77,3 +77,18 @@ async def test_a_value_without_members_is_shown_alone(value: Any) -> None:
 @pytest.mark.parametrize("step", ["a", "a b", 'a"b', "é", 3, "x-y", "\\"])
 def test_paths_are_spelled_as_filters_take_them(step: str | int) -> None:
     assert compile_filter(f"{JsonNode(('params', step), 1)} == 1").fields == {"$"}
+
+
+@pytest.mark.parametrize(("width", "note"), [(80, "900 characters, v shows all"), (44, "900")])
+async def test_note_beside_a_long_value_fits_into_narrow_panes(width: int, note: str) -> None:
+    app = TreeApp({"params": {"update": {"title": "漢字 " * 300, "text": "word " * 180}}})
+    async with app.run_test(size=(width, 12)) as pilot:
+        await until(pilot, lambda: "text: " in say(app))
+        lines = [
+            line.rstrip() for line in say(app).splitlines() if "text: " in line or "title" in line
+        ]
+        assert len(lines) == 2
+        for line in lines:
+            assert '…"  900' in line
+            assert line.endswith(note)
+        assert app.shown.virtual_size.width <= width
