@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, TextIO, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, cast
 
 from anyio import to_thread
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.screen import Screen
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from acp_console.state.session_store import SessionStore, StoredSession
 
 
+SHORT: Final = 16
+"""Rows below which frames and empty rows are left out."""
+
+
 class ConsoleApp(ThemedApp[int]):
     """Chats with agents and shows their traffic."""
 
@@ -51,10 +55,9 @@ class ConsoleApp(ThemedApp[int]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("everywhere")
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
-        *App.COMMANDS,
-        CommandProvider,
-    }
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT, "-tall")]  # noqa: RUF012 - Textual's own
+    # Textual's own commands are in it too, at the end.
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
 
     def __init__(
         self,
@@ -141,9 +144,9 @@ class ConsoleApp(ThemedApp[int]):
             self._driver.write(f"\x1b]2;{single_line(text, 80)}\x07")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Return Textual's own commands, except for those that our table has too."""
+        """Return those of Textual's own commands that our table has not."""
         commands = super().get_system_commands(screen)
-        return (command for command in commands if command.title not in {"Quit", "Keys"})
+        return (command for command in commands if command.title in {"Theme", "Screenshot"})
 
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
         match message.target:

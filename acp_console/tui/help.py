@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS, Scope
 
-KEYS: Final = 14
+KEYS: Final = 11
 """Columns of the keys."""
 
 
@@ -48,7 +48,7 @@ class HelpScreen(ModalScreen[None]):
         parts: list[RenderableType] = []
         for scope in self._scopes:
             keys = [
-                (command.key.replace("slash", "/"), command.help)
+                (self._shown(command.key), command.help)
                 for command in COMMANDS
                 if command.scope == scope
             ]
@@ -57,6 +57,10 @@ class HelpScreen(ModalScreen[None]):
             if scope == "traffic":
                 parts += [Text("Signs before the rows", "bold underline"), _table(SIGNS), Text()]
         return Group(*parts)
+
+    def _shown(self, keys: str) -> str:
+        """Return keys as the footer shows them."""
+        return " ".join(self.app.get_key_display(Binding(key, "")) for key in keys.split(","))
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> Table:
