@@ -41,7 +41,7 @@ class LoginView(Ask, can_focus=True):
         """The method whose variables are asked for."""
 
     def compose(self) -> ComposeResult:
-        text = "The agent wants you to log in. Press a number or click; F5 starts it again."
+        text = "The agent wants you to log in. Press a number; F5 starts it again."
         if not self._methods:
             text = "The agent wants you to log in, and offers no way. Log in with its own program."
         yield Static(text, classes="question", markup=False)

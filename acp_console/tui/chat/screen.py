@@ -45,7 +45,7 @@ from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem
+from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem, TurnEnd
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
 
@@ -797,6 +797,11 @@ class ChatScreen(Screen[None]):
 
     def _show_error(self) -> None:
         error = self.chat.error
+        items = self.chat.conversation.items if self.chat.conversation is not None else ()
+        last = items[-1] if items else None
+        if self.chat.needs_login or (isinstance(last, TurnEnd) and last.error):
+            # What can be done is offered, or the transcript ends with it.
+            error = None if self.chat.state != "stopped" or self.chat.needs_login else error
         box = self.query_one("#problem", Static)
         box.display = error is not None
         if error is None:
@@ -818,6 +823,8 @@ class ChatScreen(Screen[None]):
     def _show_status(self) -> None:
         chat = self.chat
         state = "waits for you" if chat.is_waiting_for_user else chat.state
+        if chat.needs_login:
+            state = "needs you to log in"
         parts = [f"{chat.sign} {state}"]
         if chat.recording_failure:
             parts.append("✗ not recorded")

@@ -92,6 +92,7 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
             yield Static(id="sessions-note", markup=False)
 
     def on_mount(self) -> None:
+        self.query_one(Vertical).border_title = "Sessions"
         self.options.can_focus = False
         self.query_one(Input).focus()
         self._load()

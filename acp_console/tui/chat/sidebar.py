@@ -90,7 +90,7 @@ class ChatSidebar(Vertical):
         """Draw what has changed."""
         if not self.display:
             return
-        width = max(self.size.width - 3, 8)
+        width = max(self.size.width, 8)
         lines = [
             _chat_line(chat, is_current=chat is self._chat, width=width) for chat in self._open
         ]
