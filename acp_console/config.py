@@ -81,7 +81,13 @@ _AgentName = Annotated[str, AfterValidator(_check_name)]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
 
 
 class AgentTable(_Table):
@@ -109,13 +115,22 @@ class PrivacyTable(_Table):
     """`[privacy]`: what the console keeps by itself."""
 
     journal: bool = True
-    """Whether sessions of the chat and its prompts are kept."""
+    """Keep sessions of the chat and its prompts; counts from the next start."""
+
+
+class NotificationsTable(_Table):
+    """`[notifications]`: how the console calls the user."""
+
+    bell: bool = True
+    """Ring when a chat that is not on the screen needs you, and the like."""
 
 
 class _File(_Table):
     agents: dict[_AgentName, AgentTable] = {}
     mcp: dict[ServerId, ServerTable] = {}
     privacy: PrivacyTable = PrivacyTable()
+    notifications: NotificationsTable = NotificationsTable()
+    keys: dict[str, _Text] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +141,9 @@ class Config:
     agents: Mapping[str, AgentTable] = field(default_factory=dict[str, AgentTable])
     mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
     privacy: PrivacyTable = field(default_factory=PrivacyTable)
+    notifications: NotificationsTable = field(default_factory=NotificationsTable)
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Keys of commands, by the commands' ids."""
     source: ParsedFile | None = field(default=None, repr=False)
 
     def at(self, *keys: str) -> str:
@@ -175,7 +193,15 @@ def parse_config(path: Path, text: str) -> Config:
     else:
         problems += _unknown_servers(file)
         if not problems:
-            return Config(path, file.agents, file.mcp, file.privacy, source)
+            return Config(
+                path,
+                file.agents,
+                file.mcp,
+                file.privacy,
+                file.notifications,
+                file.keys,
+                source,
+            )
     # A union reports each of its types.
     lines = dict.fromkeys(
         (source.line(at), f"{source.at(at)}: {spelled(at)}: {problem}") for at, problem in problems
@@ -233,6 +259,7 @@ def _known_keys(path: KeyPath) -> Mapping[str, Any]:
         "agents": AgentTable,
         "mcp": ServerTable,
         "privacy": PrivacyTable,
+        "notifications": NotificationsTable,
     }
     model = _File if len(path) == 1 else models.get(path[0])
     return cast("Mapping[str, Any]", model.model_fields if model else {})

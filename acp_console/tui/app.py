@@ -18,7 +18,9 @@ from textual.command import Provider
 from textual.screen import Screen
 from textual.theme import Theme
 
+from acp_agent.config.source import did_you_mean
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.paths import config_path
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
@@ -27,7 +29,7 @@ from acp_console.state.sources import TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
-from acp_console.tui.commands import Scope, bindings
+from acp_console.tui.commands import COMMANDS, Scope, bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
@@ -40,6 +42,7 @@ from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 if TYPE_CHECKING:
+    from acp_console.config import Config
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore, StoredSession
 
@@ -87,6 +90,8 @@ class ConsoleApp(ThemedApp[int]):
         self._preferences = preferences
         self._kept_theme = self.theme
         self._terminal_title = ""
+        self._rings = True
+        """Whether the bell may ring."""
         self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
@@ -107,6 +112,7 @@ class ConsoleApp(ThemedApp[int]):
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
+        self._configure()
         if self._end_timer is not None:
             self._end_timer.listen(self)
         if self._watch:
@@ -118,6 +124,46 @@ class ConsoleApp(ThemedApp[int]):
             self._continue(self._continued, self._start_agent)
         elif self._start_agent is not None:
             self._chat_with(self._start_agent, self._cwd)
+
+    @work(thread=True, group="configuration")
+    def _configure(self) -> None:
+        """Take keys and notifications from the configuration; Home reports what is wrong in it."""
+        with suppress(AcpError):
+            if config_path().exists():
+                # It takes time to import.
+                from acp_console.config import load_config
+
+                self.call_from_thread(self._take_config, load_config())
+
+    def _reconfigure(self, _: None) -> None:
+        self._configure()
+
+    def _take_config(self, config: Config) -> None:
+        self._rings = config.notifications.bell
+        known = [command.id for command in COMMANDS]
+        for unknown in config.keys.keys() - set(known):
+            near = did_you_mean(unknown, known)
+            hint = f"; did you mean {near}?" if near else ""
+            text = f"{config.at('keys', unknown)}: no command is called that{hint}"
+            self.notify(escape_controls(text), severity="warning", markup=False)
+        self.keys = config.keys
+        self.set_keymap({**config.keys})
+
+    def bell(self) -> None:
+        """Ring, unless the user wants silence."""
+        if self._rings:
+            super().bell()
+
+    def action_settings(self) -> None:
+        from acp_console.tui.settings import SettingsScreen
+
+        try:
+            path = config_path()
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="error", markup=False)
+            return
+        if not isinstance(self.screen, SettingsScreen):
+            self.push_screen(SettingsScreen(path), self._reconfigure)
 
     def _keep_theme(self, theme: Theme) -> None:
         if self._preferences is None or theme.name == self._kept_theme:
@@ -228,7 +274,7 @@ class ConsoleApp(ThemedApp[int]):
             scopes: list[Scope] = [
                 command.scope for node in nodes for command in commands_of(type(node))
             ]
-            self.push_screen(HelpScreen(scopes))
+            self.push_screen(HelpScreen(scopes, self.keys))
 
     def _chat_with(self, spec: AgentSpec, cwd: Path) -> None:
         """Start an agent, and open a session of it."""

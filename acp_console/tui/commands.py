@@ -63,6 +63,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("console.help", "f1", "help", "Help", "Explain this screen"),
         Command("console.quit", "ctrl+q", "quit", "Quit",
                 "Quit; this also stops the agent of the chat"),
+        Command("console.settings", "f9", "settings", "Settings",
+                "Change the theme and other settings, or open their file", False),
     ),
     "home": (
         Command("home.open", "enter", "open", "Open",
@@ -292,7 +294,7 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n")
+PRIORITY: Final = (*(f"f{number}" for number in range(1, 10)), "ctrl+t", "ctrl+o", "ctrl+n")
 """Keys that no widget may take."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 from rich.console import Group, RenderableType
@@ -28,9 +29,12 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,f1,q,enter", "dismiss_help", "Close"),
     ]
 
-    def __init__(self, scopes: Sequence[Scope] = ()) -> None:
-        """Show the keys of `scopes` first."""
+    def __init__(
+        self, scopes: Sequence[Scope] = (), keys: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Show the keys of `scopes` first; `keys` are those that the user has changed."""
         super().__init__()
+        self._keys = keys
         self._scopes: list[Scope] = list(dict.fromkeys([*scopes, *SCOPES]))
 
     def compose(self) -> ComposeResult:
@@ -48,7 +52,7 @@ class HelpScreen(ModalScreen[None]):
         parts: list[RenderableType] = []
         for scope in self._scopes:
             keys = [
-                (self._shown(command.key), command.help)
+                (self._shown(self._keys.get(command.id, command.key)), command.help)
                 for command in COMMANDS
                 if command.scope == scope
             ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -17,6 +17,7 @@ from textual.types import IgnoreReturnCallbackType
 from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, SCOPES, Command, Scope
+from acp_console.tui.themes import ThemedApp
 
 Node: TypeAlias = Widget | App[Any]
 
@@ -46,13 +47,15 @@ class CommandProvider(Provider):
     """Offers the commands of the current screen, of its visible widgets and of the app."""
 
     async def startup(self) -> None:
+        keys: Mapping[str, str] = self.app.keys if isinstance(self.app, ThemedApp) else {}
         self._lines = [
             _Line(
                 f"{_PREFIXES.get(command.scope, SCOPES[command.scope])}: {command.title}",
                 command.help,
                 partial(node.run_action, command.action),
                 " ".join(
-                    self.app.get_key_display(Binding(key, "")) for key in command.key.split(",")
+                    self.app.get_key_display(Binding(key, ""))
+                    for key in keys.get(command.id, command.key).split(",")
                 ),
             )
             for node, command in self.available()

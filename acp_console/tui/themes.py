@@ -104,6 +104,9 @@ MEANINGS: Final = {
 class ThemedApp(App[ReturnType]):
     """An app in one of the themes."""
 
+    keys: Mapping[str, str] = {}
+    """Keys of commands that the user has changed, by the commands' ids."""
+
     def __init__(self, theme: str = DEFAULT_THEME) -> None:
         super().__init__()
         for each in THEMES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -44,6 +43,7 @@ from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.outside import edit
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem, TurnEnd
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -453,17 +453,12 @@ class ChatScreen(Screen[None]):
 
     def action_edit_outside(self) -> None:
         """Write the prompt in $VISUAL or $EDITOR; nothing else happens meanwhile."""
-        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
         with tempfile.NamedTemporaryFile("w+", suffix=".md", encoding="utf-8") as file:
             file.write(self.editor.text)
             file.flush()
-            try:
-                with self.app.suspend():
-                    subprocess.run([*command, file.name], check=True)
-                self.editor.put(Path(file.name).read_text(encoding="utf-8").rstrip("\n"))
-            except (OSError, ValueError, subprocess.CalledProcessError, SuspendNotSupported) as why:
-                text = f"{shlex.join(command)} did not work: {why}"
-                self.notify(escape_controls(text), severity="error", markup=False)
+            if edit(self, Path(file.name)):
+                text = Path(file.name).read_text(encoding="utf-8", errors="replace")
+                self.editor.put(text.rstrip("\n"))
 
     def _take_choice(self, choice: Choice) -> None:
         if self._searches_history:
