@@ -5,9 +5,10 @@ The user writes the file `config.toml`. What the console finds out by itself is 
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast, get_args
@@ -19,6 +20,7 @@ from acp_agent.config.source import (
     InvalidFileError,
     KeyPath,
     ParsedFile,
+    as_table,
     did_you_mean,
     parse_toml,
     read_text,
@@ -26,8 +28,10 @@ from acp_agent.config.source import (
 )
 from acp_agent.mcp.declarations import ServerId, ServerTable
 from acp_agent.paths import ConfigPathError
+from acp_agent.setting_types import REFERENCE
 from acp_console.paths import config_path
 from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.jsonrpc import Json
 
 MAX_NAME_CHARS: Final = 64
 NAME_RULE: Final = (
@@ -133,6 +137,10 @@ class _File(_Table):
     keys: dict[str, _Text] = {}
 
 
+class _ServersFile(_Table):
+    mcp: dict[_Text, ServerTable]
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """What the configuration says; an empty one if there is no file."""
@@ -161,6 +169,106 @@ class Config:
         table = self.agents.get(agent)
         wanted = None if table is None else table.mcp
         return {name: each for name, each in self.mcp.items() if wanted is None or name in wanted}
+
+    def wire_servers(
+        self, agent: str, environment: Mapping[str, str]
+    ) -> tuple[Mapping[str, Json], ...]:
+        """Return the MCP servers for the sessions of an agent as version 2 writes them.
+
+        Raises:
+            InvalidFileError: one refers to a variable that is not set.
+        """
+        return tuple(
+            _wire_server(name, table, self.absolute, environment, lambda *at: self.at("mcp", *at))
+            for name, table in self.servers_of(agent).items()
+        )
+
+
+def expand_variables(
+    pairs: Mapping[str, str], environment: Mapping[str, str], at: Callable[[str], str]
+) -> dict[str, str]:
+    """Return names and values, with variables in place of the references in the values.
+
+    Raises:
+        InvalidFileError: a variable is not set; `at` returns the place of a name for the message.
+    """
+    expanded: dict[str, str] = {}
+    for name, text in pairs.items():
+        for variable in REFERENCE.findall(text):
+            if variable not in environment:
+                raise InvalidFileError(f"{at(name)}: the variable {variable} is not set")
+        expanded[name] = REFERENCE.sub(lambda found: environment[found[1]], text)
+    return expanded
+
+
+def _wire_server(
+    name: str,
+    table: ServerTable,
+    absolute: Callable[[str], Path],
+    environment: Mapping[str, str],
+    at: Callable[..., str],
+) -> Mapping[str, Json]:
+    def pairs(key: str, values: Mapping[str, str]) -> list[Json]:
+        expanded = expand_variables(values, environment, lambda each: at(name, key, each))
+        return [{"name": each, "value": value} for each, value in expanded.items()]
+
+    if table.url is not None:
+        headers = pairs("headers", table.headers)
+        return {"type": table.type or "http", "name": name, "url": table.url, "headers": headers}
+    assert table.command is not None
+    command = str(absolute(table.command)) if "/" in table.command else table.command
+    args = list[Json](table.args or ())
+    env = pairs("env", table.env)
+    return {"type": "stdio", "name": name, "command": command, "args": args, "env": env}
+
+
+def load_mcp_servers(
+    path: Path, environment: Mapping[str, str] = os.environ
+) -> tuple[Mapping[str, Json], ...]:
+    """Return the MCP servers of a file as version 2 of the protocol writes them.
+
+    A file in JSON has them under `mcpServers`, or `servers`; one in TOML has tables `[mcp.NAME]`
+    like `config.toml`. Commands with a slash start from its directory.
+
+    Raises:
+        InvalidFileError: it is invalid; the message lists all that is, with the fields.
+    """
+    text = read_text(path)
+    if path.suffix == ".toml":
+        source, key = parse_toml(path, text), "mcp"
+    else:
+        source = ParsedFile(path, _json_object(path, text), {})
+        key = "servers" if "servers" in source.tree else "mcpServers"
+
+    def at(*keys: str | int) -> str:
+        return f"{source.at(('mcp', *keys))}: {spelled((key, *keys))}"
+
+    if key not in source.tree:
+        raise InvalidFileError(f"{path}: {key} is missing")
+    try:
+        tables = _ServersFile.model_validate({"mcp": source.tree[key]}).mcp
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        # A union reports each of its types.
+        lines = dict.fromkeys(f"{at(*_place(each)[1:])}: {_sentence(each)}" for each in found)
+        raise InvalidFileError(*lines) from None
+    folder = path.absolute().parent
+    return tuple(
+        _wire_server(name, table, lambda text: folder / Path(text).expanduser(), environment, at)
+        for name, table in tables.items()
+    )
+
+
+def _json_object(path: Path, text: str) -> dict[str, Json]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidFileError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    except (RecursionError, ValueError):
+        raise InvalidFileError(f"{path}: not JSON that can be read") from None
+    if (found := as_table(value)) is None:
+        raise InvalidFileError(f"{path}: must be an object")
+    return found
 
 
 def load_config(environment: Mapping[str, str] = os.environ) -> Config:

@@ -6,12 +6,15 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from acp_console.cli.errors import say
+from acp_console.cli.command import Command
+from acp_console.cli.duration import parse_duration
+from acp_console.cli.errors import UsageError, warn
 from acp_console.client.agents import (
     DEMO_AGENT,
     AgentSpec,
@@ -31,7 +34,7 @@ NEWEST: Final = 2
 """The newest protocol version that the client speaks."""
 
 
-class AgentCommand(click.Command):
+class AgentCommand(Command):
     """A command that takes an agent's command after `--`, which click cannot separate."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,25 +50,26 @@ class AgentCommand(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
 
 
-class Seconds(click.FloatRange):
-    """A number of seconds above 0."""
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
+    """A duration in seconds or with a unit; the value is in seconds."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+    name = "duration"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
+        if isinstance(value, float):
+            return value
         try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is not a number of seconds above 0", param, ctx)
+            return parse_duration(value)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
 
 
-Command = TypeVar("Command", bound=Callable[..., object])
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
-def speech_options(command: Command) -> Command:
+def speech_options(command: Decorated) -> Decorated:
     """Add `--protocol` and `--dialect` to a command."""
     protocol = click.option(
         "--protocol",
@@ -81,7 +85,35 @@ def speech_options(command: Command) -> Command:
     return protocol(dialect(command))
 
 
-def record_option(command: Command) -> Command:
+def mcp_option(command: Decorated) -> Decorated:
+    """Give a command the option that names a file of MCP servers; pass it to `with_servers`."""
+    return click.option(
+        "--mcp",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Give the session these MCP servers, besides those in config.toml: JSON with "
+        "mcpServers, or TOML with [mcp.NAME].",
+    )(command)
+
+
+def with_servers(agent: AgentSpec, mcp: Path | None) -> AgentSpec:
+    """Return an agent whose sessions also get the MCP servers of a file.
+
+    Raises:
+        InvalidFileError: the file is invalid.
+    """
+    if mcp is None:
+        return agent
+    # pydantic takes time, and few calls name a file.
+    from acp_console.config import load_mcp_servers
+
+    servers = load_mcp_servers(mcp)
+    names = {each["name"] for each in servers}
+    others = (each for each in agent.mcp_servers if each["name"] not in names)
+    return replace(agent, mcp_servers=(*others, *servers))
+
+
+def record_option(command: Decorated) -> Decorated:
     """Give a command the option that names a new recording."""
     return click.option(
         "--record", callback=_new_file, metavar="FILE", help="Record the traffic to this new file."
@@ -90,12 +122,13 @@ def record_option(command: Command) -> Command:
 
 def _new_file(context: click.Context, parameter: click.Parameter, name: str | None) -> Path | None:
     """Refuse what cannot be a new file before an agent or a screen starts."""
+    del context, parameter
     if name is None:
         return None
     if not name:
-        raise click.BadParameter("the name is empty", context, parameter)
+        raise UsageError("--record: the name is empty")
     if os.path.lexists(name):
-        raise click.BadParameter(f"{name} exists already; choose another name", context, parameter)
+        raise UsageError(f"--record: {name} exists already", "choose another name")
     return Path(name)
 
 
@@ -110,15 +143,15 @@ def chosen_agent(
         UnknownAgentError: no agent has that name.
         UnconfirmedAgentError: the user has not agreed to run its command.
         InvalidFileError: the configuration is invalid.
-        click.UsageError: both a name and a command were given, or nothing follows `--`.
+        UsageError: both a name and a command were given, or nothing follows `--`.
     """
     command: Sequence[str] | None = context.meta.get("agent_command")
     if command is None:
         return named_agent(name, is_remembered=is_remembered) if name else None
     if name:
-        raise click.UsageError(f"give either the agent {name!r} or a command after --, not both")
+        raise UsageError(f"give either the agent {name!r} or a command after --, not both")
     if not command:
-        raise click.UsageError("missing the agent's command after --")
+        raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
     return command_agent(command)
 
 
@@ -136,14 +169,16 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     catalogue = open_catalogue()
     entry = catalogue.find(name)
     if entry.state == "missing":
-        hint = f"; install it: {entry.install}" if entry.install else ""
-        raise AgentStartError(f"{entry.title}: no program {entry.command[0]!r} was found{hint}")
+        hint = f"install it: {entry.install}" if entry.install else ""
+        raise AgentStartError(
+            f"{entry.title}: no program {entry.command[0]!r} was found", hint=hint
+        )
     if not entry.is_confirmed:
         _confirm(entry)
         try:
             catalogue.confirm(entry)
         except FileWriteError as problem:
-            say(f"you will be asked again: {problem}")
+            warn(f"you will be asked again: {problem}")
     return catalogue.spec(entry, is_remembered=is_remembered)
 
 
@@ -174,9 +209,9 @@ def _confirm(entry: CatalogueEntry) -> None:
     variables = "".join(f" --env {shlex.quote(f'{key}={entry.env[key]}')}" for key in entry.env)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UnconfirmedAgentError(
-            f"{entry.name} would run a command that you have not confirmed yet: {line}\n"
-            f"confirm it on a terminal with acp-console chat {entry.name}, or once and for all "
-            f"with acp-console agents add {entry.name}{variables} -- {shlex.join(entry.command)}"
+            f"{entry.name} would run a command that you have not confirmed yet: {line}",
+            hint=f"confirm it on a terminal with acp-console chat {entry.name}, or for good with "
+            f"acp-console agents add {entry.name}{variables} -- {shlex.join(entry.command)}",
         )
     downloads = ", which downloads it" if entry.state == "wrapper" else ""
     click.echo(f"{entry.title} is started by this command{downloads}:\n\n  {line}\n", err=True)

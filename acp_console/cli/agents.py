@@ -21,7 +21,9 @@ from acp_console.cli.agent_option import (
     complete_agent,
     speech_options,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.command import Group
+from acp_console.cli.errors import UsageError, fail, say, warn
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import AgentSpec, AuthMethodError, command_agent
@@ -46,8 +48,6 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 if TYPE_CHECKING:
     from acp_console.client.probe import AgentClaims, LoginMethod
 
-VERSION: Final = 1
-"""Of the JSON."""
 MAX_CATALOGUE_BYTES: Final = 2**23
 WIDTH: Final = 110
 """Columns of the list where there is no terminal."""
@@ -63,10 +63,10 @@ LIST: Final = Layout(
 )
 
 
-@click.group(name="agents", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@click.group(name="agents", cls=Group, docs="agents.md", invoke_without_command=True)
+@format_option(("text", "json"), "json: one object per line.")
 @click.pass_context
-def command(context: click.Context, *, as_json: bool) -> int | None:
+def command(context: click.Context, *, format_: str) -> int | None:
     """List the agents that can be chosen by name, add and remove own ones, log in.
 
     \b
@@ -76,21 +76,26 @@ def command(context: click.Context, *, as_json: bool) -> int | None:
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.invoked_subcommand is not None:
         return None
-    return _list(as_json=as_json)
+    return _list(format_)
 
 
 @command.command(name="ls")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-def list_command(*, as_json: bool) -> int:
-    """List the agents, ready ones first."""
-    return _list(as_json=as_json)
+@format_option(("text", "json"), "json: one object per line.")
+def list_command(*, format_: str) -> int:
+    """List the agents, ready ones first.
+
+    \b
+    acp-console agents ls
+    acp-console agents ls --json | jq -r .name
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    return _list(format_)
 
 
-def _list(*, as_json: bool) -> int:
+def _list(format_: str) -> int:
     entries = open_catalogue().entries
-    if as_json:
+    if format_ == "json":
         for entry in entries:
-            click.echo(json.dumps(_facts(entry)))
+            print_json(_facts(entry))
         return exit_codes.DONE
     rows = [
         [cell_text(entry.name), cell_text(entry.title), entry.status, single_line(_how(entry), 200)]
@@ -117,7 +122,6 @@ def _how(entry: CatalogueEntry) -> str:
 def _facts(entry: CatalogueEntry) -> dict[str, Any]:
     facts = entry.facts
     return {
-        "v": VERSION,
         "name": entry.name,
         "title": entry.title,
         "source": entry.source,
@@ -138,7 +142,7 @@ def _pairs(
     del context, parameter
     for text in texts:
         if not text.partition("=")[1]:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+            raise UsageError(f"--env: {text!r} is not NAME=VALUE")
     return {text.partition("=")[0]: text.partition("=")[2] for text in texts}
 
 
@@ -169,17 +173,18 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     """  # noqa: D301 - the mark by which click keeps lines apart
     words: list[str] | None = context.meta.get("agent_command")
     if not words or not words[0].strip():
-        raise click.UsageError(
-            f"missing the agent's command, e.g. acp-console agents add {name} -- my-agent --acp"
+        raise UsageError(
+            "missing the agent's command after --",
+            f"e.g. acp-console agents add {name} -- my-agent --acp",
         )
     try:
         "".join([*words, *env.values()]).encode()
     except UnicodeEncodeError:
-        raise click.UsageError("the agent's command is not valid UTF-8") from None
+        raise UsageError("the agent's command is not valid UTF-8") from None
     if not is_agent_name(name):
-        raise click.UsageError(f"{name!r} cannot be a name: {NAME_RULE}")
+        raise UsageError(f"{name!r} cannot be a name", NAME_RULE)
     if name == "demo":
-        raise click.UsageError("demo is the embedded agent; choose another name")
+        raise UsageError("demo is the embedded agent", "choose another name")
     table: dict[str, Any] = {"command": list(command_agent(words).absolute_command())}
     table |= {"env": env} if env else {}
     table |= {"cwd": cwd} if cwd else {}
@@ -196,7 +201,10 @@ def remove_command(*, name: str) -> int:
 
     What was remembered of it is removed as well: that its command was confirmed, its dialect, mode
     and options. For an agent of the catalogue, that is all that is removed.
-    """
+
+    \b
+    acp-console agents rm mine
+    """  # noqa: D301 - the mark by which click keeps lines apart
     path = config_path()
     file = ConfigFile(path)
     if ChoiceStore().forget(name):
@@ -218,7 +226,7 @@ _cwd_option = click.option(
 @command.command(name="info", cls=AgentCommand)
 @click.argument("name", required=False, shell_complete=complete_agent)
 @_cwd_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@format_option(("text", "json"), "json: one object.")
 @speech_options
 @click.pass_context
 def info_command(
@@ -226,7 +234,7 @@ def info_command(
     *,
     name: str | None,
     cwd: Path | None,
-    as_json: bool,
+    format_: str,
     protocol: int | None,
     dialect: str | None,
 ) -> int:
@@ -245,8 +253,8 @@ def info_command(
         from acp_console.client.probe import probe_agent
 
         claims = await probe_agent(spec, (cwd or spec.cwd or Path()).resolve())
-        if as_json:
-            click.echo(json.dumps(_claims_json(spec, claims)))
+        if format_ == "json":
+            print_json(_claims_json(spec, claims))
         else:
             _print_claims(spec, claims)
         return exit_codes.DONE
@@ -257,13 +265,14 @@ def info_command(
 def _named(context: click.Context, name: str | None) -> AgentSpec:
     spec = chosen_agent(context, name)
     if spec is None:
-        raise click.UsageError("missing NAME, or the agent's command after --")
+        raise UsageError(
+            "missing NAME, or the agent's command after --", "acp-console agents lists the names"
+        )
     return spec
 
 
 def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
     return {
-        "v": VERSION,
         "name": spec.name,
         "command": spec.command,
         "protocol": claims.protocol,
@@ -315,7 +324,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
         click.echo(f"{shown:<12} {single_line(text, 500)}".rstrip())
         before = title
     if claims.session_error is not None:
-        say(f"modes and options are not known: {claims.session_error}")
+        warn(f"modes and options are not known: {claims.session_error}")
 
 
 @command.command(name="login", cls=AgentCommand)
@@ -345,7 +354,7 @@ def login_command(
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.meta.get("agent_command") is not None and name is not None:
         if method is not None:
-            raise click.UsageError("give either the agent's name or its command after --, not both")
+            raise UsageError("give either the agent's name or its command after --, not both")
         name, method = None, name
     spec = _named(context, name).with_protocol(protocol, dialect)
     spec = replace(spec, cwd=(cwd or spec.cwd or Path()).resolve())
@@ -435,7 +444,7 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     except OSError as error:
         raise AuthMethodError(f"{line} cannot be started: {error.strerror}") from None
     if code:
-        say(f"the login ended with exit code {code}")
+        fail(f"the login ended with exit code {code}")
         return exit_codes.PEER
     say(f"logged in to {spec.title}")
     return exit_codes.DONE
@@ -454,9 +463,13 @@ def update_command(*, source: str | None, reset: bool) -> int:
 
     Nothing else ever refreshes it. What is known of the bundled agents, such as how to sign in,
     stays. A command that changed is asked for again before it runs.
-    """
+
+    \b
+    acp-console agents update --from registry.json
+    acp-console agents update --reset
+    """  # noqa: D301 - the mark by which click keeps lines apart
     if reset == (source is not None):
-        raise click.UsageError("give either --from FILE|URL or --reset")
+        raise UsageError("give either --from FILE|URL or --reset")
     if source is None:
         snapshot_path().unlink(missing_ok=True)
         say("using the bundled catalogue")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import sys
 import threading
@@ -12,7 +11,9 @@ from typing import Any, cast
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
+from acp_console.cli.command import Command
+from acp_console.cli.errors import UsageError
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.theme_option import theme_option
 from acp_inspector.proxy.client import (
     AttachError,
@@ -25,10 +26,10 @@ from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
 
 
-@click.command(name="attach")
+@click.command(name="attach", cls=Command, docs="inspecting.md")
 @click.argument("proxy", required=False, metavar="[NAME|PID]")
 @click.option("--list", "is_list", is_flag=True, help="List the running proxies and exit.")
-@click.option("--json", "is_json", is_flag=True, help="With --list: one JSON object per line.")
+@format_option(("text", "json"), "With --list. json: one object per line.")
 @click.option(
     "--ask",
     "commands",
@@ -38,7 +39,7 @@ from acp_protocol.host.sanitize import single_line
 )
 @theme_option
 def command(
-    *, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[str, ...], theme: str | None
+    *, proxy: str | None, is_list: bool, format_: str, commands: tuple[str, ...], theme: str | None
 ) -> int:
     """Watch the traffic of a running proxy, from its first frame on.
 
@@ -48,25 +49,21 @@ def command(
     acp-console attach --list
     acp-console attach work --ask '{"do": "state"}'  # see docs/intercept.md
     """  # noqa: D301 - the mark by which click keeps lines apart
-    if is_json and not is_list:
-        raise click.UsageError("--json needs --list")
+    if format_ == "json" and not is_list:
+        raise UsageError("--json needs --list")
     if is_list and commands:
-        raise click.UsageError("--list cannot be combined with --ask")
-    try:
-        if is_list:
-            return _list(running_proxies(), is_json=is_json)
-        if commands:
-            return _ask(proxy, commands)
-        return _watch(proxy, theme)
-    except AttachError as problem:
-        say(str(problem))
-        return exit_codes.USAGE
+        raise UsageError("--list cannot be combined with --ask")
+    if is_list:
+        return _list(running_proxies(), is_json=format_ == "json")
+    if commands:
+        return _ask(proxy, commands)
+    return _watch(proxy, theme)
 
 
 def _watch(proxy: str | None, theme: str | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError(
-            "attach needs a terminal; without one, use attach --list or attach --ask"
+        raise UsageError(
+            "attach needs a terminal", "without one, use attach --list or attach --ask"
         )
     # All proxies, the newest first, unless one is named.
     chosen = [find_proxy(proxy)] if proxy else running_proxies() or [find_proxy(None)]
@@ -84,7 +81,7 @@ def _ask(proxy: str | None, commands: Sequence[str]) -> int:
     """
     is_staying = list(commands) == ["-"]
     if "-" in commands and not is_staying:
-        raise click.UsageError("--ask - cannot be combined with other commands")
+        raise UsageError("--ask - cannot be combined with other commands")
     parsed = [] if is_staying else [_parse(text) for text in commands]
     try:
         client = ProxyClient(find_proxy(proxy).path)
@@ -138,7 +135,7 @@ def _commands_from_stdin() -> Iterator[Mapping[str, Any]]:
         if line.strip():
             try:
                 yield _parse(line.decode())
-            except (click.UsageError, UnicodeDecodeError) as problem:
+            except (UsageError, UnicodeDecodeError) as problem:
                 yield _Rejected(error=str(problem))
 
 
@@ -146,9 +143,9 @@ def _parse(text: str) -> Mapping[str, Any]:
     try:
         value = jsonrpc.parse(text.encode())
     except ValueError as problem:
-        raise click.UsageError(f"a command has to be a JSON object: {problem}") from None
+        raise UsageError(f"a command has to be a JSON object: {problem}") from None
     if not isinstance(value, dict):
-        raise click.UsageError('a command has to be a JSON object like {"do": "state"}')
+        raise UsageError('a command has to be a JSON object like {"do": "state"}')
     return cast("Mapping[str, Any]", value)
 
 
@@ -160,7 +157,7 @@ def _print(line: bytes) -> None:
 def _list(proxies: list[RunningProxy], *, is_json: bool) -> int:
     for proxy in proxies:
         if is_json:
-            click.echo(json.dumps(proxy.as_json()))
+            print_json(proxy.as_json())
         else:
             words = single_line(" ".join(proxy.command), 100)
             click.echo(f"{proxy.name:<20} {proxy.pid:>8}  {proxy.created}  {words}")

@@ -12,22 +12,25 @@ from acp_console.cli.agent_option import (
     AgentCommand,
     chosen_agent,
     complete_agent,
+    mcp_option,
     record_option,
     speech_options,
+    with_servers,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, warn
 from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
 
 
-@click.command(name="chat", cls=AgentCommand)
+@click.command(name="chat", cls=AgentCommand, docs="chat.md")
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The session's working directory; the current one by default.",
 )
+@mcp_option
 @record_option
 @speech_options
 @theme_option
@@ -37,6 +40,7 @@ def command(
     *,
     agent: str | None,
     cwd: Path | None,
+    mcp: Path | None,
     record: Path | None,
     protocol: int | None,
     dialect: str | None,
@@ -47,18 +51,19 @@ def command(
     \b
     acp-console chat
     acp-console chat --record session.acp.ndjson -- my-agent --acp
+    acp-console chat --mcp servers.json gemini
     """  # noqa: D301 - the mark by which click keeps lines apart
     chosen = chosen_agent(context, agent, is_remembered=True) or DEMO_AGENT
-    chosen = chosen.with_protocol(protocol, dialect)
+    chosen = with_servers(chosen.with_protocol(protocol, dialect), mcp)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("chat needs a terminal; without one, use acp-console exec")
+        raise UsageError("chat needs a terminal", "without one, use acp-console exec")
     if dialect is not None and chosen.is_named:
         from acp_console.client.agent_choices import ChoiceStore
 
         try:
             ChoiceStore().update(chosen.name, dialect=dialect)
         except FileWriteError as problem:
-            say(f"the dialect is not remembered: {problem}")
+            warn(f"the dialect is not remembered: {problem}")
     from acp_console.tui.app import run_console
 
     if cwd is not None:

@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.command import Command
+from acp_console.cli.format_option import VERSION, format_option, print_json
 from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
+from acp_console.render.comparison import difference_lines
+from acp_console.render.values import plural
 from acp_inspector.analysis.diff import (
     ABSENT,
     JournalComparison,
-    StepDifference,
     compare,
-    frame_numbers,
-    value_lines,
 )
 from acp_inspector.analysis.steps import Level
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json"]
 
-VERSION: Final = 1
-"""Version of the JSON output."""
-VALUE_WIDTH: Final = 200
-"""Most characters shown of a value."""
 
-
-@click.command(name="diff")
+@click.command(name="diff", cls=Command, docs="reading.md")
 @click.argument("left", metavar="A", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B", type=click.Path(path_type=Path))
 @click.option(
@@ -52,14 +47,7 @@ VALUE_WIDTH: Final = 200
     help='Compare only the frames of A that match EXPR, such as "turn == 1".',
 )
 @click.option("--only-right", "theirs", default="", metavar="EXPR", help="The same for B.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="json: one object with all differences.",
-)
+@format_option(get_args(Format), "json: one object with all differences.")
 def command(
     *,
     left: Path,
@@ -88,7 +76,7 @@ def command(
     entries = list(read_entries(left)), list(read_entries(right))
     found = compare(*entries, level=level, ignores=ignores, selectors=selectors)
     if format_ == "json":
-        click.echo(ascii_json(comparison_json(found, left, right, level)))
+        print_json(comparison_json(found, left, right, level))
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
@@ -110,28 +98,15 @@ def comparison_json(
         "level": level,
         "absent": ABSENT,
         "compared": list(found.compared),
-        "differences": [_difference_json(each) for each in found.differences],
+        "differences": [each.to_json() for each in found.differences],
         "counts": dict(Counter(each.kind for each in found.differences)),
-    }
-
-
-def _difference_json(each: StepDifference) -> dict[str, Json]:
-    return {
-        "kind": each.kind,
-        "from": each.side,
-        "session": each.session,
-        "step": each.name,
-        "path": each.path,
-        "left": each.left,
-        "right": each.right,
-        "left_frames": list(each.left_frames),
-        "right_frames": list(each.right_frames),
     }
 
 
 def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Iterator[str]:
     """Yield the comparison as lines that are safe to show."""
-    steps = f"{found.compared[0]} and {found.compared[1]} steps compared"
+    left_steps, right_steps = found.compared
+    steps = f"{left_steps} and {plural(right_steps, 'step')} compared"
     if not found.differences:
         yield f"no difference: {steps}"
         return
@@ -140,24 +115,6 @@ def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Itera
     are_many = len({each.session for each in found.differences} - {None}) > 1
     for each in found.differences:
         yield ""
-        yield from _difference_lines(each, are_many=are_many)
-    count = len(found.differences)
+        yield from difference_lines(each, are_many=are_many)
     yield ""
-    yield f"{count} {'difference' if count == 1 else 'differences'}: {steps}"
-
-
-def _difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
-    where = f" in {single_line(each.session, 40)}" if are_many and each.session else ""
-    step = f"{each.side}{where}: {single_line(each.name, 80)}"
-    ours, theirs = frame_numbers(each.left_frames), frame_numbers(each.right_frames)
-    match each.kind:
-        case "left only":
-            yield f"- {step}, {ours} of the left"
-        case "right only":
-            yield f"+ {step}, {theirs} of the right"
-        case "changed":
-            path = f" at {single_line(each.path, 120)}" if each.path else ""
-            yield f"* {step}{path}, {ours} and {theirs}"
-    for line in value_lines(each):
-        # The mark before a value does not count.
-        yield f"    {single_line(line, VALUE_WIDTH + 2)}"
+    yield f"{plural(len(found.differences), 'difference')}: {steps}"

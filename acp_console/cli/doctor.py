@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -21,6 +20,8 @@ from acp_agent.config.load import load_settings
 from acp_agent.config.source import InvalidFileError
 from acp_agent.paths import ConfigPathError, config_file
 from acp_console.cli import exit_codes
+from acp_console.cli.command import Command
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.client.catalogue import Catalogue, open_catalogue
 from acp_console.client.installed import installed_version
@@ -31,9 +32,9 @@ from acp_inspector.proxy.client import running_proxies
 from acp_inspector.proxy.control import SocketDirectoryError, socket_directory, sockets
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
-JSON_VERSION: Final = 1
 MIN_COLUMNS, MIN_LINES = 40, 10
 """The smallest terminal that the screens are made for."""
 MIN_FREE_BYTES: Final = 100 * 2**20
@@ -55,9 +56,9 @@ class Check:
     """What to do about it."""
 
 
-@click.command(name="doctor")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def command(*, as_json: bool) -> int:
+@click.command(name="doctor", cls=Command, docs="agents.md")
+@format_option(("text", "json"), "json: one object.")
+def command(*, format_: str) -> int:
     """Check what the console needs on this machine.
 
     \b
@@ -69,9 +70,9 @@ def command(*, as_json: bool) -> int:
     """  # noqa: D301 - the mark by which click keeps lines apart
     checks = list(_checks())
     is_ok = all(check.level != "error" for check in checks)
-    if as_json:
-        facts = {"v": JSON_VERSION, "version": VERSION, "schema": SCHEMA_ID, "ok": is_ok}
-        click.echo(json.dumps({**facts, "checks": [asdict(check) for check in checks]}))
+    if format_ == "json":
+        facts: dict[str, Json] = {"version": VERSION, "schema": SCHEMA_ID, "ok": is_ok}
+        print_json({**facts, "checks": [asdict(check) for check in checks]})
     else:
         click.echo(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})")
         for check in checks:

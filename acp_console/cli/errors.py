@@ -1,10 +1,12 @@
-"""Prints errors as sentences: the action, its object, and what to do next; no tracebacks."""
+"""What commands print on stderr: errors with hints, warnings and notes; no tracebacks."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import traceback
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 import click
@@ -21,9 +23,9 @@ from acp_protocol.errors import (
     RequestFailedError,
     TransportError,
 )
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import error_text, labelled, single_line
 
-_CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
+_CODES: Final[tuple[tuple[type[AcpError], int], ...]] = (
     (RecordingError, exit_codes.USAGE),
     (UnknownAgentError, exit_codes.USAGE),
     (AgentStartError, exit_codes.AGENT),
@@ -33,50 +35,94 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (ProtocolError, exit_codes.PEER),
     (RequestFailedError, exit_codes.PEER),
     (TransportError, exit_codes.AGENT),
-    (AcpError, exit_codes.USAGE),
 )
-"""The exit code for each error, subclasses before base classes."""
+"""The exit code for each error, subclasses before base classes; that of others is `USAGE`."""
+
+
+class UsageError(click.UsageError):
+    """A command is used wrongly; the hint says what to do instead."""
+
+    def __init__(self, message: str, hint: str = "", ctx: click.Context | None = None) -> None:
+        super().__init__(message, ctx)
+        self.hint = hint
 
 
 def report(problem: Exception, *, is_debug: bool = False) -> int:
     """Print the error to stderr; return its exit code."""
     if is_debug and not isinstance(problem, click.ClickException):
         traceback.print_exception(problem)
-    if isinstance(problem, click.ClickException):
-        problem.show()
-        return problem.exit_code
-    if isinstance(problem, click.Abort):
-        return exit_codes.INTERRUPTED
-    for kind, code in _CODES:
-        if isinstance(problem, kind):
-            say(_sentence(problem))
+    match problem:
+        case click.ClickException():
+            fail(*_usage(problem))
+            return problem.exit_code
+        case click.Abort():
+            return exit_codes.INTERRUPTED
+        case AcpError():
+            fail(_sentence(problem))
             for line in getattr(problem, "stderr_tail", ()):
-                say(line, indent="  | ")
-            return code
-    say(
-        f"unexpected error ({single_line(repr(problem), 200)}); "
-        "run acp-console --debug … to see where"
-    )
-    return exit_codes.FOUND
+                sys.stderr.write(f"  | {single_line(line, len(line))}\n")
+            if problem.hint:
+                say(problem.hint, "hint")
+            codes = (code for kind, code in _CODES if isinstance(problem, kind))
+            return next(codes, exit_codes.USAGE)
+        case _:
+            where = "run acp-console --debug … to see where"
+            fail(f"unexpected error ({single_line(repr(problem), 200)})", where)
+            return exit_codes.FOUND
 
 
-def say(text: str, *, indent: str = "acp-console: ") -> None:
-    """Write to stderr, made safe to show.
+def fail(text: str, hint: str = "") -> None:
+    """Print what failed and what to do about it."""
+    sys.stderr.write(error_text(text, hint))
 
-    Further lines are indented, so that untrusted text cannot imitate a line of acp-console.
-    """
-    shown = escape_controls(text).replace("\n", "\n" + " " * len(indent))
-    sys.stderr.write(f"{indent}{shown}\n")
+
+def warn(text: str) -> None:
+    """Print what may not be as the user expects."""
+    sys.stderr.write(labelled("warning", text))
+
+
+def say(text: str, label: str = "note") -> None:
+    """Print what is good to know."""
+    sys.stderr.write(labelled(label, text))
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a hint with the known name that is nearest to `name`; `otherwise` if none is near."""
+    near = get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 class Sentences(logging.Handler):
     """Prints log messages without tracebacks."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
+        label = "error" if record.levelno >= logging.ERROR else "warning"
+        sys.stderr.write(labelled(label, record.getMessage()))
 
 
-def _sentence(problem: Exception) -> str:
+def _usage(problem: click.ClickException) -> tuple[str, str]:
+    """Return what is wrong in a command line, and what to do."""
+    ctx = problem.ctx if isinstance(problem, click.UsageError) else None
+    hint = f"{ctx.command_path} --help shows how to use it" if ctx is not None else ""
+    match problem:
+        case UsageError(message=text):
+            # It says by itself how the command is used.
+            hint = problem.hint
+        case click.NoSuchOption(option_name=name):
+            text = f"unknown option {name}"
+            if problem.possibilities:
+                hint = f"did you mean {problem.possibilities[0]}?"
+        case click.BadParameter(param=click.Parameter() as param):
+            is_option = isinstance(param, click.Option)
+            name = param.opts[-1] if is_option else param.human_readable_name
+            is_missing = isinstance(problem, click.MissingParameter)
+            text = f"missing {name}" if is_missing else f"{name}: {problem.message}"
+        case _:
+            text = problem.format_message()
+    return text.removesuffix("."), hint
+
+
+def _sentence(problem: AcpError) -> str:
     match problem:
         case (
             AgentExitedError(stderr_tail=tail, stray_output=noise)
@@ -84,8 +130,8 @@ def _sentence(problem: Exception) -> str:
         ):
             quoted = single_line((noise or b"").decode(errors="replace"), 80)
             output = f"; it wrote invalid output to stdout: {quoted}" if noise else ""
-            return f"{problem}{output}{'; the end of its stderr:' if tail else ''}"
+            return f"{problem.summary}{output}{'; the end of its stderr:' if tail else ''}"
         case RequestFailedError():
-            return f"the agent refused: {problem}"
+            return f"the agent refused: {problem.summary}"
         case _:
-            return str(problem)
+            return problem.summary

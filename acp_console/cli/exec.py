@@ -20,16 +20,24 @@ from anyio import to_thread
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
-    Seconds,
+    Duration,
     agent_or_demo,
+    mcp_option,
     record_option,
     speech_options,
+    with_servers,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
+from acp_console.cli.format_option import format_option
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
-from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
+from acp_console.client.connection import (
+    START_TIMEOUT_S,
+    AgentConnection,
+    CapabilityError,
+    connect_agent,
+)
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PolicyDecider
 from acp_console.client.prompt_blocks import file_block
@@ -52,7 +60,6 @@ if TYPE_CHECKING:
 DEMO_PROMPT: Final = "help"
 CANCEL_TIMEOUT_S: Final = 2.0
 """Seconds that a turn has to end after it was cancelled."""
-UNQUOTED: Final = "the prompt is one argument: put it into quotes"
 
 
 class SessionError(AcpError):
@@ -90,6 +97,8 @@ class TurnOptions:
     """Images to send, which the agent has to take."""
     session: str | None = None
     """The agent's session to go on with."""
+    servers: tuple[Mapping[str, Json], ...] = ()
+    """MCP servers of the agent that it has to reach."""
     is_continued: bool = False
     """Whether to go on with the agent's newest session in the directory."""
 
@@ -105,11 +114,21 @@ def _pairs(
     del context, parameter
     for text in texts:
         if not text.partition("=")[1]:
-            raise click.BadParameter(f"{text!r} is not OPTION=VALUE")
+            raise UsageError(f"--set: {text!r} is not OPTION=VALUE")
     return tuple((text.partition("=")[0], text.partition("=")[2]) for text in texts)
 
 
-@click.command(name="exec", cls=AgentCommand)
+@click.command(
+    name="exec",
+    cls=AgentCommand,
+    docs="how-to.md",
+    sections={
+        "Prompt and session": ("files", "images", "session", "is_continued", "cwd", "mcp"),
+        "What the agent may do": ("allow", "tools", "policy", "fails_on_refusal"),
+        "Agent": ("mode", "model", "settings", "auth", "protocol", "dialect"),
+        "Output": ("format_", "as_json", "has_stderr", "record"),
+    },
+)
 @click.argument("words", nargs=-1, metavar="[AGENT] PROMPT")
 @click.option(
     "--cwd",
@@ -178,21 +197,18 @@ def _pairs(
     is_flag=True,
     help="Go on with the agent's newest session in the working directory.",
 )
+@mcp_option
 @click.option("--auth", metavar="METHOD", help="Log in with this method of the agent first.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="json: the session, each update as received, permissions, then the result; "
+@format_option(
+    get_args(Format),
+    "json: the session, each update as received, permissions, then the result; "
     "quiet: only the reply's text.",
 )
 @click.option(
     "--timeout",
-    type=Seconds(),
-    metavar="SECONDS",
-    help="Time limit for the whole turn.",
+    type=Duration(),
+    metavar="DURATION",
+    help="Time limit for the whole turn, in seconds or with a unit: 90, 500ms, 5m, 1h.",
 )
 @click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
 @speech_options
@@ -206,28 +222,30 @@ def command(
     timeout: float | None,
     protocol: int | None,
     dialect: str | None,
+    mcp: Path | None,
     **options: Any,
 ) -> int:
     """Send PROMPT to an agent and print its reply; PROMPT - is read from stdin.
 
     \b
     acp-console exec "read README.md"
-    acp-console exec --format json "plan" -- my-agent --acp
+    acp-console exec --json "plan" -- my-agent --acp
     git diff | acp-console exec - -- my-agent --acp
 
     The exit code is 0 for every turn that ends, even by a refusal or a limit: see stopReason
-    in --format json.
+    in --json.
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
     try:
         agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
     except UnknownAgentError as problem:
-        end = "" if str(problem).endswith("?") else "."
-        raise UnknownAgentError(
-            f"{problem}{end} If {name!r} begins the prompt: {UNQUOTED}"
-        ) from None
+        hint = f"{problem.hint} If {name!r} begins the prompt, put the prompt into quotes"
+        raise UnknownAgentError(problem.summary, hint=hint) from None
     if options["session"] is not None and options["is_continued"]:
-        raise click.UsageError("give either --session or --continue, not both")
+        raise UsageError("give either --session or --continue, not both")
+    before = agent.mcp_servers
+    agent = with_servers(agent, mcp)
+    options["servers"] = tuple(each for each in agent.mcp_servers if each not in before)
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
     directory = (cwd or agent.cwd or Path()).resolve()
@@ -301,7 +319,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         raise BrokenPipeError
     if printer.stray_lines:
         lines = plural(printer.stray_lines, "line")
-        say(f"ignored {lines} of the agent's stdout: not a message of ACP")
+        warn(f"ignored {lines} of the agent's stdout: not a message of ACP")
     is_failed = options.fails_on_refusal and printer.refusals > 0
     return exit_codes.REFUSED if is_failed else exit_codes.DONE
 
@@ -315,9 +333,12 @@ async def _open_session(
 ) -> str:
     """Log in, open a session and set its options; return its id."""
     if link.is_version_1_in_disguise:
-        say(link.disguise)
+        warn(link.disguise)
+    if options.servers and (out_of_reach := link.unreachable_servers(options.servers)):
+        hint = "remove it from the file, or choose another agent"
+        raise CapabilityError(f"--mcp: {'; '.join(out_of_reach)}", hint=hint)
     for sentence in link.unreachable_servers():
-        say(sentence)
+        warn(sentence)
     if options.auth is not None:
         await link.authenticate(options.auth)
     session = await _session(link, cwd, options, printer)
@@ -332,7 +353,9 @@ async def _open_session(
         chosen = most_restrictive_mode(mode, asks=asks)
         if chosen is None:
             names = ", ".join(id_ for id_, _ in mode.values)
-            say(f"none of the agent's modes ({names}) says that it asks: it may act without asking")
+            warn(
+                f"none of the agent's modes ({names}) says that it asks: it may act without asking"
+            )
         else:
             if chosen != mode.current:
                 await link.set_option(session_id, mode, chosen)
@@ -455,19 +478,19 @@ async def _run_prompt(
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     match words:
         case ():
-            raise click.UsageError('missing PROMPT, e.g. acp-console exec "hello"')
+            raise UsageError("missing PROMPT", 'e.g. acp-console exec "hello"')
         case (prompt,):
             name = None
         case (name, prompt):
             pass
         case _:
-            raise click.UsageError(UNQUOTED)
+            raise UsageError("there is more than one PROMPT", "put the prompt into quotes")
     if prompt == "-":
         prompt = sys.stdin.read()
     try:
         prompt.encode()
     except UnicodeEncodeError:
-        raise click.UsageError("the prompt is not valid UTF-8") from None
+        raise UsageError("the prompt is not valid UTF-8") from None
     if not prompt.strip():
-        raise click.UsageError("the prompt is empty")
+        raise UsageError("the prompt is empty")
     return name, prompt

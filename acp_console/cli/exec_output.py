@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from codecs import getincrementaldecoder
 from collections import Counter
@@ -10,7 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_console.cli.errors import say
+from acp_console.cli.errors import say, warn
+from acp_console.cli.format_option import VERSION, ascii_json
 from acp_console.client.permissions import (
     EDIT_KINDS,
     EFFECT_KINDS,
@@ -68,7 +68,7 @@ class TurnPrinter:
         self._has_begun = False
         self.is_replaying = False
         """Whether the agent repeats what was said before, which is not shown."""
-        self._early: list[Json] = []
+        self._early: list[Mapping[str, Json]] = []
         """Updates that came before all of the session was known, in JSON."""
         self._printed: set[str] = set()
         """Tool calls that were printed, and `failed` with those whose failure was."""
@@ -145,7 +145,7 @@ class TurnPrinter:
                 way = f"--allow-tool {single_line(ask.tool_name, TITLE_WIDTH)} or {way}"
             if ruling is not None:
                 way = f"denied by the rule at {ruling[1]}"
-            say(f"refused: {what} ({kind}{where}); {way}")
+            say(f"{what} ({kind}{where}); {way}", "refused")
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
         self.has_ended = True
@@ -164,14 +164,14 @@ class TurnPrinter:
         for id_ in self._calls:
             self._show_call(id_)
         if reason != "end_turn":
-            say(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}")
+            warn(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}")
         elif not self._has_output:
-            say("the turn ended without any output")
+            warn("the turn ended without any output")
         expected = {"edits": EDIT_KINDS, "all": EFFECT_KINDS}.get(self._allowed, frozenset())
         surprises = {kind: count for kind, count in unasked.items() if kind not in expected}
         if surprises:
             counts = ", ".join(f"{kind} {count}" for kind, count in sorted(surprises.items()))
-            say(
+            warn(
                 f"the agent acted without asking ({counts}): --allow {self._allowed} holds only "
                 "for what it asks; choose another --mode if it has one"
             )
@@ -228,12 +228,12 @@ class TurnPrinter:
             self._printed.add(id_)
             self.finish()
             self._has_output = True
-            say(single_line(_described(call), TITLE_WIDTH), indent="  * ")
+            sys.stderr.write(f"  * {single_line(_described(call), TITLE_WIDTH)}\n")
         if call.get("status") == "failed" and f"failed {id_}" not in self._printed:
             self._printed.add(f"failed {id_}")
             self.finish()
             reason = single_line(_failure(call).strip() or "no reason given", TITLE_WIDTH)
-            say(f"failed: {reason}", indent="  ✗ ")
+            sys.stderr.write(f"  ✗ failed: {reason}\n")
 
     def _unasked_effects(self) -> dict[str, int]:
         """Return how many calls of each kind had effects that nobody has allowed.
@@ -261,8 +261,8 @@ class TurnPrinter:
             case _:
                 pass
 
-    def _write_json(self, value: Json) -> None:
-        self._write(f"{ascii_json(value)}\n")
+    def _write_json(self, value: Mapping[str, Json]) -> None:
+        self._write(f"{ascii_json({'v': VERSION, **value})}\n")
 
     def _write(self, text: str) -> None:
         if not (text and self.is_read):
@@ -309,9 +309,3 @@ def _failure(call: Mapping[str, Json]) -> str:
         if text := get_text(get(block, "content"), "text"):
             return text
     return error_detail(call.get("rawOutput")) or ""
-
-
-def ascii_json(value: Json) -> str:
-    """Return `value` as JSON on one line, in ASCII only: it contains no terminal escapes."""
-    # DEL is the one such character that json leaves as it is.
-    return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import logging
@@ -16,7 +15,8 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import SEPARATOR, agent_names
-from acp_console.cli.errors import Sentences
+from acp_console.cli.command import Group
+from acp_console.cli.errors import Sentences, UsageError
 from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
@@ -24,25 +24,38 @@ PROGRAM: Final = "acp-console"
 COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
 """The variable that a shell sets to ask for completions."""
 
-COMMANDS: Final = {
-    "chat": "Chat with an agent in the terminal.",
-    "exec": "Run one turn without a screen.",
-    "proxy": "Record the traffic between an editor and its agent.",
-    "attach": "Watch a running proxy.",
-    "inspect": "Browse recordings in the terminal.",
-    "show": "Print the frames of a recording.",
-    "lint": "Check recordings against the rules of the protocol.",
-    "stats": "Print counts and times of a recording.",
-    "diff": "Compare two recordings by meaning.",
-    "redact": "Replace the secrets in a recording.",
-    "scan": "Search files for secrets.",
-    "import": "Convert the log of another tool to a recording.",
-    "replay": "Play a recording against a fresh agent.",
-    "sessions": "List, read, resume, export and remove the sessions of chats.",
-    "agents": "List, add and inspect agents, and log in to them.",
-    "doctor": "Check what the console needs on this machine.",
-    "agent": "Run an ACP agent on stdio (same as acp-agent).",
+GROUPS: Final = {
+    "Chat": {
+        "chat": "Chat with an agent in the terminal.",
+        "exec": "Run one turn without a screen.",
+        "sessions": "List, read, resume, export and remove the sessions of chats.",
+        "agents": "List, add and inspect agents, and log in to them.",
+    },
+    "Capture": {
+        "proxy": "Record the traffic between an editor and its agent.",
+        "attach": "Watch a running proxy.",
+        "import": "Convert the log of another tool to a recording.",
+    },
+    "Look": {
+        "inspect": "Browse recordings in the terminal.",
+        "show": "Print the frames of a recording.",
+        "stats": "Print counts and times of a recording.",
+        "diff": "Compare two recordings by meaning.",
+        "lint": "Check recordings against the rules of the protocol.",
+        "scan": "Search files for secrets.",
+        "redact": "Replace the secrets in a recording.",
+    },
+    "Test": {
+        "replay": "Play a recording against a fresh agent.",
+    },
+    "System": {
+        "agent": "Run an ACP agent on stdio (same as acp-agent).",
+        "doctor": "Check what the console needs on this machine.",
+        "completion": "Print the script that makes a shell complete commands.",
+    },
 }
+"""The commands of each section of the help, with their help lines."""
+COMMANDS: Final = {name: about for group in GROUPS.values() for name, about in group.items()}
 """Name and help line of each command."""
 MODULES: Final = {"import": "import_"}
 """Modules of commands whose names are Python keywords."""
@@ -55,7 +68,7 @@ def load(name: str) -> click.Command:
     return module.command
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """Knows its commands by name and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -72,33 +85,32 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; an agent is chatted with, and a file is inspected.
-
-        Name the one that was probably meant if it is neither.
-        """
+        """Return the command; an agent is chatted with, and a file is inspected."""
         name = args[0]
-        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        agents = agent_names()
-        if name in agents:
-            return "chat", load("chat"), args
-        if Path(name).is_file():
-            return "inspect", load("inspect"), args
-        if close := difflib.get_close_matches(name, [*COMMANDS, *agents], 1):
-            raise click.UsageError(f"No such command {name!r}. Did you mean {close[0]!r}?", ctx)
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            if name in agent_names():
+                return "chat", load("chat"), args
+            if Path(name).is_file():
+                return "inspect", load("inspect"), args
         return super().resolve_command(ctx, args)
+
+    def known(self, ctx: click.Context) -> Sequence[str]:
+        del ctx
+        return [*COMMANDS, *agent_names()]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", commands[name]) for name in commands])
 
 
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Everything after -- is the agent's command: acp-console -- my-agent --acp",
+    docs="index.md",
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks; goes before the command.")
 @click.option(
@@ -114,10 +126,15 @@ def console(
 ) -> int:
     """Chat with, inspect, record and replay agents that speak the Agent Client Protocol.
 
-    Without a command, this starts the console; with the name of an agent or a recording instead of
-    a command, at a chat with it or at its frames. If there is no terminal, it runs one turn with
-    the demo agent.
-    """
+    \b
+    acp-console                        # start the console
+    acp-console gemini                 # chat with an agent by name
+    acp-console -- my-agent --acp      # chat with the agent that a command starts
+    acp-console session.acp.ndjson     # browse a recording
+    acp-console exec "read README.md"  # run one turn without a screen
+
+    Without a terminal, acp-console runs one turn with the demo agent.
+    """  # noqa: D301 - the mark by which click keeps lines apart
     del debug
     if huge:
         from acp_inspector.recording.compression import DecompressedFile
@@ -136,7 +153,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if words[:1] == [SEPARATOR]:
         if len(words) == 1:
-            raise click.UsageError("missing the agent's command after --")
+            raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
         return home(words[1:])
     if COMPLETION in os.environ:
         console.main(words, prog_name=PROGRAM)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from acp_console.cli.errors import say
+from acp_console.cli.errors import fail, say
 from acp_console.cli.reading import parse_filter, warn_about_filter
 from acp_console.render.values import plural
 from acp_inspector.analysis.annotations import FrameNotes
@@ -52,7 +52,7 @@ def ignores_of(texts: Sequence[str], *, lacks: Collection[str] = ()) -> list[Ign
     """Parse the options; `lacks` names the fields that are not available.
 
     Raises:
-        click.UsageError: it cannot be parsed, and the error shows where; or it uses a field
+        UsageError: it cannot be parsed, and the error shows where; or it uses a field
             that is not available.
     """
     ignores: list[Ignore] = []
@@ -79,5 +79,5 @@ def report_ignores(ignores: Sequence[Ignore]) -> bool:
         elif ignore.covered:
             say(f"--ignore {ignore.text}: not needed; another --ignore covers its frames")
         else:
-            say(f"--ignore {ignore.text}: nothing to ignore was found; remove or correct it")
+            fail(f"--ignore {ignore.text}: nothing to ignore was found", "remove or correct it")
     return all(ignore.applied or ignore.covered for ignore in ignores)

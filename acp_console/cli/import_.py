@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
+from acp_console.cli.command import Command
+from acp_console.cli.errors import say, warn
 from acp_console.render.values import plural
 from acp_inspector.importers.formats import FORMATS
 from acp_inspector.importers.importer import import_file
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="import")
+@click.command(name="import", cls=Command, docs="importing.md")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -53,5 +54,5 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
     for what, count in result.skipped.items():
         say(f"left out: {what} ({count})")
     if count := result.counts["broken"]:
-        say(f"{plural(count, 'line')} could not be read; kept as text")
+        warn(f"{plural(count, 'line')} could not be read; kept as text")
     return exit_codes.DONE

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from acp_console.cli.command import Command
+from acp_console.cli.errors import UsageError
 from acp_console.cli.theme_option import theme_option
 
 
-@click.command(name="inspect")
+@click.command(name="inspect", cls=Command, docs="inspecting.md")
 @click.argument(
     "files",
     nargs=-1,
@@ -32,7 +34,7 @@ def command(*, files: tuple[Path, ...], theme: str | None) -> int:
         # Reject other files before the screen opens.
         source.open().close()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("inspect needs a terminal; without one, use acp-console show")
+        raise UsageError("inspect needs a terminal", "without one, use acp-console show")
     from acp_console.tui.app import run_watch
 
     return run_watch(sources, theme)

@@ -10,8 +10,9 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.command import Command
+from acp_console.cli.errors import UsageError, fail, say, warn
+from acp_console.cli.format_option import VERSION, ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
 from acp_console.cli.reading import annotate, filter_option, parse_filter, warn_about_filter
@@ -33,8 +34,6 @@ FailOn: TypeAlias = Literal["error", "warning", "info", "never"]
 
 MAX_FINDINGS_KEPT: Final = 1000
 """Findings kept for each rule and file; further ones are only counted."""
-VERSION: Final = 1
-"""Version of the JSON output."""
 
 
 @dataclass(slots=True)
@@ -54,15 +53,11 @@ class _Linted:
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
-@click.command(name="lint")
+@click.command(name="lint", cls=Command, docs="lint.md")
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="json: one object; sarif: for code hosts and editors; junit: for build servers.",
+@format_option(
+    get_args(Format),
+    "json: one object; sarif: for code hosts and editors; junit: for build servers.",
 )
 @click.option(
     "--fail-on",
@@ -111,7 +106,7 @@ def command(
     if rules:
         return print_rules([str(file) for file in files], format_)
     if not files:
-        raise click.UsageError("missing FILE: name a recording, or use --rules")
+        raise UsageError("missing FILE", "name a recording, or use --rules")
     wanted = parse_filter(text)
     limit = None if is_all else MAX_FINDINGS_KEPT
     linted = {
@@ -124,11 +119,11 @@ def command(
         if each.report.is_joined:
             say(f"{file}: frames were joined by Content-Length; #n is the line where one begins")
         for name in sorted(each.report.dialects):
-            say(f"{file} looks like the dialect {name}; use --dialect {name}")
+            warn(f"{file} looks like the dialect {name}; use --dialect {name}")
         for rule, problem in each.report.failed.items():
-            say(f"{rule} could not be checked because of a bug: {problem}")
+            warn(f"{rule} could not be checked because of a bug: {problem}")
     if all(each.is_filter_idle for each in linted.values()):
-        say(f"--filter {text}: no frame matches; remove or correct it")
+        fail(f"--filter {text}: no frame matches", "remove or correct it")
         return exit_codes.USAGE
     has_failed = any(each.fails(fail_on) for each in linted.values())
     return exit_codes.FOUND if has_failed else exit_codes.DONE
@@ -160,7 +155,7 @@ def _lint(
     linted = _Linted(linter.report, is_filter_idle=is_filter_idle)
     for row in read_lines(file):
         if isinstance(row, BadLine):
-            say(f"{file}, line {row.line}: {row.reason}")
+            warn(f"{file}, line {row.line}: {row.reason}")
             linted.unread += 1
             if limit is None or linted.unread <= limit:
                 linted.faults.append(row)
@@ -214,7 +209,7 @@ def _print(
             for file, each in linted.items():
                 print_report(file, each.report, unread=each.unread, is_all=is_all)
         case "json":
-            click.echo(ascii_json(lint_json(reports, faults)))
+            print_json(lint_json(reports, faults))
         case "sarif":
             from acp_inspector.lint.reports import sarif_report
 

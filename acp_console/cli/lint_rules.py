@@ -8,7 +8,8 @@ from typing import Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.errors import UsageError, did_you_mean
+from acp_console.cli.format_option import print_json
 from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
@@ -27,16 +28,18 @@ def print_rules(names: Sequence[str], format_: str) -> int:
     """Print the rules of these names in full, or a line for each rule.
 
     Raises:
-        click.UsageError: the rule or the format is unknown.
+        UsageError: the rule or the format is unknown.
     """
     if format_ not in {"text", "json"}:
-        raise click.UsageError(f"rules are listed as text or json, not as {format_}")
+        raise UsageError(f"rules are listed as text or json, not as {format_}")
     unknown = [name for name in names if name.upper() not in rules()]
     if unknown:
-        raise click.UsageError(f"unknown rule {unknown[0]}; --rules lists all rules")
+        every = "acp-console lint --rules lists all rules"
+        hint = did_you_mean(unknown[0].upper(), rules(), every)
+        raise UsageError(f"unknown rule {unknown[0]}", hint)
     wanted = [rules()[name.upper()] for name in names] or list(rules().values())
     if format_ == "json":
-        click.echo(ascii_json({"rules": [rule_json(rule) for rule in wanted]}))
+        print_json({"rules": [rule_json(rule) for rule in wanted]})
     elif names:
         for rule in wanted:
             click.echo(_description(rule))

@@ -9,15 +9,18 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from acp_console.cli import exit_codes
+from acp_console.cli.duration import parse_duration
 from acp_inspector.proxy.process import take_stdio
-from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
+from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
 from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.sanitize import error_text
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -26,7 +29,7 @@ def run_command(arguments: Sequence[str]) -> int:
     options, command = _read(arguments)
     if not command or not command[0]:
         what = "is empty" if command else "has to follow --"
-        warn(f"the agent's command {what}, e.g. acp-console proxy -- my-agent --acp")
+        _fail(f"the agent's command {what}", "e.g. acp-console proxy -- my-agent --acp")
         return exit_codes.USAGE
     # What an add-on prints, reads or starts must not reach the editor or the agent.
     stdio = take_stdio() if options.addons else (0, 1)
@@ -34,18 +37,23 @@ def run_command(arguments: Sequence[str]) -> int:
         session = open_session(command, _proxy_options(options))
     except AcpError as problem:
         # The options are wrong, or a file would be spoiled: start nothing.
-        warn(str(problem))
-        for line in getattr(problem, "pointer", "").splitlines():
-            warn(f"  {line}")
+        pointer = getattr(problem, "pointer", "")
+        picture = f"\n\n{pointer}".replace("\n", "\n  ") if pointer else ""
+        _fail(f"{problem.summary}{picture}", problem.hint)
         return exit_codes.USAGE
     try:
         return run_proxy(command, session, stdio=stdio)
     except AgentStartError as problem:
-        warn(str(problem))
+        _fail(problem.summary, problem.hint)
         session.withdraw_recording()
         return exit_codes.AGENT
     finally:
         session.close()
+
+
+def _fail(text: str, hint: str = "") -> None:
+    with suppress(OSError):
+        os.write(2, error_text(text, hint).encode(sys.getfilesystemencoding(), "replace"))
 
 
 def _fill_standard_descriptors() -> None:
@@ -92,25 +100,21 @@ def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
 
 
 def _size(text: str) -> int:
-    size = int(_measured(text, {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}))
+    units = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in units:
+        raise argparse.ArgumentTypeError(f"{text} is not a size; units are b, kb, mb, gb")
+    size = int(float(found[1]) * units[found[2]])
     if not size:
         raise argparse.ArgumentTypeError(f"{text} is less than a byte")
     return size
 
 
-def _age(text: str) -> float:
-    return _measured(text, {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400})
-
-
-def _measured(text: str, units: Mapping[str, int]) -> float:
-    """Return a number with a unit in the smallest of `units`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in units:
-        names = ", ".join(filter(None, units))
-        raise argparse.ArgumentTypeError(f"{text} is not an amount; units are {names}")
-    if not float(found[1]):
-        raise argparse.ArgumentTypeError(f"{text} must be more than 0")
-    return float(found[1]) * units[found[2]]
+def _duration(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def _parser() -> ArgumentParser:
@@ -118,34 +122,40 @@ def _parser() -> ArgumentParser:
         prog="acp-console proxy",
         usage="%(prog)s [OPTIONS] -- COMMAND…",
         description="Run between an editor and its agent; record and intercept the traffic.",
-        epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
+        epilog="acp-console proxy --record session.acp.ndjson -- my-agent --acp\n"
+        "acp-console proxy --break 'method == session/prompt' -- my-agent --acp\n"
+        "acp-console proxy --rules faults.toml -- my-agent --acp\n\n"
+        "More: docs/inspecting.md, docs/intercept.md",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
+    group = parser.add_argument_group("recording")
+    group.add_argument(
         "--record",
         metavar="FILE",
         help="record the traffic to FILE; %%Y-%%m-%%d, {agent} and {pid} in it are replaced",
     )
-    existing = parser.add_mutually_exclusive_group()
+    existing = group.add_mutually_exclusive_group()
     existing.add_argument("--append", action="store_true", help="append to FILE")
     existing.add_argument("--overwrite", action="store_true", help="replace FILE")
-    parser.add_argument(
+    group.add_argument(
         "--rotate-size",
         type=_size,
-        metavar="BYTES",
+        metavar="SIZE",
         help="start the next file after this size, e.g. 100mb; a burst may exceed it",
     )
-    parser.add_argument(
+    group.add_argument(
         "--rotate-age",
-        type=_age,
-        metavar="TIME",
+        type=_duration,
+        metavar="DURATION",
         help="start the next file after this time, e.g. 30m or 1d",
     )
-    parser.add_argument(
+    group.add_argument(
         "--redact",
         action="store_true",
         help="redact the recording and what observers see, not the traffic",
     )
-    parser.add_argument(
+    group = parser.add_argument_group("interception")
+    group.add_argument(
         "--break",
         dest="breakpoints",
         action="append",
@@ -153,16 +163,16 @@ def _parser() -> ArgumentParser:
         metavar="FILTER",
         help="hold matching frames until an observer decides or --hold-limit is over",
     )
-    parser.add_argument(
+    group.add_argument(
         "--hold-limit",
-        type=_age,
-        metavar="TIME",
+        type=_duration,
+        metavar="DURATION",
         help="release held frames after this time, e.g. 30s or 5m; 1m by default",
     )
-    parser.add_argument(
+    group.add_argument(
         "--rules", type=Path, metavar="FILE", help="rules that change or break traffic (TOML)"
     )
-    parser.add_argument(
+    group.add_argument(
         "--addon",
         dest="addons",
         type=Path,
@@ -171,8 +181,9 @@ def _parser() -> ArgumentParser:
         metavar="FILE",
         help="Python file with hooks; reloaded when it changes",
     )
-    parser.add_argument("--name", help="name for acp-console attach; the agent's by default")
-    parser.add_argument(
+    group = parser.add_argument_group("observers")
+    group.add_argument("--name", help="name for acp-console attach; the agent's by default")
+    group.add_argument(
         "--no-control",
         action="store_true",
         help="open no control socket, so that nothing can attach",

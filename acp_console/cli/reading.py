@@ -11,7 +11,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from acp_console.cli.errors import say
+from acp_console.cli.errors import UsageError, warn
 from acp_console.render.tables import Layout, TableText
 from acp_inspector.analysis.annotations import LINT_FIELDS, Annotations
 from acp_inspector.analysis.session_model import SessionModel
@@ -46,31 +46,31 @@ def parse_filter(
         unknown_fields: Fields that have no value here; a filter on them would never match.
 
     Raises:
-        click.UsageError: it is invalid, and the error shows where; or it uses a field that is
+        UsageError: it is invalid, and the error shows where; or it uses a field that is
             not available.
     """
     try:
         wanted = compile_filter(text)
     except FilterError as problem:
         picture = problem.pointer.replace("\n", "\n  ")
-        raise click.UsageError(f"{option}: {problem}\n\n  {picture}") from None
+        raise UsageError(f"{option}: {problem.summary}\n\n  {picture}", problem.hint) from None
     if unknown := sorted(wanted.fields.intersection(unknown_fields)):
         names = ", ".join(f"`{name}`" for name in unknown)
-        raise click.UsageError(f"{option}: not available here: {names}; use it with show or lint")
+        raise UsageError(f"{option}: not available here: {names}", "use it with show or lint")
     return wanted
 
 
 def warn_about_filter(wanted: Filter, *, option: str = "--filter") -> None:
     """Warn on stderr if the filter could not be decided for some frames."""
     if wanted.warning:
-        say(f"{option} {wanted.source}: {wanted.warning}")
+        warn(f"{option} {wanted.source}: {wanted.warning}")
 
 
 def read_entries(file: Path) -> Iterator[Entry]:
     """Yield the entries of a recording; report unreadable lines on stderr."""
     for line in read_lines(file):
         if isinstance(line, BadLine):
-            say(f"{file}, line {line.line}: {line.reason}")
+            warn(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame | StderrChunk | JournalEvent):
             yield line
 
@@ -157,7 +157,7 @@ def print_table(layout: Layout, rows: Sequence[Sequence[str]]) -> None:
         else:
             click.echo(line.plain.rstrip())
     if hidden := table.fit(width).hidden:
-        say(f"no room for: {', '.join(hidden)}; use a wider terminal or --format json")
+        warn(f"no room for: {', '.join(hidden)}; use a wider terminal or --format json")
 
 
 def print_plainly(shown: RenderableType) -> None:

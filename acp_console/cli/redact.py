@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.command import Command
+from acp_console.cli.format_option import VERSION, format_option, print_json
 from acp_console.render.values import plural
 from acp_inspector.redaction.files import redact_recording
 from acp_inspector.redaction.patterns import RULES
@@ -16,10 +17,8 @@ from acp_protocol.host.sanitize import escape_controls
 
 Format: TypeAlias = Literal["text", "json"]
 
-REPORT_VERSION: Final = 1
 
-
-@click.command(name="redact")
+@click.command(name="redact", cls=Command, docs="redaction.md")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="File to write."
@@ -32,14 +31,7 @@ REPORT_VERSION: Final = 1
     help=f"Apply only this rule (repeatable); it must find something. Rules: {', '.join(RULES)}.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="Format of the report.",
-)
+@format_option(get_args(Format), "Format of the report.")
 def command(
     *, file: Path, out: Path, rules: tuple[str, ...], overwrite: bool, format_: Format
 ) -> int:
@@ -62,14 +54,14 @@ def command(
             for name in report.rules
         }
         facts = {
-            "version": REPORT_VERSION,
+            "version": VERSION,
             "file": str(file),
             "output": str(out),
             "secrets": secrets,
             "replaced": places,
             "rules": rules_json,
         }
-        click.echo(ascii_json(facts))
+        print_json(facts)
     elif not places:
         click.echo(f"{shown}: no secret was found by {len(report.rules)} rules")
     else:

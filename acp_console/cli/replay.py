@@ -10,8 +10,9 @@ from typing import Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, Seconds, chosen_agent, complete_agent
-from acp_console.cli.errors import say
+from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
+from acp_console.cli.errors import UsageError, say, warn
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
@@ -29,7 +30,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
-@click.command(name="replay", cls=AgentCommand)
+@click.command(name="replay", cls=AgentCommand, docs="how-to.md")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
@@ -48,11 +49,11 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 )
 @click.option(
     "--timeout",
-    type=Seconds(),
+    type=Duration(),
     default=STEP_TIMEOUT,
     show_default=True,
-    metavar="SECONDS",
-    help="Time limit for each expected message.",
+    metavar="DURATION",
+    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m.",
 )
 @click.option(
     "--allow-redacted",
@@ -66,6 +67,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 )
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
+@format_option(("text", "json"), "json: one object with all differences.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -79,6 +81,7 @@ def command(
     trust: bool,
     ignored: tuple[str, ...],
     is_all: bool,
+    format_: str,
 ) -> int:
     """Play the client of the recording FILE against a fresh agent, and compare by meaning.
 
@@ -93,14 +96,14 @@ def command(
     del role
     chosen = chosen_agent(context, agent)
     if chosen is None:
-        raise click.UsageError(
-            "missing AGENT: name one or give its command after --; "
-            "the command in a recording is never run automatically"
+        raise UsageError(
+            "missing AGENT: the command in a recording is never run automatically",
+            "name an agent, or give its command after --",
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     recording = read_recording(file)
     for fault in recording.bad_lines:
-        say(f"{file}, line {fault.line}: {fault.reason}")
+        warn(f"{file}, line {fault.line}: {fault.reason}")
 
     for line in handover(recording.frames).describe():
         say(f"hands to the agent: {line}")
@@ -116,8 +119,11 @@ def command(
             is_trusted=trust,
             env={**os.environ, **chosen.env},
         )
-        text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
-        click.echo(f"{escape_controls(file.name)}: {text}")
+        if format_ == "json":
+            print_json({"file": str(file), **result.to_json()})
+        else:
+            text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
+            click.echo(f"{escape_controls(file.name)}: {text}")
         if result.has_agent_ended:
             return exit_codes.AGENT
         if not report_ignores(ignores):

@@ -9,11 +9,13 @@ from typing import Final, Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.command import Command
 from acp_console.cli.errors import say
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.render.values import plural
 from acp_inspector.redaction.files import find_secrets
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json"]
 
@@ -21,18 +23,11 @@ EXCERPT_WIDTH: Final = 80
 """Characters of an excerpt, at most."""
 
 
-@click.command(name="scan")
+@click.command(name="scan", cls=Command, docs="redaction.md")
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="text",
-    show_default=True,
-    help="json: one object with all findings.",
-)
+@format_option(get_args(Format), "json: one object with all findings.")
 def command(*, files: tuple[Path, ...], format_: Format) -> int:
     """Search FILE... for secrets: recordings, exports, any text.
 
@@ -41,9 +36,9 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
 
     \b
     acp-console scan public.acp.ndjson
-    acp-console scan --format json *.acp.ndjson
+    acp-console scan --json *.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    findings: list[dict[str, object]] = []
+    findings: list[Json] = []
     counts: Counter[str] = Counter()
     for file in files:
         for found in find_secrets(file):
@@ -56,7 +51,7 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
                 {"file": str(file), "line": found.line, "rule": found.rule, "excerpt": excerpt}
             )
     if format_ == "json":
-        click.echo(ascii_json({"findings": findings, "counts": dict(counts)}))
+        print_json({"findings": findings, "counts": dict[str, Json](counts)})
     elif not counts:
         say(f"no secret found in {plural(len(files), 'file')}")
     return exit_codes.FOUND if counts else exit_codes.DONE

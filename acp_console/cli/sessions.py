@@ -15,8 +15,9 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import record_option
-from acp_console.cli.errors import say
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.command import Group
+from acp_console.cli.errors import UsageError, say
+from acp_console.cli.format_option import VERSION, ascii_json, format_option, print_json
 from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import transcript_lines
@@ -44,8 +45,6 @@ from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["recording", "markdown", "json"]
 
-VERSION: Final = 1
-"""Of the JSON."""
 WIDTH: Final = 160
 SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".json": "json"}
 LIST: Final = Layout(
@@ -70,11 +69,7 @@ def _selection(command: _Command) -> _Command:
     return agent(directory(command))
 
 
-def _json_option(about: str) -> Callable[[_Command], _Command]:
-    return click.option("--json", "as_json", is_flag=True, help=about)
-
-
-@click.group(name="sessions", invoke_without_command=True)
+@click.group(name="sessions", cls=Group, docs="sessions.md", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> int | None:
     """List, read, resume, export and remove the sessions that chats have kept.
@@ -95,25 +90,37 @@ def command(context: click.Context) -> int | None:
 @command.command(name="ls")
 @_selection
 @click.option("--all", "with_empty", is_flag=True, help="Also those in which nothing was said.")
-@_json_option("One JSON object per line.")
-def list_command(*, agent: str | None, cwd: Path | None, with_empty: bool, as_json: bool) -> int:
-    """List the sessions, the last used first."""
+@format_option(("text", "json"), "json: one object per line.")
+def list_command(*, agent: str | None, cwd: Path | None, with_empty: bool, format_: str) -> int:
+    """List the sessions, the last used first.
+
+    \b
+    acp-console sessions ls --agent gemini
+    acp-console sessions ls --json | jq -r .title
+    """  # noqa: D301 - the mark by which click keeps lines apart
     sessions = _select(agent, cwd, with_empty=with_empty)
-    if as_json:
+    if format_ == "json":
         for each in sessions:
-            click.echo(ascii_json(_facts(each)))
+            print_json(_facts(each))
         return exit_codes.DONE
     return _list(sessions)
 
 
 @command.command(name="show")
 @click.argument("id_", metavar="[ID]", required=False)
-@_json_option("One JSON object with the whole conversation.")
-def show_command(*, id_: str | None, as_json: bool) -> int:
-    """Print what was said in a session; without ID, the last one of this directory."""
+@format_option(("text", "json"), "json: one object with the whole conversation.")
+def show_command(*, id_: str | None, format_: str) -> int:
+    """Print the conversation of a session.
+
+    Without ID, it is the last one of this directory.
+
+    \b
+    acp-console sessions show
+    acp-console sessions show --json 3f2a91c0
+    """  # noqa: D301 - the mark by which click keeps lines apart
     session = _find(id_)
-    if as_json:
-        click.echo(_json(session))
+    if format_ == "json":
+        click.echo(_json(session), nl=False)
         return exit_codes.DONE
     click.echo(single_line(f"{session.id}  {_about(session)}", WIDTH))
     for part in (*session.earlier, session):
@@ -130,15 +137,22 @@ def show_command(*, id_: str | None, as_json: bool) -> int:
 @click.argument("id_", metavar="[ID]", required=False)
 @record_option
 def resume_command(*, id_: str | None, record: Path | None) -> int:
-    """Go on with a session in the console; without ID, with the last one of this directory.
+    """Go on with a session in the console.
 
-    Where the agent cannot resume it, a new session begins, below what was said before.
-    """
+    Without ID, it is the last one of this directory. Where the agent cannot resume it, a new
+    session begins, below the old conversation.
+
+    \b
+    acp-console sessions resume
+    acp-console sessions resume 3f2a91c0
+    """  # noqa: D301 - the mark by which click keeps lines apart
     session = _find(id_)
     if session.state == "running":
         raise RunningSessionError(f"session {session.id} is open in a console already")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("resume needs a terminal; without one, use acp-console exec")
+        raise UsageError(
+            "resume needs a terminal", "without one, use acp-console exec --session ID"
+        )
     # Imported late: they take time, and the other commands need neither.
     from acp_console.client.catalogue import open_catalogue
     from acp_console.tui.app import run_console
@@ -157,19 +171,24 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def export_command(*, id_: str | None, out: Path | None, to: Format | None, overwrite: bool) -> int:
-    """Write a session to a file; without ID, the last one of this directory.
+    """Write a session to a file.
 
-    A recording holds the frames of its last run, for inspect, lint and replay. Markdown and JSON
-    go to stdout without -o. Nothing is redacted: see acp-console redact.
-    """
+    Without ID, it is the last one of this directory. A recording holds the frames of its last run,
+    for inspect, lint and replay. Markdown and JSON go to stdout without -o. Nothing is redacted:
+    see acp-console redact.
+
+    \b
+    acp-console sessions export -o session.acp.ndjson
+    acp-console sessions export --to markdown 3f2a91c0 >talk.md
+    """  # noqa: D301 - the mark by which click keeps lines apart
     session = _find(id_)
     if out is None:
         if to == "recording":
-            raise click.UsageError("a recording needs a file: -o FILE")
+            raise UsageError("a recording cannot go to stdout", "name a file with -o FILE")
         click.echo(_json(session) if to == "json" else _markdown(session), nl=False)
         return exit_codes.DONE
     if os.path.lexists(out) and not overwrite:
-        raise click.UsageError(f"{out} exists already; choose another name, or use --overwrite")
+        raise UsageError(f"{out} exists already", "choose another name, or use --overwrite")
     chosen = to or SUFFIXES.get(out.suffix, "recording")
     fresh = out.with_name(f".{out.name}.{os.getpid()}")
     try:
@@ -197,9 +216,16 @@ def export_command(*, id_: str | None, out: Path | None, to: Format | None, over
 def remove_command(
     *, ids: tuple[str, ...], agent: str | None, cwd: Path | None, are_all: bool, yes: bool
 ) -> int:
-    """Remove sessions from this machine; the agent may still have them."""
+    """Remove sessions from this machine.
+
+    The agent may still have them.
+
+    \b
+    acp-console sessions rm 3f2a91c0
+    acp-console sessions rm --all --cwd . --yes
+    """  # noqa: D301 - the mark by which click keeps lines apart
     if bool(ids) == are_all:
-        raise click.UsageError("say which sessions: either by ID, or with --all")
+        raise UsageError("missing the sessions to remove", "name them by ID, or use --all")
     store = SessionStore()
     if are_all:
         found = [each for each in _select(agent, cwd, with_empty=True) if each.state != "running"]
@@ -224,7 +250,7 @@ def remove_command(
 
 def _is_confirmed(sessions: Sequence[StoredSession]) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("rm asks before it removes; without a terminal, use --yes")
+        raise UsageError("rm needs a terminal to ask you", "without one, use --yes")
     for session in sessions:
         click.echo(single_line(f"{session.id}  {_about(session)}", WIDTH), err=True)
     return click.confirm(f"Remove {plural(len(sessions), 'session')}?", err=True)
@@ -241,7 +267,7 @@ def _find(id_: str | None) -> StoredSession:
         return store.find(id_)
     if not (found := store.sessions(cwd=Path.cwd())):
         raise UnknownSessionError(
-            "no session is kept of this directory; acp-console sessions ls shows all"
+            "no session is kept of this directory", hint="acp-console sessions ls shows all"
         )
     return found[0]
 

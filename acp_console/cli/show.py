@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.command import Command
+from acp_console.cli.errors import UsageError, did_you_mean, warn
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.render.tables import GAP, join_cells
@@ -103,7 +104,16 @@ _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 _MIN_SUMMARY: Final = 20
 
 
-@click.command(name="show")
+@click.command(
+    name="show",
+    cls=Command,
+    docs="reading.md",
+    sections={
+        "Frames": ("text", "fields", "count", "follow"),
+        "Views": ("view", "at", "since"),
+        "Output": ("format_", "as_json"),
+    },
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--filter",
@@ -115,14 +125,7 @@ _MIN_SUMMARY: Final = 20
 @click.option(
     "--fields", default="", metavar="A,B", help=f"Fields to show: {', '.join(FIELDS)}, {FINDINGS}."
 )
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="json: one object per line; raw: the exact bytes.",
-)
+@format_option(get_args(Format), "json: one object per line; raw: the exact bytes.")
 @click.option("--count", is_flag=True, help="Print only the number of frames.")
 @click.option(
     "--follow", is_flag=True, help="Print new frames as they are written, until interrupted."
@@ -160,7 +163,7 @@ def command(
 
     \b
     acp-console show session.acp.ndjson
-    acp-console show --filter request_permission --format json session.acp.ndjson
+    acp-console show --filter request_permission --json session.acp.ndjson
     acp-console show --filter 'from == agent and latency > 1s' x.acp.ndjson
     acp-console show --follow --filter 'error or stderr' session.acp.ndjson
     acp-console show --format raw session.acp.ndjson >frames
@@ -169,12 +172,12 @@ def command(
     if view is not None:
         for option, is_given in (("fields", fields), ("count", count), ("follow", follow)):
             if is_given:
-                raise click.UsageError(f"--{option} cannot be combined with --view")
+                raise UsageError(f"--{option} cannot be combined with --view")
         if format_ == "raw":
-            raise click.UsageError("--view cannot be printed as raw: use --format table or json")
+            raise UsageError("--view cannot be printed as raw", "use --format table or json")
         return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json"))
     if at is not None or since is not None:
-        raise click.UsageError("--at and --since need --view")
+        raise UsageError("--at and --since need --view")
     return _print_frames(file, wanted, fields, format_, count=count, follow=follow)
 
 
@@ -184,13 +187,14 @@ def _print_frames(
     names = [name.strip() for name in fields.split(",") if name.strip()]
     for name in names:
         if name not in (*FIELDS, FINDINGS):
-            known_names = ", ".join((*FIELDS, FINDINGS))
-            raise click.UsageError(f"unknown field {name!r}; fields: {known_names}")
+            every = (*FIELDS, FINDINGS)
+            hint = did_you_mean(name, every, f"fields: {', '.join(every)}")
+            raise UsageError(f"unknown field {name!r}", hint)
     has_findings = FINDINGS in names
     if count and follow:
-        raise click.UsageError("--count cannot be combined with --follow")
+        raise UsageError("--count cannot be combined with --follow")
     if follow and (has_findings or wanted.needs_notes):
-        raise click.UsageError(
+        raise UsageError(
             "--follow cannot show or filter by turns and findings: they need the whole recording"
         )
     known = annotate(file, wanted, has_findings=has_findings)
@@ -205,7 +209,7 @@ def _print_frames(
     elif format_ == "json":
         for _, row_of in found:
             row = row_of()
-            click.echo(ascii_json({name: _value(name, row, known) for name in names or FIELDS}))
+            print_json({name: _value(name, row, known) for name in names or FIELDS})
     else:
         rows = (row_of() for _, row_of in found)
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
@@ -262,7 +266,7 @@ def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRo
 
 
 def _report(file: Path, bad_line: BadLine) -> None:
-    say(f"{file}, line {bad_line.line}: {bad_line.reason}")
+    warn(f"{file}, line {bad_line.line}: {bad_line.reason}")
 
 
 def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
@@ -316,7 +320,7 @@ def _other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
 
 def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
     if sys.stdout.isatty():
-        raise click.UsageError("--format raw does not print to a terminal: redirect stdout")
+        raise UsageError("--format raw does not print to a terminal", "redirect stdout")
     for entry in entries:
         match entry:
             case Frame(data=raw, line_ending=end):

@@ -11,7 +11,8 @@ from typing import Final, Literal, TypeAlias
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.errors import UsageError
+from acp_console.cli.format_option import VERSION, print_json
 from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
@@ -30,10 +31,6 @@ from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
 
 View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"]
-
-VERSION: Final = 1
-"""Version of the JSON output."""
-
 
 EXCHANGES: Final = Layout(
     columns=("n", "from", "method", "id", "answer", "latency", "ending", "session"),
@@ -60,20 +57,18 @@ def print_view(view: View, request: ViewRequest) -> int:
     """Print one view of a recording; return the exit code.
 
     Raises:
-        click.UsageError: an option does not go with this view.
+        UsageError: an option does not go with this view.
     """
     if request.since is not None and view != "conversation":
-        raise click.UsageError("--since needs --view conversation")
+        raise UsageError("--since needs --view conversation")
     if not request.filter.is_empty and view != "exchanges":
-        raise click.UsageError(
-            f"--filter cannot be combined with --view {view}, which needs all frames"
-        )
+        raise UsageError(f"--filter cannot be combined with --view {view}, which needs all frames")
     VIEWS[view](read_session_model(request.file, until=request.at), request)
     return exit_codes.DONE
 
 
 def _print_json(view: View, model: SessionModel, **members: Json) -> None:
-    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": model.n, **members}))
+    print_json({"acp_view": VERSION, "view": view, "at": model.n, **members})
 
 
 # Exchanges

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.exec_output import ascii_json
+from acp_console.cli.command import Command
+from acp_console.cli.format_option import VERSION, format_option, print_json
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
     filter_option,
@@ -36,11 +37,8 @@ from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json"]
 
-VERSION: Final = 1
-"""Version of the JSON output."""
 
-
-@click.command(name="stats")
+@click.command(name="stats", cls=Command, docs="reading.md")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--by",
@@ -50,14 +48,7 @@ VERSION: Final = 1
     help="What each row counts.",
 )
 @filter_option('Count only frames that match EXPR, such as "session == s1 and t < 60s".')
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(get_args(Format)),
-    default="table",
-    show_default=True,
-    help="json: one object, times in seconds.",
-)
+@format_option(get_args(Format), "json: one object, times in seconds.")
 def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     """Print counts and times of the recording FILE.
 
@@ -68,7 +59,7 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     """  # noqa: D301 - the mark by which click keeps lines apart
     model = read_session_model(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
     if format_ == "json":
-        click.echo(ascii_json(statistics_json(model, by)))
+        print_json(statistics_json(model, by))
     else:
         click.echo(headline(model))
         click.echo()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+
+from acp_console.cli.errors import UsageError, did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,14 +25,14 @@ def theme_option(command: Command) -> Command:
 
 
 def _known(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    del parameter
     if name is None:
         return None if context.parent is None else context.parent.params.get("theme")
     from acp_console.tui.themes import THEME_NAMES
 
     if name not in THEME_NAMES:
-        close = get_close_matches(name, THEME_NAMES, 1)
-        text = f"did you mean {close[0]}?" if close else f"choose from {', '.join(THEME_NAMES)}"
-        raise click.BadParameter(f"there is no theme {name!r}; {text}", context, parameter)
+        hint = did_you_mean(name, THEME_NAMES, f"choose from {', '.join(THEME_NAMES)}")
+        raise UsageError(f"--theme: there is no theme {name!r}", hint)
     return name
 
 

@@ -30,9 +30,9 @@ class SignInRequiredError(AcpError):
     def __init__(self, refusal: RequestFailedError, methods: Sequence[str]) -> None:
         offers = f". The agent offers: {', '.join(methods)}" if methods else ""
         super().__init__(
-            f"the agent wants you to log in ({refusal.message}): acp-console agents login does it, "
-            "also by exec --auth METHOD if it needs no terminal; else log in with the agent's own "
-            f"program or set its key, then start again{offers}"
+            f"the agent wants you to log in ({refusal.message})",
+            hint="acp-console agents login does it, also exec --auth METHOD if it needs no "
+            f"terminal; else log in with the agent's own program or set its key{offers}",
         )
         self.methods = tuple(methods)
         """The login methods that the agent offers, described; untrusted."""

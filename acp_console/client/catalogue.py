@@ -21,13 +21,10 @@ from typing import Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acp_agent.config.source import MAX_BYTES, InvalidFileError, did_you_mean, read_text
-from acp_agent.mcp.declarations import ServerTable
-from acp_agent.setting_types import REFERENCE
 from acp_console.client.agent_choices import AgentChoices, ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
-from acp_console.config import AgentTable, Config, Variables, load_config
+from acp_console.config import AgentTable, Config, Variables, expand_variables, load_config
 from acp_console.paths import state_directory, write_private
-from acp_protocol.jsonrpc import Json
 
 MAX_LISTED: Final = 12
 """Names in the message about an unknown one."""
@@ -201,11 +198,12 @@ class Catalogue:
                 return entry
         every = [entry.name for entry in self.entries]
         if near := did_you_mean(name, every):
-            raise UnknownAgentError(f"unknown agent {name!r}; did you mean {near}?")
+            raise UnknownAgentError(f"unknown agent {name!r}", hint=f"did you mean {near}?")
         ready = [entry.name for entry in self.entries if entry.state == "ready"][:MAX_LISTED]
         raise UnknownAgentError(
-            f"unknown agent {name!r}; ready are {', '.join(ready)}, and acp-console agents lists "
-            f"{len(every)}. Give other agents as a command after --"
+            f"unknown agent {name!r}",
+            hint=f"ready are {', '.join(ready)}, and acp-console agents lists {len(every)}. "
+            "Give other agents as a command after --",
         )
 
     def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:
@@ -225,7 +223,14 @@ class Catalogue:
             description=DEMO_AGENT.description if entry.source == "demo" else entry.command_line,
             max_protocol_version=table.protocol or 1,
             dialect=table.dialect or chosen.dialect,
-            env={**entry.env, **self._expanded(table.env, "agents", entry.name, "env")},
+            env={
+                **entry.env,
+                **expand_variables(
+                    table.env,
+                    self._environment,
+                    lambda name: self.config.at("agents", entry.name, "env", name),
+                ),
+            },
             cwd=None if table.cwd is None else self.config.absolute(table.cwd),
             mode=table.mode or chosen.mode,
             options=chosen.options
@@ -234,10 +239,7 @@ class Catalogue:
                 for name, value in table.options.items()
             },
             is_named=True,
-            mcp_servers=tuple(
-                self._server(name, server)
-                for name, server in self.config.servers_of(entry.name).items()
-            ),
+            mcp_servers=self.config.wire_servers(entry.name, self._environment),
         )
         return spec.with_protocol(None)
 
@@ -287,34 +289,6 @@ class Catalogue:
 
     def _which(self, program: str) -> str | None:
         return shutil.which(program, path=self._environment.get("PATH"))
-
-    def _expanded(self, pairs: Mapping[str, str], *at: str) -> dict[str, str]:
-        """Return names and values, with variables in place of the references in the values."""
-        expanded: dict[str, str] = {}
-        for name, text in pairs.items():
-            for variable in REFERENCE.findall(text):
-                if variable not in self._environment:
-                    where = self.config.at(*at, name)
-                    raise InvalidFileError(f"{where}: the variable {variable} is not set")
-            expanded[name] = REFERENCE.sub(lambda found: self._environment[found[1]], text)
-        return expanded
-
-    def _server(self, name: str, table: ServerTable) -> Mapping[str, Json]:
-        def pairs(key: str, values: Mapping[str, str]) -> list[Json]:
-            expanded = self._expanded(values, "mcp", name, key)
-            return [{"name": each, "value": value} for each, value in expanded.items()]
-
-        if table.url is not None:
-            headers = pairs("headers", table.headers)
-            kind = table.type or "http"
-            return {"type": kind, "name": name, "url": table.url, "headers": headers}
-        assert table.command is not None
-        command = table.command
-        if "/" in command:
-            command = str(self.config.absolute(command))
-        env = pairs("env", table.env)
-        args = list[Json](table.args or ())
-        return {"type": "stdio", "name": name, "command": command, "args": args, "env": env}
 
 
 @dataclass(frozen=True, slots=True)

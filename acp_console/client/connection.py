@@ -40,7 +40,7 @@ from acp_protocol.errors import (
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.json_values import as_list, get, get_list, get_text
-from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
+from acp_protocol.jsonrpc import AUTH_REQUIRED, RESOURCE_NOT_FOUND, Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
@@ -55,7 +55,16 @@ _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
 OpeningWay: TypeAlias = Literal["new", "load", "resume", "fork"]
 SessionAbility: TypeAlias = Literal[
-    "load", "list", "resume", "fork", "close", "delete", "title", "additionalDirectories"
+    "load",
+    "list",
+    "resume",
+    "fork",
+    "close",
+    "delete",
+    "archive",
+    "status",
+    "title",
+    "additionalDirectories",
 ]
 
 _Result = TypeVar("_Result")
@@ -203,6 +212,7 @@ class AgentConnection:
         session_id: str | None = None,
         *,
         directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
     ) -> Mapping[str, Json]:
         """Open a session in the absolute directory `cwd`; return the whole result, with its id.
 
@@ -212,6 +222,8 @@ class AgentConnection:
             cwd: the directory.
             session_id: the id of the session that is known already.
             directories: other absolute directories that the agent may read and write.
+            servers: MCP servers as version 2 writes them; None: those of the agent. Those that the
+            agent cannot reach are left out.
 
         Raises:
             CapabilityError: it cannot work in other directories.
@@ -221,9 +233,10 @@ class AgentConnection:
             AgentExitedError: it exited instead of responding.
         """
         params: dict[str, Json] = {"cwd": str(cwd)}
-        servers = [each for each in map(self._server, self.spec.mcp_servers) if each is not None]
-        if self.version == 1 or servers:
-            params["mcpServers"] = servers
+        wanted = self.spec.mcp_servers if servers is None else servers
+        reached = [each for each in map(self._server, wanted) if each is not None]
+        if self.version == 1 or reached:
+            params["mcpServers"] = reached
         if directories:
             if not self.can("additionalDirectories"):
                 raise CapabilityError(f"{self.title} works in one directory only")
@@ -244,11 +257,11 @@ class AgentConnection:
         self._handlers.open_session(opened, cwd, directories)
         return {**members, "sessionId": opened}
 
-    def unreachable_servers(self) -> list[str]:
-        """Return a sentence for each configured MCP server that the agent does not get."""
+    def unreachable_servers(self, servers: Sequence[Mapping[str, Json]] | None = None) -> list[str]:
+        """Return a sentence for each MCP server that the agent does not get; None: its own."""
         return [
             f"MCP server {server.get('name')} is left out: the agent has no {server.get('type')}"
-            for server in self.spec.mcp_servers
+            for server in (self.spec.mcp_servers if servers is None else servers)
             if self._server(server) is None
         ]
 
@@ -264,14 +277,20 @@ class AgentConnection:
         return {name: each for name, each in server.items() if name != "type" or not without_type}
 
     async def list_sessions(
-        self, cwd: Path | None = None, cursor: str | None = None
+        self, cwd: Path | None = None, cursor: str | None = None, *, with_archived: bool = False
     ) -> tuple[list[Json], str | None]:
         """Return a page of the agent's sessions, not validated, and the cursor of the next page.
+
+        `with_archived` is for agents that can archive.
 
         Raises:
             RequestFailedError: the agent refused.
         """
-        named = {"cwd": None if cwd is None else str(cwd), "cursor": cursor}
+        named = {
+            "cwd": None if cwd is None else str(cwd),
+            "cursor": cursor,
+            "archived": "include" if with_archived else None,
+        }
         params: dict[str, Json] = {name: each for name, each in named.items() if each is not None}
         answer = await self._watched(self.connection.request("session/list", params))
         return get_list(answer, "sessions"), get_text(answer, "nextCursor")
@@ -280,19 +299,43 @@ class AgentConnection:
         """Close a session; the agent keeps it if it can.
 
         Raises:
-            RequestFailedError: the agent refused.
+            RequestFailedError: the agent refused, and not because there is no such session.
         """
-        params: dict[str, Json] = {"sessionId": session_id}
-        await self._watched(self.connection.request("session/close", params))
+        await self._remove("session/close", session_id)
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session for good.
 
         Raises:
+            RequestFailedError: the agent refused, and not because there is no such session.
+        """
+        await self._remove("session/delete", session_id)
+
+    async def _remove(self, method: str, session_id: str) -> None:
+        try:
+            await self._watched(self.connection.request(method, {"sessionId": session_id}))
+        except RequestFailedError as refusal:
+            if refusal.code != RESOURCE_NOT_FOUND:
+                raise
+
+    async def archive_session(self, session_id: str, *, is_archived: bool) -> None:
+        """Hide a session from the agent's list, or list it again.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        method = "session/archive" if is_archived else "session/unarchive"
+        await self._watched(self.connection.request(method, {"sessionId": session_id}))
+
+    async def session_status(self, session_id: str) -> str:
+        """Return whether some client has a session open: `open`, or otherwise `saved`.
+
+        Raises:
             RequestFailedError: the agent refused.
         """
         params: dict[str, Json] = {"sessionId": session_id}
-        await self._watched(self.connection.request("session/delete", params))
+        answer = await self._watched(self.connection.request("session/status", params))
+        return "open" if get_text(answer, "status") == "open" else "saved"
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Give a session a title; return it as the agent keeps it.
@@ -362,6 +405,22 @@ class AgentConnection:
         """Ask the agent to stop the running turn; the prompt's response still comes."""
         self._handlers.cancel_turn(session_id)
         await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
+
+    async def cancel_subagent(self, session_id: str) -> None:
+        """Ask the agent to stop what one of its subagents does."""
+        await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
+
+    async def cancel_work(
+        self, kind: Literal["tool_call", "terminal"], session_id: str, key: str
+    ) -> None:
+        """Ask the agent to end one tool call or terminal, which must claim that it can be.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        named = {"tool_call": "toolCallId", "terminal": "terminalId"}[kind]
+        params: dict[str, Json] = {"sessionId": session_id, named: key}
+        await self._watched(self.connection.request(f"{kind}/cancel", params))
 
     async def wait_closed(self) -> AcpError:
         """Wait until the connection has ended; return the reason."""

@@ -67,26 +67,31 @@ class ClientHandlers:
         runs: bool = False,
         elicitor: Elicitor | None = None,
         runs_logins: bool = False,
-        shows_notices: bool = False,
+        shows_all_updates: bool = False,
         rules: Rules | None = None,
         on_output: Callable[[str, str], object] = lambda session_id, terminal: None,
+        on_account: Callable[[Json], object] = lambda status: None,
     ) -> None:
         """Serve `decider`, and what else is named.
 
         `runs_logins`: whether logins of the agent that need a terminal are run in one.
 
-        `shows_notices`: whether notices and compactions are shown.
+        `shows_all_updates`: whether notices, compactions, plans by their ids and subagents are
+        shown.
 
         `rules` refuse files and commands that the agent requests without asking first.
 
         `on_output`: called when a terminal of a session has new output; must be quick.
+
+        `on_account`: called when the agent reports who is logged in; must be quick.
         """
         self._decider = decider
         self._elicitor = elicitor
         self._runs_logins = runs_logins
-        self._shows_notices = shows_notices
+        self._shows_all_updates = shows_all_updates
         self._rules = rules
         self._on_output = on_output
+        self._on_account = on_account
         self._reads = reads
         self._writes = writes
         self._runs = runs
@@ -120,11 +125,13 @@ class ClientHandlers:
     @property
     def capabilities(self) -> dict[str, Json]:
         """The client capabilities in `initialize` of version 1."""
-        shown: dict[str, Json] = {"notices": {}, "compaction": {}} if self._shows_notices else {}
+        shows = self._shows_all_updates
+        shown: dict[str, Json] = {"notices": {}, "compaction": {}} if shows else {}
         claimed: dict[str, Json] = {
             "fs": {"readTextFile": self._reads, "writeTextFile": self._writes},
             "terminal": self._terminals is not None,
             "session": {"configOptions": {"boolean": {}}, **shown},
+            **({"plan": {}, "subagents": {}} if shows else {}),
             **self._elicitation,
         }
         if self._runs_logins:
@@ -185,7 +192,10 @@ class ClientHandlers:
         self.observe_notification(notification)
 
     def observe_notification(self, notification: Notification) -> None:
-        """Record updates of turns, tool calls and pages; screens read the journal."""
+        """Record updates of turns, tool calls, pages and accounts; screens read the journal."""
+        if notification.method == "auth/status_update":
+            self._on_account(notification.params)
+            return
         match notification.params:
             case {"elicitationId": str(id_)} if (
                 notification.method == "elicitation/complete" and self._elicitor is not None

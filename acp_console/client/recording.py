@@ -11,7 +11,8 @@ from acp_console.client.agents import AgentSpec
 from acp_console.client.permissions import PermissionPrompt
 from acp_inspector.journal import Entry, Journal
 from acp_inspector.recording.format import new_header
-from acp_inspector.recording.writer import RecordingWriter, WriteMode
+from acp_inspector.recording.recovery import open_writer
+from acp_inspector.recording.writer import WriteMode
 
 
 @contextmanager
@@ -23,8 +24,10 @@ def record_journal(
     *,
     mode: WriteMode = "new",
     warn: Callable[[str], None],
-) -> Generator[None]:
+) -> Generator[int]:
     """Record the new entries of `journal` to `path` while the block runs; no path: do nothing.
+
+    Yield what the recording adds to the numbers of the journal.
 
     A recording without an entry is removed at the end: an agent that could not be started leaves
     its file name free for the next try. `warn` gets one sentence when writing fails.
@@ -33,9 +36,9 @@ def record_journal(
         RecordingError: the file exists already or cannot be written.
     """
     if path is None:
-        yield
+        yield 0
         return
-    writer = RecordingWriter(path, new_header(agent.command, cwd), mode=mode, warn=warn)
+    writer = open_writer(path, new_header(agent.command, cwd), mode=mode, warn=warn)
 
     def write(entry: Entry) -> None:
         number, time = entry.seq + writer.first_number - 1, entry.time + writer.time_offset
@@ -43,7 +46,7 @@ def record_journal(
 
     unsubscribe = journal.subscribe(write)
     try:
-        yield
+        yield writer.first_number - 1
     finally:
         unsubscribe()
         writer.discard_if_empty()

@@ -89,7 +89,7 @@ def _quoted(heading: str, item: TextItem) -> Iterator[str]:
 def _call(item: ToolCallItem) -> Iterator[str]:
     facts = item.facts
     title = markdown_text(facts.title or facts.name or item.key)
-    yield f"**{title}** · {markdown_text(facts.kind)} · {markdown_text(facts.status)}"
+    yield f"**{title}** · {markdown_text(facts.kind)} · {markdown_text(item.status)}"
     for permission in item.permissions:
         chosen = get_text(permission.outcome, "optionId")
         names = {get_text(each, "optionId"): string(each, "name") for each in permission.options}

@@ -13,7 +13,7 @@ COUNTED = 200_000
 
 
 class ChangedFiles:
-    """Follows the diffs of tool calls."""
+    """Follows the diffs of tool calls that are done."""
 
     def __init__(self) -> None:
         self._calls: dict[int, dict[str, tuple[int, int]]] = {}
@@ -25,7 +25,7 @@ class ChangedFiles:
             if not isinstance(item, ToolCallItem):
                 continue
             changes = dict(filter(None, map(_change, item.content)))
-            if changes and item.facts.status not in {"failed", "cancelled"}:
+            if changes and item.facts.status == "completed":
                 self._calls[id(item)] = changes
             else:
                 self._calls.pop(id(item), None)

@@ -29,8 +29,15 @@ from acp_console.client.session_options import (
     session_options,
 )
 from acp_console.state.running_agent import RunningAgent
+from acp_console.state.work import Work
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
-from acp_inspector.analysis.items import Item, Notice, PermissionRequest, ToolCallItem
+from acp_inspector.analysis.items import (
+    Item,
+    Notice,
+    PermissionRequest,
+    ToolCallItem,
+    UserMessage,
+)
 from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
@@ -51,6 +58,7 @@ Action: TypeAlias = Callable[[AgentConnection], Awaitable[object]]
 
 @dataclass(slots=True)
 class _PendingPermission:
+    session_id: str
     tool_call: Json
     """The id of the tool call that it is about."""
     is_over: anyio.Event = field(default_factory=anyio.Event)
@@ -64,6 +72,17 @@ class _PendingElicitation:
     answer: ElicitationAnswer | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """Where a session works, and with what."""
+
+    cwd: Path
+    directories: Sequence[Path] = ()
+    """Other absolute directories that the agent may read and write."""
+    servers: Sequence[Mapping[str, Json]] | None = field(default=None, repr=False)
+    """The MCP servers as version 2 writes them; None: those of the agent. May hold secrets."""
+
+
 class ChatSession:
     """One session of a running agent, turn after turn.
 
@@ -73,8 +92,9 @@ class ChatSession:
         way: how it is opened.
         session_id: the id of the session to load, resume or fork.
         directories: other absolute directories that the agent may read and write.
-        earlier: what is known of a session to resume, to be shown above; where the agent cannot go
-        on with it, a new session begins below.
+        servers: the MCP servers of the session; None: those of the agent.
+        earlier: what is known of a session to resume or fork, to be shown above; where the agent
+        cannot go on with it, a new session begins below.
         on_change: called whenever there is something new to show; must be quick.
     """
 
@@ -86,12 +106,13 @@ class ChatSession:
         way: OpeningWay = "new",
         session_id: str | None = None,
         directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
         earlier: Sequence[Item] = (),
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
         self.agent = agent
         self.cwd = cwd or agent.cwd
-        self.directories = directories
+        self.setup = SessionSetup(self.cwd, directories, servers)
         self.on_change = on_change
         self.state: ChatState = "starting"
         self.session_id = None if way in {"new", "fork"} else session_id
@@ -106,6 +127,8 @@ class ChatSession:
         self._was_open = way == "resume"
         """Whether it is known from an earlier process of the agent."""
         self._has_items = bool(earlier)
+        prompts = (item.text for item in earlier if isinstance(item, UserMessage))
+        self._first_prompt = next(prompts, "")
         self._must_reset = self._expects_replay = False
         self._opened: Mapping[str, Json] = {}
         self._options: tuple[SessionInfo, list[SessionOption]] | None = None
@@ -139,6 +162,13 @@ class ChatSession:
     def title(self) -> str:
         """The agent's own name; untrusted."""
         return self.agent.title
+
+    @property
+    def name(self) -> str:
+        """The session's title, else its first prompt, else the agent's name; untrusted."""
+        conversation = self.conversation
+        title = conversation.info.title if conversation is not None else None
+        return title or self._first_prompt or self.title
 
     @property
     def journal(self) -> Journal:
@@ -247,6 +277,7 @@ class ChatSession:
         """Send a prompt now if the agent is ready, otherwise as soon as it is."""
         if self.state != "stopped":
             self.error = None
+        self._first_prompt = self._first_prompt or text
         self._queue(text)
         self._send_queued()
         self.on_change()
@@ -286,6 +317,7 @@ class ChatSession:
         async def set_it(link: AgentConnection) -> None:
             assert self.session_id is not None
             await link.set_option(self.session_id, option, value)
+            self._note_model(option, value)
             self.agent.remember(option, value)
 
         self.do(set_it)
@@ -309,6 +341,26 @@ class ChatSession:
     def log_out(self) -> None:
         """Log out of the agent."""
         self.do(lambda link: link.logout())
+
+    def rename(self, title: str) -> None:
+        """Give the session another title; for agents that can."""
+
+        async def set_title(link: AgentConnection) -> None:
+            assert self.session_id is not None
+            await link.set_title(self.session_id, title)
+
+        self.do(set_title)
+
+    def cancel_work(self, work: Work) -> None:
+        """Cancel a subagent, a tool call or a terminal that can be, and nothing else."""
+        if work.kind == "subagent":
+            for pending in self._pending.values():
+                if pending.session_id == work.key:
+                    pending.is_over.set()
+            self.do(lambda link: link.cancel_subagent(work.key))
+        elif work.kind == "tool_call" or work.kind == "terminal":
+            kind: Literal["tool_call", "terminal"] = work.kind
+            self.do(lambda link: link.cancel_work(kind, work.session_id, work.key))
 
     def keep_draft(self, text: str) -> None:
         """Keep an unsent prompt with the session."""
@@ -416,9 +468,9 @@ class ChatSession:
         """
         key, tool_call = id_key(request.request_id), request.tool_call.get("toolCallId")
         for earlier in self._pending.values():
-            if earlier.tool_call == tool_call:
+            if (earlier.session_id, earlier.tool_call) == (request.session_id, tool_call):
                 earlier.is_over.set()
-        pending = self._pending[key] = _PendingPermission(tool_call)
+        pending = self._pending[key] = _PendingPermission(request.session_id, tool_call)
         self.on_change()
         try:
             await pending.is_over.wait()
@@ -517,9 +569,11 @@ class ChatSession:
         if self._was_open and self._has_items and way != "load":
             knows = "goes on with this session" if way == "resume" else NOT_KNOWN
             self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
+        if way == "fork" and self._has_items:
+            self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
-        for sentence in link.unreachable_servers():
+        for sentence in link.unreachable_servers(self.setup.servers):
             self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
@@ -531,7 +585,13 @@ class ChatSession:
         # What is shown goes only once the agent begins to repeat it.
         self._expects_replay = way == "load"
         try:
-            return await link.open_session(way, self.cwd, source, directories=self.directories)
+            return await link.open_session(
+                way,
+                self.cwd,
+                source,
+                directories=self.setup.directories,
+                servers=self.setup.servers,
+            )
         except AcpError:
             self._expects_replay = False
             raise
@@ -544,10 +604,18 @@ class ChatSession:
                 continue
             try:
                 option = find_option(offered, name)
-                await link.set_option(session_id, option, option.value(text))
+                value = option.value(text)
+                await link.set_option(session_id, option, value)
+                self._note_model(option, value)
             except (OptionError, RequestFailedError) as problem:
                 refusal = f"{name} could not be set to {text}: {problem}"
                 self._changed_items.append(Notice(f"option {name}", refusal))
+
+    def _note_model(self, option: SessionOption, value: Json) -> None:
+        """Keep the model that was set: no update of the agent names it."""
+        if option.method == "session/set_model":
+            models = {**as_object(self._opened.get("models")), "currentModelId": value}
+            self._opened, self._options = {**self._opened, "models": models}, None
 
     async def _show_outputs(self, handlers: ClientHandlers) -> None:
         """Show what commands write while they run, not only when the agent asks for it."""

@@ -30,6 +30,8 @@ WRAPPERS: Final = 3
 """Agents that another program would have to download, and that are listed all the same."""
 RECORDINGS: Final = 20
 """Recordings that are listed, the newest first."""
+PAUSED: Final = "⏸"
+"""The sign before the note of a proxy that has paused messages."""
 PATTERNS: Final = ("*.acp.ndjson*", "*/*.acp.ndjson*")
 
 Section: TypeAlias = Literal["Continue", "Agents", "Live proxies", "Recordings", "What you typed"]
@@ -88,11 +90,10 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
     """Return the open chats, those that need the user first."""
     found: list[Entry] = []
     for chat in sorted(chats.chats, key=lambda each: not each.is_waiting_for_user):
-        conversation = chat.conversation
-        title = (conversation and conversation.info.title) or chat.title
         state = "needs you" if chat.is_waiting_for_user else chat.state
         where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
-        found.append(Entry("Continue", chat.sign, single_line(title, 60), where, state, chat))
+        title = single_line(chat.name, 60)
+        found.append(Entry("Continue", chat.sign, title, where, state, chat))
     return found
 
 
@@ -124,7 +125,7 @@ def proxy_entries() -> list[Entry]:
             "●",
             single_line(proxy.name, 40),
             single_line(shlex.join(proxy.command), 200),
-            f"process {proxy.pid}",
+            f"{PAUSED} {proxy.held} paused!" if proxy.held else f"process {proxy.pid}",
             ProxySource(proxy),
         )
         for proxy in running_proxies()

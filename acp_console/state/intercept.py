@@ -15,10 +15,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from acp_inspector.proxy.client import AttachError, ProxyClient, ProxyRefusedError
+from acp_inspector.intercept.json_edit import NotEditableError, pretty
+from acp_inspector.proxy.client import AttachError, ProxyClient, ProxyRefusedError, RunningProxy
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Message
+from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.jsonrpc import ErrorResponse, Message, Notification, Request, SuccessResponse
 
 POLL_INTERVAL_S: Final = 0.25
 """Seconds between two polls of the proxy's state."""
@@ -28,8 +30,12 @@ RESPONSE_TIMEOUT_S: Final = 60.0
 """Seconds to wait for the response to an injected frame."""
 MAX_INJECTED: Final = 50
 """Injected frames that are kept."""
+MAX_EDITED_BYTES: Final = 2**17
+"""Bytes of a frame that can be edited on a screen; larger ones make typing slow."""
 
 Presence: TypeAlias = Literal["connecting", "there", "gone"]
+DraftKind: TypeAlias = Literal["frame", "result", "error"]
+"""What is written: the frame that is sent instead, or the response to a request."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,21 @@ class HeldFrame:
     def message(self) -> Message:
         return jsonrpc.read_message(self.raw)
 
+    @property
+    def name(self) -> str:
+        """What it is, in a few words; not safe to show."""
+        match self.message:
+            case Request(method=method):
+                return f"request {method}"
+            case Notification(method=method):
+                return f"notification {method}"
+            case SuccessResponse():
+                return "result"
+            case ErrorResponse(message=message):
+                return f"error {message}"
+            case _:
+                return "invalid message"
+
 
 @dataclass(frozen=True, slots=True)
 class InterceptState:
@@ -78,6 +99,19 @@ class InterceptState:
 
 
 @dataclass
+class Draft:
+    """What the user has written about one paused frame."""
+
+    begin: str
+    """The text of the frame before the user changed it."""
+    texts: dict[DraftKind, str]
+    """The text of each kind that was begun; that of the frame is always there."""
+    kind: DraftKind = "frame"
+    problem: str = ""
+    """Why the frame cannot be edited here, if it cannot."""
+
+
+@dataclass
 class InjectedFrame:
     """An injected frame, and its response."""
 
@@ -94,10 +128,17 @@ class InjectedFrame:
 
 
 class InterceptClient:
-    """Sends commands to one proxy, one after the other."""
+    """Sends commands to one proxy, one after the other.
+
+    Until the first one it only watches, and what others have paused does not depend on it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.has_decided = False
+        """Whether it has sent a command, so that the proxy counts on it."""
+        self.drafts: dict[int, Draft] = {}
+        """What the user has written, by the id of the paused frame."""
         self._commands: SimpleQueue[tuple[str, dict[str, Any]] | None] = SimpleQueue()
         self._is_closed = False
         self.state = InterceptState()
@@ -111,6 +152,7 @@ class InterceptClient:
 
     def send_command(self, command: str, /, **members: Any) -> None:
         """Send a command; its effect shows in `state`, or its refusal in `refusals`."""
+        self.has_decided = True
         self._commands.put((command, members))
 
     def inject(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> InjectedFrame:
@@ -138,6 +180,29 @@ class InterceptClient:
         except OSError as problem:
             raise AttachError(f"the proxy is gone: {problem}") from None
 
+    def open_draft(self, hold: HeldFrame) -> Draft:
+        """Return what was written about a frame; the first time, its own text.
+
+        It waits for the socket, so do not call it in the event loop.
+        """
+        if hold.id in self.drafts:
+            return self.drafts[hold.id]
+        raw, text, problem = hold.raw, "", ""
+        try:
+            if hold.size > MAX_EDITED_BYTES:
+                problem = f"it has {hold.size} bytes"
+            else:
+                raw = self.read_frame(hold)
+                text = pretty(raw)
+        except (AttachError, NotEditableError) as error:
+            problem = str(error)
+        if problem:
+            text = escape_controls(raw.decode(errors="backslashreplace"))
+        # What was written about frames that have left goes.
+        kept = {id_: draft for id_, draft in self.drafts.items() if self.state.find_held(id_)}
+        self.drafts = {hold.id: Draft(text, {"frame": text}, problem=problem), **kept}
+        return self.drafts[hold.id]
+
     def close(self) -> None:
         """Disconnect; the proxy releases the frames that it paused for this user."""
         self._commands.put(None)
@@ -146,6 +211,7 @@ class InterceptClient:
         while not self._is_closed:
             try:
                 with ProxyClient(self._path) as attachment:
+                    attachment.call("hello", passing=not self.has_decided)
                     self.state = _read(attachment.call("state"))
                     while self._attend(attachment):
                         self.state = _read(attachment.call("state"))
@@ -176,7 +242,7 @@ class InterceptClient:
             return False
         name, members = command
         try:
-            attachment.call(name, **members)
+            attachment.call(name, **members, passing=False)
         except ProxyRefusedError as problem:
             self.refusals.append(str(problem))
         return True
@@ -193,6 +259,43 @@ class InterceptClient:
             sent.id = reply["id"]
             sent.response = _bytes(reply["answer"]) if "answer" in reply else None
         sent.is_over = True
+
+
+class OpenProxies:
+    """A client for each proxy that a screen shows, or that may pause messages for the user."""
+
+    def __init__(self) -> None:
+        self._clients: dict[RunningProxy, InterceptClient] = {}
+
+    def open(self, proxy: RunningProxy) -> InterceptClient:
+        """Return the client of a proxy, the same as before if it is still connected."""
+        if proxy not in self._clients:
+            client = self._clients[proxy] = InterceptClient(proxy.path)
+            client.start()
+        return self._clients[proxy]
+
+    def leave(self, proxy: RunningProxy) -> None:
+        """Disconnect from a proxy that is shown no longer, unless breakpoints depend on it."""
+        client = self._clients[proxy]
+        if client.state.presence == "gone" or not client.has_decided:
+            del self._clients[proxy]
+            client.close()
+
+    def has(self, proxy: RunningProxy) -> bool:
+        return proxy in self._clients
+
+    def held(self) -> list[tuple[RunningProxy, HeldFrame]]:
+        """Return all paused frames, those first that are released first."""
+        found = [
+            (proxy, hold)
+            for proxy, client in self._clients.items()
+            for hold in client.state.held_frames
+        ]
+        return sorted(found, key=lambda each: each[1].seconds_left)
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
 
 
 def encode_bytes(raw: bytes) -> dict[str, str]:

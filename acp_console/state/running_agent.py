@@ -6,14 +6,14 @@ waits for the end of the old process, so nothing of an old agent reaches a new o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
@@ -25,6 +25,7 @@ from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
 from acp_console.client.session_options import SessionOption
 from acp_console.render.values import plural
+from acp_console.state.traffic.marks import NotesFile
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.items import Item, Notice, ToolCallItem
@@ -37,13 +38,36 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import InvalidMessage, Json
 
 if TYPE_CHECKING:
-    from acp_console.state.chat_session import ChatSession
     from acp_console.state.session_store import Run, SessionStore
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
 PORTION: Final = 50
 """Entries that are applied without a look at the clock."""
+
+
+class AgentSession(Protocol):
+    """A session as its agent sees it; `ChatSession` says what each member does."""
+
+    session_id: str | None
+    is_open: bool
+    on_change: Callable[[], object]
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def needs_login(self) -> bool: ...
+    async def serve(self, link: AgentConnection, handlers: ClientHandlers) -> None: ...
+    async def decide(self, request: PermissionPrompt) -> str | None: ...
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer: ...
+    def prepare(self) -> None: ...
+    def stop(self, error: AcpError | None) -> None: ...
+    def leave(self) -> None: ...
+    def log_in(self, method: str | None = None) -> None: ...
+    def cancel_open_requests(self) -> None: ...
+    def note_change(self, item: Item) -> None: ...
+    def note_outputs(self, terminals: Iterable[str]) -> None: ...
+    def note_page_done(self, elicitation_id: str) -> None: ...
 
 
 class RunningAgent:
@@ -82,13 +106,18 @@ class RunningAgent:
         """The agent's own name; untrusted."""
         self.link: AgentConnection | None = None
         """The connection, while there is one."""
-        self.sessions: list[ChatSession] = []
+        self.sessions: list[AgentSession] = []
         self.owns_recording = False
         """Whether this agent, and not one before it, writes the recording."""
         self.recording_failure = ""
         """Why the recording lacks entries; empty if it lacks none."""
+        self.notes: list[NotesFile] = []
+        """Where marks of its traffic are kept: beside each recording, the oldest first."""
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
+        self.account: Json = None
+        """Who is logged in, as the agent reported it by itself; not validated."""
+        self._watchers: list[Callable[[str, Item | None], object]] = []
         self._after = after
         self._store = store
         self._remembers = remembers
@@ -126,7 +155,7 @@ class RunningAgent:
 
             ChoiceStore().remember(self.spec, option, value)
 
-    def add(self, session: ChatSession) -> None:
+    def add(self, session: AgentSession) -> None:
         """Open a session as soon as the agent runs."""
         self.sessions.append(session)
         self._wake.set()
@@ -178,7 +207,7 @@ class RunningAgent:
     async def wait_closed(self) -> None:
         await self._is_closed.wait()
 
-    async def close_session(self, session: ChatSession) -> None:
+    async def close_session(self, session: AgentSession) -> None:
         """Close a session, and the agent with the last one."""
         if self.sessions == [session]:
             await self.close()
@@ -203,22 +232,22 @@ class RunningAgent:
         for session in self.sessions:
             session.note_page_done(elicitation_id)
 
-    def session_for(self, session_id: str) -> ChatSession | None:
+    def session_for(self, session_id: str) -> AgentSession | None:
         """Return the session with this id, or else the one that it works for as a subagent."""
-        asked: set[str] = set()
+        seen: set[str] = set()
         found: str | None = session_id
-        while found is not None and found not in asked:
+        while found is not None and found not in seen:
             for session in self.sessions:
                 if session.session_id == found:
                     return session
-            asked.add(found)
+            seen.add(found)
             talk = self.conversations.sessions.get(found)
             # A fork has a parent too, but works for nobody.
             is_subagent = talk is not None and talk.info.opened_by is None
             found = talk.info.parent if talk and is_subagent else None
         return None
 
-    def _current_session_for(self, session_id: str) -> ChatSession | None:
+    def _current_session_for(self, session_id: str) -> AgentSession | None:
         if all(session.session_id != session_id for session in self.sessions):
             # What announced a subagent may not have been read yet.
             self.read_journal()
@@ -233,6 +262,14 @@ class RunningAgent:
             self.entries_read += len(portion)
             self._apply(portion)
 
+    def watch(self, watcher: Callable[[str, Item | None], object]) -> Callable[[], None]:
+        """Call `watcher` with session and item of each change; return a function that stops it.
+
+        The item is None where only facts about the session changed.
+        """
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
     # Running
 
     async def _run_recorded(self) -> None:
@@ -243,8 +280,10 @@ class RunningAgent:
             self.record,
             mode="append" if self.owns_recording else "new",
             warn=self._on_recording_failure,
-        ):
-            self.owns_recording = self.record is not None
+        ) as offset:
+            if self.record is not None:
+                self.owns_recording = True
+                self.notes.append(NotesFile(self.record, after=len(self.journal), offset=offset))
             while True:
                 await self._run_process()
                 await self._wait_for_restart()
@@ -266,7 +305,11 @@ class RunningAgent:
                         kept = self._store.record(
                             self.journal, self.spec, self.cwd, warn=self._on_recording_failure
                         )
+                        before = len(self.journal)
                         self.run_record = stack.enter_context(kept)
+                        if self.record is None and self.run_record.recording is not None:
+                            recording = self.run_record.recording
+                            self.notes.append(NotesFile(recording, after=before, offset=-before))
                     error = await self._serve()
             except AcpError as problem:
                 error = problem
@@ -291,16 +334,17 @@ class RunningAgent:
         handlers = ClientHandlers(
             self,
             runs=True,
-            shows_notices=True,
+            shows_all_updates=True,
             elicitor=self if self._elicits else None,
             runs_logins=self._runs_logins,
             on_output=note_output,
+            on_account=self._note_account,
         )
         async with connect_agent(
             self.spec, cwd=self.cwd, journal=self.journal, handlers=handlers
         ) as link:
             self.link, self.title = link, link.title
-            served: set[ChatSession] = set()
+            served: set[AgentSession] = set()
             with anyio.CancelScope() as scope:
                 async with BackgroundTasks() as tasks:
                     tasks.start_soon(watch)
@@ -326,9 +370,14 @@ class RunningAgent:
         self.recording_failure = text
         self._changed()
 
+    def _note_account(self, status: Json) -> None:
+        self.account = status
+        self._changed()
+
     # The traffic
 
     def _new_connection(self) -> None:
+        self.account = None
         self.conversations = Conversations()
         self._decoder = Decoder(self.spec.open_dialect())
         self._exchanges = Exchanges()
@@ -349,6 +398,8 @@ class RunningAgent:
                     self.run_record.note(self.conversations.sessions[change.session_id])
                 if change.item is not None:
                     self._show(change.session_id, change.item)
+                for watcher in tuple(self._watchers):
+                    watcher(change.session_id, change.item)
 
     def _show(self, session_id: str, item: Item) -> None:
         """Show an item in its session, and what a subagent asks also where it works for."""

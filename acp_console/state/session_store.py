@@ -423,7 +423,8 @@ class SessionStore:
             ids = ", ".join(each.id for each in found)
             raise UnknownSessionError(f"several sessions are called {id_!r}: {ids}")
         raise UnknownSessionError(
-            f"there is no session {id_!r}; acp-console sessions ls shows those that are kept"
+            f"there is no session {id_!r}",
+            hint="acp-console sessions ls shows those that are kept",
         )
 
     # Removing

@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Final, Protocol
 
+from acp_console.state.traffic.marks import NotesFile
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.proxy.client import AttachError, ProxyClient, RunningProxy
 from acp_inspector.recording.format import Footer, Header, RecordingLine
@@ -34,6 +36,11 @@ class TrafficSource(Protocol):
     @property
     def is_live(self) -> bool: ...
 
+    @property
+    def notes(self) -> NotesFile:
+        """Where its marks are kept."""
+        ...
+
 
 class ProxySource:
     """A running proxy to attach to."""
@@ -43,6 +50,9 @@ class ProxySource:
     def __init__(self, proxy: RunningProxy) -> None:
         self.proxy = proxy
         self.title = f"{proxy.name} ({proxy.pid})"
+        # Process numbers are used again, times are not.
+        apart = sha256(f"{proxy.path} {proxy.pid} {proxy.created}".encode()).hexdigest()[:16]
+        self.notes = NotesFile(None, apart=f"proxy-{apart}")
         self._attachment: ProxyClient | None = None
 
     def recording(self) -> IndexedRecording | None:
@@ -57,6 +67,7 @@ class ProxySource:
             # Rotation will continue in another file; the control socket yields all entries.
             recording.close()
             return None
+        self.notes = NotesFile(recording.path)
         return recording
 
     def lines(self) -> Iterator[RecordingLine]:
@@ -80,6 +91,7 @@ class FileSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.title = path.name
+        self.notes = NotesFile(path)
 
     def open(self) -> IndexedRecording:
         """Return the recording; the caller closes it.

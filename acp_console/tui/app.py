@@ -17,15 +17,18 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.timer import Timer
+from textual.widgets import Static
 
 from acp_agent.config.source import did_you_mean
 from acp_console.client.agents import AGENTS, AgentSpec
 from acp_console.paths import config_path
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.intercept import OpenProxies
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.running_agent import RunningAgent
-from acp_console.state.sources import TrafficSource
+from acp_console.state.sources import FileSource, ProxySource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
@@ -45,6 +48,30 @@ if TYPE_CHECKING:
     from acp_console.config import Config
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore, StoredSession
+    from acp_console.tui.traffic.pane import TrafficPane
+    from acp_inspector.proxy.client import RunningProxy
+
+
+POLL_INTERVAL_S: Final = 0.25
+"""Seconds between two looks for paused messages."""
+
+
+class PausedBadge(Static):
+    """Says on each screen how many messages are paused; a click leads there."""
+
+    DEFAULT_CSS = """
+    PausedBadge {
+        dock: right;
+        layer: paused;
+        width: auto;
+        height: 1;
+        color: $text-warning;
+        text-style: bold reverse;
+    }
+    """
+
+    async def on_click(self) -> None:
+        await self.app.run_action("paused")
 
 
 SHORT: Final = 16
@@ -108,6 +135,11 @@ class ConsoleApp(ThemedApp[int]):
         self.open_chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
+        self._asks_to_quit = False
+        self.open_proxies = OpenProxies()
+        self._paused_timer: Timer | None = None
+        self._paused: set[tuple[RunningProxy, int]] = set()
+        """The paused messages at the last look."""
 
     def on_mount(self) -> None:
         """Open the first screen."""
@@ -207,7 +239,94 @@ class ConsoleApp(ThemedApp[int]):
         # It takes time to import, and a chat does without.
         from acp_console.tui.watch.screen import WatchScreen
 
-        self.push_screen(WatchScreen(sources))
+        self.push_screen(WatchScreen(sources, self.open_proxies))
+        if self._paused_timer is None:
+            self._paused_timer = self.set_interval(POLL_INTERVAL_S, self._announce_paused)
+
+    def on_unmount(self) -> None:
+        self.open_proxies.close()
+
+    def _announce_paused(self) -> None:
+        """Ring for messages that were paused since the last look, and count all on the screen."""
+        held = self.open_proxies.held()
+        before = self._paused
+        self._paused = {(proxy, hold.id) for proxy, hold in held}
+        for proxy, hold in held:
+            if (proxy, hold.id) not in before:
+                name = single_line(f"{proxy.name}: {hold.name}", 80)
+                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F9 goes there")
+        if self._paused != before:
+            self.refresh_bindings()
+        badges = self.screen.query(PausedBadge)
+        if not held:
+            badges.remove()
+            return
+        text = f" ⏸ {len(held)} paused! "
+        if not badges:
+            self.screen.mount(PausedBadge(text, markup=False))
+        for badge in badges:
+            if badge.content != text:
+                badge.update(text)
+
+    def _ring(self, text: str) -> None:
+        self.bell()
+        self.notify(text, severity="warning", markup=False)
+
+    def on_home_screen_paused(self, message: HomeScreen.Paused) -> None:
+        """Ring for a proxy that only the first screen looks at."""
+        if not self.open_proxies.has(message.proxy):
+            name = single_line(message.proxy.name, 40)
+            self._ring(f"⏸ {name}: {message.proxy.held} paused! The first screen lists it")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to go to a paused message if there is one."""
+        if action == "paused":
+            return bool(self._paused) and not self.screen.is_modal
+        return super().check_action(action, parameters)
+
+    async def action_paused(self) -> None:
+        """Go to the message that is released first."""
+        from acp_console.tui.watch.screen import WatchScreen
+
+        held = self.open_proxies.held()
+        if not held:
+            return
+        proxy = held[0][0]
+        if not isinstance(self.screen, WatchScreen) or not await self.screen.show_paused(proxy):
+            screen = WatchScreen([ProxySource(proxy)], self.open_proxies)
+            await self.push_screen(screen)
+            await screen.show_paused(proxy)
+
+    @work
+    async def on_traffic_pane_compare_wanted(self, message: TrafficPane.CompareWanted) -> None:
+        """Ask for another source, and compare the traffic with it."""
+        # It takes time to import, and is seldom used.
+        from acp_console.state.comparison import ComparisonSource, entries_source, recording_source
+        from acp_console.tui.compare.choice import Candidate, CompareWithScreen
+        from acp_console.tui.compare.screen import CompareScreen
+        from acp_console.tui.watch.screen import WatchScreen
+
+        screen, folders, title = self.screen, [self._cwd], ""
+        others: list[Candidate] = []
+        if isinstance(screen, WatchScreen):
+            title = screen.source.title
+            for source in screen.sources:
+                if isinstance(source, FileSource):
+                    folders.append(source.path.parent)
+                    if source is not screen.source:
+                        others.append(Candidate("open", recording_source(source.path)))
+        for chat in self.open_chats.chats:
+            if isinstance(screen, ChatScreen) and screen.chat is chat:
+                title = chat_title(chat)
+            else:
+                entries = chat.journal.entries
+                source = ComparisonSource(chat_title(chat), lambda said=entries: list(said))
+                others.append(Candidate("open chat", source, single_line(str(chat.cwd), 120)))
+        left = entries_source(message.entries, title)
+        asking = CompareWithScreen(left.title, others, folders, self._store)
+        right = await self.push_screen_wait(asking)
+        if right is not None:
+            self.push_screen(CompareScreen(left, right))
 
     def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
         self._continue(message.session, message.spec)
@@ -232,11 +351,22 @@ class ConsoleApp(ThemedApp[int]):
         if message.chat is not None:
             self._show_chat(message.chat)
             return
-        chat = cast("ChatScreen", self.screen).chat
+        screen = cast("ChatScreen", self.screen)
+        chat = screen.chat
         if chat.agent.is_running:
-            cwd = message.cwd or chat.cwd
-            way, session_id = message.way, message.session_id
-            self._open_chat(ChatSession(chat.agent, cwd, way=way, session_id=session_id))
+            setup = message.setup or chat.setup
+            way = message.way
+            self._open_chat(
+                ChatSession(
+                    chat.agent,
+                    setup.cwd,
+                    way=way,
+                    session_id=message.session_id,
+                    directories=setup.directories,
+                    servers=setup.servers,
+                    earlier=screen.settled_items() if way == "fork" else (),
+                )
+            )
         else:
             self._chat_with(chat.spec, chat.cwd)
 
@@ -255,7 +385,7 @@ class ConsoleApp(ThemedApp[int]):
 
     async def action_quit(self) -> None:
         """Quit; ask first while a turn runs, but do not ask twice."""
-        if self.open_chats.are_busy and not isinstance(self.screen, ConfirmScreen):
+        if self.open_chats.are_busy and not self._asks_to_quit:
             if self._end_timer is not None:
                 self._end_timer.cancel()
             self._ask_to_quit()
@@ -265,8 +395,10 @@ class ConsoleApp(ThemedApp[int]):
     @work
     async def _ask_to_quit(self) -> None:
         text = "A turn runs, and its agent ends with this program. Quit?"
+        self._asks_to_quit = True
         if await self.push_screen_wait(ConfirmScreen(text, yes="Quit", no="Stay")):
             self.exit()
+        self._asks_to_quit = False
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

@@ -17,11 +17,13 @@ Scope: TypeAlias = Literal[
     "inspection",
     "traffic of a chat",
     "intercept",
+    "breakpoints",
     "analysis",
     "findings",
     "waterfall",
     "statistics",
     "capabilities",
+    "compare",
 ]
 
 SCOPES: Final[dict[Scope, str]] = {
@@ -33,12 +35,14 @@ SCOPES: Final[dict[Scope, str]] = {
     "traffic": "Traffic",
     "inspection": "Traffic: analysis",
     "traffic of a chat": "Traffic: in a chat",
-    "intercept": "Intercept",
+    "intercept": "Traffic: paused messages",
+    "breakpoints": "Breakpoints",
     "analysis": "Analysis",
     "findings": "Analysis: findings",
     "waterfall": "Analysis: waterfall",
     "statistics": "Analysis: statistics",
     "capabilities": "Analysis: capabilities",
+    "compare": "Compare",
 }
 """The title of each scope."""
 
@@ -61,9 +65,11 @@ class Command:
 _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "everywhere": (
         Command("console.help", "f1", "help", "Help", "Explain this screen"),
+        Command("console.paused", "f9", "paused", "Paused",
+                "Go to the message that a proxy has paused"),
         Command("console.quit", "ctrl+q", "quit", "Quit",
                 "Quit; this also stops the agent of the chat"),
-        Command("console.settings", "f9", "settings", "Settings",
+        Command("console.settings", "f11", "settings", "Settings",
                 "Change the theme and other settings, or open their file", False),
     ),
     "home": (
@@ -102,6 +108,12 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.sessions", "f7", "sessions", "Sessions",
                 "List the sessions that the agent keeps, and open one", False),
         Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
+        Command("chat.work", "f9", "work", "Background",
+                "List subagents and work in the background, to open or cancel it", False),
+        Command("chat.rename", "f10", "rename", "Rename",
+                "Give the session another title, if the agent can", False),
+        Command("chat.account", "f12", "account", "Account",
+                "Show who is logged in at the agent; log in or out", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
         Command("chat.before", "alt+up", "switch(-1)", "Chat before",
@@ -147,7 +159,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("watch.back", "q", "back", "Back", "Go back to the first screen"),
         Command("watch.view", "ctrl+t", "view", "Talk",
                 "Show the conversation, the traffic, or both"),
-        Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames"),
+        Command("watch.intercept", "f2", "intercept", "Breakpoints",
+                "List, add and remove breakpoints"),
     ),
     "traffic": (
         Command("frames.filter", "slash", "filter", "Filter", "Show only what matches a filter"),
@@ -174,8 +187,10 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.finding_before", "X", "go_to_finding(False)", "Finding before",
                 "Jump to the previous row with a lint finding", False),
         Command("frames.mark", "m", "mark", "Mark", "Mark or unmark the row", False),
+        Command("frames.comment", "M", "comment", "Comment",
+                "Mark the row with a comment, or change it", False),
         Command("frames.marks", "apostrophe", "list_marks", "Marks",
-                "List the marks, and go to one", False),
+                "List the marks with their comments, go to one, change or remove it", False),
         Command("frames.jump", "right_square_bracket", "choose_jump(True)", "Jump on",
                 "Choose what to jump on to: error, finding, mark, turn or permission", False),
         Command("frames.jump_before", "left_square_bracket", "choose_jump(False)", "Jump back",
@@ -184,11 +199,19 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Jump to the next of what you jumped to last, at first a mark", False),
         Command("frames.mark_before", "N", "go_on(False)", "Again back",
                 "Jump to the previous of what you jumped to last, at first a mark", False),
+        Command("frames.compare", "D", "compare", "Compare with…",
+                "Compare all of the traffic with another recording or chat, step by step", False),
         Command("frames.save", "ctrl+s", "save", "Save",
                 "Save the rows as a recording, without their secrets if wanted", False),
         Command("frames.resend", "s", "resend", "Resend",
-                "Edit a copy of the frame, and send it to its receiver", False),
-        Command("frames.break", "b", "break", "Break", "Hold frames like this one", False),
+                "Edit a copy of the frame, and send it to its receiver"),
+        Command("frames.break", "b", "break", "Break", "Pause frames like this one"),
+        Command("frames.inject", "i", "inject", "Inject",
+                "Send a new frame to the client or the agent", False),
+        Command("frames.pause", "p", "pause", "Pause all",
+                "Start or stop pausing every frame", False),
+        Command("frames.release", "R", "release_all", "Release all",
+                "Release all paused frames", False),
         Command("frames.session", "S", "same('session')", "Session",
                 "Show only the same session", False),
         Command("frames.tool", "t", "same('tool_call')", "Tool call",
@@ -222,22 +245,29 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     ),
     "intercept": (
         Command("hold.release", "r", "release", "Release", "Send the frame unchanged"),
-        Command("hold.edit", "e", "edit", "Edit", "Change the frame, then send it"),
-        Command("hold.discard", "x", "discard", "Discard",
+        Command("hold.edit", "e,enter", "edit", "Edit", "Change the frame, then send it"),
+        Command("hold.answer", "a", "answer", "Answer",
+                "Write the response to a request, and send that instead"),
+        Command("hold.discard", "x", "discard", "Drop",
                 "Drop the frame; a request gets an error response"),
-        Command("hold.answer", "a", "answer", "Answer", "Write the response to a request"),
-        Command("hold.delay", "w", "delay", "Delay", "Send the frame after a delay", False),
-        Command("hold.duplicate", "d", "duplicate", "Twice", "Send the frame twice", False),
-        Command("hold.keep", "k", "keep", "Keep", "Restart the countdowns", False),
         Command("hold.lose", "X", "lose", "Lose", "Drop the frame without a response", False),
-        Command("hold.all", "R", "release_all", "All", "Release all held frames"),
-        Command("hold.break", "b", "break", "Break", "Add a breakpoint", False),
-        Command("hold.pause", "p", "pause", "Pause", "Start or stop holding every frame"),
-        Command("hold.inject", "i", "inject", "Inject",
-                "Send a new frame to the client or the agent"),
-        Command("hold.clear", "delete", "clear", "Clear", "Remove the newest breakpoint", False),
-        Command("hold.close", "f2", "screen.intercept", "Close",
-                "Release all held frames, remove the breakpoints, and close this"),
+        Command("hold.duplicate", "d", "duplicate", "Twice", "Send the frame twice", False),
+        Command("hold.delay", "w", "delay", "Delay", "Send the frame after a delay", False),
+        Command("hold.keep", "plus", "keep", "More time", "Restart the countdowns", False),
+        Command("hold.send", "ctrl+s", "send", "Send", "Send what the editor shows"),
+        Command("hold.force", "f8", "force", "Send as is",
+                "Send the frame even if it is not valid", False),
+        Command("hold.flaw", "f4", "flaw", "To the error", "Go to the syntax error", False),
+        Command("hold.kind", "f5", "kind", "Answer instead",
+                "Write a result, then an error, then the frame again", False),
+    ),
+    "breakpoints": (
+        Command("points.write", "b", "write", "Add", "Write another breakpoint"),
+        Command("points.clear", "delete", "clear", "Remove", "Remove the chosen breakpoint"),
+        Command("points.clear_all", "D", "clear_all", "Remove all",
+                "Remove all breakpoints, and release all paused frames"),
+        Command("points.pause", "p", "pause", "Pause all", "Start or stop pausing every frame"),
+        Command("points.leave", "escape", "leave", "Close", "Close the list; breakpoints stay"),
     ),
     "analysis": (
         Command("analysis.open", "enter", "open", "Frame", "Show the frame in the traffic"),
@@ -265,6 +295,18 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "capabilities": (
         Command("capabilities.every", "a", "every", "All",
                 "Show or hide capabilities neither claimed nor used"),
+    ),
+    "compare": (
+        Command("compare.whole", "enter", "whole", "Whole",
+                "Show both messages whole, or unfold equal steps"),
+        Command("compare.next", "n", "go_on(True)", "Next", "Go to the next difference"),
+        Command("compare.before", "N", "go_on(False)", "Before", "Go to the difference before"),
+        Command("compare.fold", "space", "fold", "Fold", "Fold or unfold equal steps", False),
+        Command("compare.split", "d", "split", "Side by side",
+                "Show both sides beside each other, or below each other"),
+        Command("compare.copy", "y", "copy", "Copy", "Copy the differences of the step"),
+        Command("compare.back", "escape,q", "back", "Back",
+                "Go back to the traffic; this also ends a comparison that still runs"),
     ),
 }
 # fmt: on
@@ -294,8 +336,9 @@ EDITOR_KEYS: Final = (
 """Keys that widgets of the chat handle themselves."""
 
 
-PRIORITY: Final = (*(f"f{number}" for number in range(1, 10)), "ctrl+t", "ctrl+o", "ctrl+n")
-"""Keys that no widget may take."""
+PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
+                   "ctrl+q")  # fmt: skip
+"""Keys that no widget may take, nor a dialog those of the app."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

@@ -17,6 +17,7 @@ from textual.events import Resize
 
 from acp_console.render.values import format_number, plural
 from acp_console.state.analysis import AnalysisFolds, BackgroundFold
+from acp_console.state.traffic.marks import NotesFile
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
@@ -64,6 +65,7 @@ class InspectorPane(Horizontal):
         *,
         is_over: Callable[[], bool] = lambda: False,
         now: Callable[[], float | None] = lambda: None,
+        notes: Callable[[], Sequence[NotesFile]] = tuple,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         """Show entries.
@@ -72,6 +74,7 @@ class InspectorPane(Horizontal):
             entries: A recording, or a list that grows; None: the entries passed to `extend`.
             is_over: Whether a source that is not a file has ended.
             now: Returns the seconds since the journal began, if it is live.
+            notes: Returns where marks are kept.
             id: The widget's id.
         """
         super().__init__(id=id)
@@ -79,6 +82,7 @@ class InspectorPane(Horizontal):
         """Whether the conversations are shown beside it."""
         self._entries = EntryList() if entries is None else entries
         self._now = now
+        self._notes = notes
         shown = self._entries
         if isinstance(shown, IndexedRecording):
             # Other threads read it, and each needs its own object.
@@ -87,7 +91,7 @@ class InspectorPane(Horizontal):
             self.folds = AnalysisFolds(lambda: shown, is_over=is_over)
 
     def compose(self) -> ComposeResult:
-        yield TrafficPane(self._entries, self.folds.annotations, id="traffic")
+        yield TrafficPane(self._entries, self.folds.annotations, notes=self._notes, id="traffic")
         yield AnalysisPane(self.folds, id="analysis")
 
     def on_mount(self) -> None:

@@ -33,13 +33,15 @@ class _Line:
 _COMMANDS: Final = {command.id: command for command in COMMANDS}
 _PREFIXES: Final[dict[Scope, str]] = {
     "traffic": "Traffic",
-    "intercept": "Intercept",
+    "intercept": "Paused",
+    "breakpoints": "Breakpoints",
     "inspection": "Analysis",
     "analysis": "Analysis",
     "findings": "Analysis",
     "waterfall": "Analysis",
     "statistics": "Analysis",
     "capabilities": "Analysis",
+    "compare": "Compare",
 }
 
 

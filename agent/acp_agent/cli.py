@@ -27,6 +27,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError, FrameTooLongError
 from acp_protocol.host.process import raise_descriptor_limit
+from acp_protocol.host.sanitize import error_text
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
@@ -52,8 +53,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="acp-agent: %(message)s", stream=sys.stderr)
     # Python leaves out the streams that are closed at its start; their numbers mean other files.
     if None in (sys.stdin, sys.stdout):
-        logger.error("stdin and stdout are needed: an ACP client talks to the agent there")
-        return 2
+        return _fail("stdin and stdout are needed: an ACP client talks to the agent there")
     if options.login is not None:
         return log_in(options.login, os.environ)
     if options.script is not None:
@@ -61,8 +61,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
         return run_script(options)
     if options.seed is not None or options.check:
-        logger.error("--seed and --check need a scenario: --script FILE")
-        return 2
+        return _fail("--seed and --check need a scenario", "name it with --script FILE")
     if sys.stdin.isatty():
         sys.stderr.write(
             "acp-agent is an agent: an ACP client, such as an editor or acp-console, starts it "
@@ -89,15 +88,17 @@ def _run_agent(options: argparse.Namespace) -> int:
             logger.error("the client was refused: %s", refusal)
             return 1
     except StoreError as error:
-        logger.error("sessions in %s: %s", where, error)  # noqa: TRY400 - no traceback for a user
-        return 2
+        return _fail(f"sessions in {where}: {error}")
     except (AcpError, ConfigPathError, SettingsError) as error:
-        for line in str(error).splitlines():
-            logger.error("%s", line)  # noqa: TRY400 - as above
-        return 2
+        return _fail(str(error))
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _fail(text: str, hint: str = "") -> int:
+    sys.stderr.write(error_text(text, hint))
+    return 2
 
 
 def log_in(prefix: str, environment: Mapping[str, str]) -> int:
@@ -109,29 +110,23 @@ def log_in(prefix: str, environment: Mapping[str, str]) -> int:
 
     from acp_agent.models.keys import keyring
 
-    def log(sentence: str) -> None:
-        sys.stderr.write(f"acp-agent: {sentence}\n")
-
     if not sys.stdin.isatty():
-        log("To log in, type a key in a terminal; stdin is not a terminal.")
-        return 2
+        return _fail("to log in, type a key in a terminal; stdin is not a terminal")
     try:
         # Not echoed, and not in the arguments of any program.
         key = getpass.getpass(f"Key of {PROVIDERS[prefix].title}: ", sys.stderr).strip()
     except (EOFError, KeyboardInterrupt):
-        log("\nNothing was changed.")
+        sys.stderr.write("\nNothing was changed.\n")
         return 130
     if not key:
-        log("No key was entered; nothing was changed.")
-        return 2
+        return _fail("no key was entered; nothing was changed")
     ring = keyring(environment)
     try:
         check_key(key, "The key")
         ring.put(prefix, key)
     except SettingsError as error:
-        log(str(error))
-        return 2
-    log(f"The key is stored in {ring.path}, which only you can read.")
+        return _fail(str(error))
+    sys.stderr.write(f"The key is stored in {ring.path}, which only you can read.\n")
     return 0
 
 

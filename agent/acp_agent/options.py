@@ -22,7 +22,7 @@ MODE_ALIASES: Final[Mapping[str, str]] = {"auto": "code", "read-only": "architec
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OptionChoice:
     """One of several values."""
 
     value: str
@@ -31,13 +31,13 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionOption:
+class OfferedOption:
     """Something that has one of several values in each session."""
 
     id: str
     name: str
     category: str
-    choices: tuple[Choice, ...]
+    choices: tuple[OptionChoice, ...]
     default: str = ""
     """The value where nothing was chosen; empty for the first one."""
 
@@ -51,9 +51,9 @@ class SessionOption:
 
 
 _EFFORTS: Final = (
-    Choice(DEFAULT_EFFORT, "Default", "Think as hard as the agent was started to"),
+    OptionChoice(DEFAULT_EFFORT, "Default", "Think as hard as the agent was started to"),
     *(
-        Choice(effort, effort.capitalize(), f"Think with {effort} effort")
+        OptionChoice(effort, effort.capitalize(), f"Think with {effort} effort")
         for effort in get_args(Effort)
     ),
 )
@@ -61,27 +61,27 @@ _EFFORTS: Final = (
 
 def options_for(
     models: Sequence[Model], policy: PolicyId = POLICIES[0][0]
-) -> tuple[SessionOption, ...]:
+) -> tuple[OfferedOption, ...]:
     """Return the options of a session that these models can serve, the most important first.
 
     `policy` stands where none was chosen.
     """
-    named = tuple(Choice(model.name, model.name) for model in models)
+    named = tuple(OptionChoice(model.name, model.name) for model in models)
     thinks = any(isinstance(model, SupportsEffort) for model in models)
     return (
-        SessionOption(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
-        SessionOption(MODEL, "Model", "model", named),
-        *([SessionOption(EFFORT, "Effort", "thought_level", _EFFORTS)] if thinks else []),
-        SessionOption(
+        OfferedOption(MODE, "Mode", "mode", tuple(OptionChoice(*mode) for mode in MODES)),
+        OfferedOption(MODEL, "Model", "model", named),
+        *([OfferedOption(EFFORT, "Effort", "thought_level", _EFFORTS)] if thinks else []),
+        OfferedOption(
             THINKING,
             "Thinking",
             "_thoughts",
             (
-                Choice("show", "Show", "Thoughts are shown as they come"),
-                Choice("hide", "Hide", "Thoughts are not shown"),
+                OptionChoice("show", "Show", "Thoughts are shown as they come"),
+                OptionChoice("hide", "Hide", "Thoughts are not shown"),
             ),
         ),
-        SessionOption(
-            POLICY, "Policy", "_policy", tuple(Choice(*each) for each in POLICIES), policy
+        OfferedOption(
+            POLICY, "Policy", "_policy", tuple(OptionChoice(*each) for each in POLICIES), policy
         ),
     )

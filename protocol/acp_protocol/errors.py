@@ -27,6 +27,19 @@ from typing import Any
 class AcpError(Exception):
     """The base class of all our exceptions."""
 
+    def __init__(self, *args: object, hint: str = "") -> None:
+        super().__init__(*args)
+        self.hint = hint
+        """What the user can do about it, if anything; `str()` ends with it."""
+
+    @property
+    def summary(self) -> str:
+        """What failed, without the hint."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return f"{self.summary}; {self.hint}" if self.hint else self.summary
+
 
 class ProtocolError(AcpError):
     """One side violated the protocol."""
@@ -136,13 +149,14 @@ def describe_os_error(problem: OSError) -> str:
 
 def agent_start_error(program: str, problem: OSError | ValueError) -> AgentStartError:
     """Return the error for a `program` that could not be started."""
+    hint = ""
     match problem:
         case FileNotFoundError():
-            reason = "there is no such command; check its spelling and PATH"
+            reason, hint = "there is no such command", "check its spelling and PATH"
         case PermissionError():
-            reason = "it may not be executed; check its permissions"
+            reason, hint = "it may not be executed", "check its permissions"
         case OSError():
             reason = describe_os_error(problem)
         case _:
             reason = "it is no valid command"
-    return AgentStartError(f"cannot start {program}: {reason}")
+    return AgentStartError(f"cannot start {program}: {reason}", hint=hint)

@@ -70,6 +70,4 @@ def test_login_needs_a_terminal(tmp_path: Path) -> None:
         timeout=LIMIT,
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == (
-        b"acp-agent: To log in, type a key in a terminal; stdin is not a terminal.\n"
-    )
+    assert done.stderr == (b"error: to log in, type a key in a terminal; stdin is not a terminal\n")

@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.source import InvalidFileError
-from acp_console.config import COMMAND_RULE, NAME_RULE, Config, load_config, parse_config
+from acp_console.config import (
+    COMMAND_RULE,
+    NAME_RULE,
+    Config,
+    load_config,
+    load_mcp_servers,
+    parse_config,
+)
 
 
 def parsed(text: str) -> Config:
@@ -149,3 +156,79 @@ def test_sessions_are_kept_unless_the_user_wants_none() -> None:
         "config.toml:2: privacy.journal: must be true or false",
         "config.toml:3: privacy.jornal: unknown key; did you mean journal?",
     ]
+
+
+# Files of MCP servers
+
+SERVERS_JSON = """{"mcpServers": {
+    "files": {"command": "./files", "args": ["-v"], "env": {"KEY": "${MY_KEY}"}},
+    "web site": {"type": "sse", "url": "https://x.example/mcp", "headers": {"A": "b"}}}}"""
+SERVERS_TOML = """
+[mcp.files]
+command = "./files"
+args = ["-v"]
+env = { KEY = "${MY_KEY}" }
+[mcp."web site"]
+type = "sse"
+url = "https://x.example/mcp"
+headers = { A = "b" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mcp.json", SERVERS_JSON),
+        ("mcp.json", SERVERS_JSON.replace("mcpServers", "servers")),
+        ("mcp.toml", SERVERS_TOML),
+    ],
+)
+def test_a_file_of_mcp_servers_is_read_in_each_form(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert load_mcp_servers(path, {"MY_KEY": "secret"}) == (
+        {
+            "type": "stdio",
+            "name": "files",
+            "command": str(tmp_path / "files"),
+            "args": ["-v"],
+            "env": [{"name": "KEY", "value": "secret"}],
+        },
+        {
+            "type": "sse",
+            "name": "web site",
+            "url": "https://x.example/mcp",
+            "headers": [{"name": "A", "value": "b"}],
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.json", "{", ":1: not JSON: Expecting property name enclosed in double quotes"),
+        ("a.json", "[]", ": must be an object"),
+        ("a.json", '{"mcp": {}}', ": mcpServers is missing"),
+        ("a.json", '{"mcpServers": []}', ": mcpServers: must be a table"),
+        (
+            "a.json",
+            '{"mcpServers": {"x": {"comand": "y"}}}',
+            ": mcpServers.x.comand: unknown key; did you mean command?",
+        ),
+        ("a.json", '{"mcpServers": {"x": {}}}', ": mcpServers.x: command is missing"),
+        (
+            "a.json",
+            '{"mcpServers": {"x": {"command": "y", "env": {"K": "${NO_KEY}"}}}}',
+            ": mcpServers.x.env.K: the variable NO_KEY is not set",
+        ),
+        ("a.toml", '[mcp.x]\nurl = "ftp://y"', ":2: mcp.x.url: must be an http or https address"),
+    ],
+)
+def test_a_mistake_in_a_file_of_mcp_servers_names_file_and_field(
+    tmp_path: Path, name: str, text: str, problem: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InvalidFileError) as caught:
+        load_mcp_servers(path, {})
+    assert str(caught.value) == f"{path}{problem}"

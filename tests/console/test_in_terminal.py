@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+import threading
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from benchmarks.terminal import Terminal
+from tests.console.tui.screens.test_intercepting import SCRIPT, begin, proxied
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a pty with a login on Linux")
 
 LIMIT = 60.0
 CONSOLE = (sys.executable, "-m", "acp_console")
 READY = "● ready"
+F6, F7, CTRL_N = "\x1b[17~", "\x1b[18~", "\x0e"
 
 
 @pytest.fixture
@@ -47,6 +51,16 @@ def press(terminal: Terminal, keys: str, wanted: str) -> None:
     assert terminal.seen(wanted, LIMIT, begin) is not None, wanted
 
 
+def press_until(terminal: Terminal, keys: str, wanted: str) -> None:
+    """Press keys once a second until a text is drawn."""
+    begin = terminal.position
+    for _ in range(int(LIMIT)):
+        terminal.press(keys)
+        if terminal.seen(wanted, 1.0, begin):
+            return
+    pytest.fail(f"{wanted} was not drawn")
+
+
 def send(terminal: Terminal, text: str, wanted: str) -> None:
     # Enter in the same burst would belong to a paste.
     press(terminal, text, text[-1])
@@ -76,17 +90,36 @@ def test_the_mode_is_changed_and_the_traffic_shows_it(terminal: Terminal) -> Non
     # Shift+Tab, then ctrl+t.
     press(terminal, "\x1b[Z", "mode ")
     press(terminal, "\x14", "session/set_")
-    begin = terminal.position
     # The traffic has the focus a moment after it is drawn.
-    for _ in range(int(LIMIT)):
-        terminal.press("\x1b[H")
-        if terminal.seen("as of frame 1", 1.0, begin):
-            return
-    pytest.fail("the chat was not rewound")
+    press_until(terminal, "\x1b[H", "as of frame 1")
+
+
+def test_a_form_is_filled_in_and_sent(terminal: Terminal) -> None:
+    begin = terminal.position
+    send(terminal, "ask Which colour: red, blue", "Not now (esc)")
+    # The form has the focus a moment after it is drawn; then the footer shows its keys.
+    assert terminal.seen("Not now \x1b", LIMIT, begin)
+    press(terminal, "\r", "red")
+    press(terminal, "\x1b[B", "red")
+    press(terminal, "\r", "red")
+    press_until(terminal, "\x13", READY)
+
+
+def test_an_option_of_the_session_is_changed(terminal: Terminal) -> None:
+    assert terminal.seen("mode Ask", LIMIT)
+    press(terminal, F6, "Architect")
+    send(terminal, "code", "mode Code")
+
+
+def test_a_session_of_the_agent_is_listed_and_loaded(terminal: Terminal) -> None:
+    send(terminal, "read notes.txt", "buy milk")
+    press(terminal, CTRL_N, READY)
+    press(terminal, F7, "enter opens")
+    send(terminal, "read n", "buy milk")
 
 
 def test_a_second_session_opens_and_the_first_screen_lists_both(terminal: Terminal) -> None:
-    press(terminal, "\x0e", READY)
+    press(terminal, CTRL_N, READY)
     press(terminal, "\x0f", "Continue")
 
 
@@ -121,3 +154,34 @@ def test_a_session_goes_on_after_the_console_was_quit(
         assert again.seen("read notes.txt", LIMIT)
         press(again, "read n", "n")
         press(again, "\r", "buy milk")
+
+
+def test_a_paused_request_is_answered_in_place_of_the_agent(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "agent.toml"
+    script.write_text(SCRIPT)
+    agent = (sys.executable, "-m", "acp_agent", "--script", str(script))
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        attach = (*CONSOLE, "attach", "work")
+        with proxied(*agent) as editor:
+            begin(editor, tmp_path)
+            with Terminal(attach, {**environment, "XDG_RUNTIME_DIR": home}) as found:
+                assert found.seen("session/new", LIMIT)
+                # F2, a filter, Enter and Esc.
+                press(found, "\x1bOQ", "Breakpoints")
+                press(found, "method == session/prompt and from == client", "client")
+                press(found, "\r", "break on")
+                press(found, "\x1b", "breakpoint")
+                start = found.position
+                editor.prompt(2, "hello")
+                assert found.seen("1 paused!", LIMIT, start)
+                # F9, then a response, and Ctrl+S.
+                press(found, "\x1b[20~", "Answer a")
+                press(found, "a", "end_turn")
+                found.press("\x13")
+                while not editor.has(2):
+                    threading.Event().wait(0.01)
+                assert editor.response(2) == {"stopReason": "end_turn"}
+                assert "You said" not in editor.text

@@ -121,7 +121,7 @@ def test_a_full_disk_leaves_no_half_of_a_file_and_what_was_there(
     done = stage.run(disk.seen_by(["sh", "-c", script, "sh", *call]))
     assert done.returncode == exit_codes.USAGE
     reason = f"cannot write {disk.recording}: no space left on device"
-    assert done.stderr.decode() == f"acp-console: {reason}\n"
+    assert done.stderr.decode() == f"error: {reason}\n"
     left = ["ballast", disk.recording.name] if overwrite else ["ballast"]
     assert done.stdout.decode().split() == left
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Final, TypeVar
 
+from acp_console.state.traffic.marks import Marks, NotesFile
 from acp_console.state.traffic.rows import TrafficRow, read_row, run_row, time_of
 from acp_console.state.traffic.runs import Run, Runs
 from acp_inspector.analysis.annotations import Annotations, FrameNotes
@@ -52,8 +53,13 @@ def own_thread(*, poll_interval_s: float = 0.002) -> RunSlow:
 class TrafficModel:
     """The rows that match a filter, by position."""
 
-    def __init__(self, entries: EntrySequence, annotations: Annotations | None = None) -> None:
-        """Show `entries` with their `annotations`."""
+    def __init__(
+        self,
+        entries: EntrySequence,
+        annotations: Annotations | None = None,
+        notes: Callable[[], Sequence[NotesFile]] = tuple,
+    ) -> None:
+        """Show `entries` with their `annotations`; `notes` returns where marks are kept."""
         self.entries = entries
         self.annotations = annotations or Annotations()
         self.runs = Runs(entries)
@@ -61,7 +67,7 @@ class TrafficModel:
         self._scan: FilterSearch | None = None
         self._next: FilterSearch | None = None
         """The filter that will apply once all rows are checked."""
-        self._marks: dict[int, int] = {}
+        self.marks = Marks(entries, self.row_of, notes)
         self._kept: dict[int, TrafficRow] = {}
         self.seen: dict[str, dict[str, None]] = {"method": {}, "session": {}}
         """Seen values of fields."""
@@ -174,7 +180,7 @@ class TrafficModel:
         """Restart: the entries were replaced."""
         self._kept.clear()
         self.runs.forget()
-        self._marks.clear()
+        self.marks.forget()
         self.filter(self.wanted)
 
     def run(self) -> Iterator[None]:
@@ -263,7 +269,7 @@ class TrafficModel:
     # Marks.
 
     def notes_of(self, entry: Entry) -> FrameNotes:
-        return self.annotations.notes(entry, is_marked=entry.seq in self._marks)
+        return self.annotations.notes(entry, is_marked=entry.seq in self.marks.numbers)
 
     def finding_at(self, position: int) -> str:
         """Return the letter of the lint finding at a position; empty if there is none."""
@@ -293,18 +299,5 @@ class TrafficModel:
 
     def is_marked(self, position: int, count: int = 1) -> bool:
         """Whether any of `count` positions is marked."""
-        rows = map(self.row_at, range(position, position + count)) if self._marks else ()
-        return any(row in self._marks.values() for row in rows)
-
-    def mark(self, row: int) -> bool | None:
-        """Mark or unmark a row; return whether it is marked now, None if it cannot be."""
-        n = self.row(row).seq
-        if not n:
-            return None
-        if self._marks.pop(n, None) is None:
-            self._marks[n] = row
-        return n in self._marks
-
-    @property
-    def marks(self) -> list[int]:
-        return sorted(self._marks.values())
+        rows = range(position, position + count) if self.marks.numbers else ()
+        return any(self.row_at(each) in self.marks for each in rows)

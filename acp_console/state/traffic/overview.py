@@ -1,13 +1,14 @@
-"""All of a connection in one line: how much was said when, errors, and waits for a person."""
+"""All of a connection in one line: how much was said when, errors, waits for a person, marks."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Final
 
+from acp_console.state.traffic.marks import Marks
 from acp_console.state.traffic.rows import ASKS_PERSON, time_of
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntrySequence
@@ -33,6 +34,7 @@ class Span:
     has_error: bool = False
     is_wait: bool = False
     """Whether a person was asked and had not answered yet."""
+    is_marked: bool = False
 
     @property
     def count(self) -> int:
@@ -42,8 +44,9 @@ class Span:
 class Overview:
     """Divides the entries into spans of equal time; errors are searched step by step."""
 
-    def __init__(self, entries: EntrySequence) -> None:
+    def __init__(self, entries: EntrySequence, marks: Marks | None = None) -> None:
         self._entries = entries
+        self._marks = marks
         self.forget()
 
     def forget(self) -> None:
@@ -64,7 +67,8 @@ class Overview:
 
     def spans(self, count: int) -> list[Span]:
         """Return `count` spans from the first entry to the last; none without entries."""
-        key = (count, len(self._entries), len(self._failed.rows), len(self._asked.rows))
+        marked = 0 if self._marks is None else self._marks.revision
+        key = (count, len(self._entries), len(self._failed.rows), len(self._asked.rows), marked)
         if self._found[0] != key:
             self._found = key, self._divided(count)
         return self._found[1]
@@ -96,13 +100,15 @@ class Overview:
             edges.append(max(self._row_from(begin + (end - begin) * place / count), edges[-1]))
         edges.append(every)
         failed = self._failed.rows
+        marked = [] if self._marks is None else self._marks.rows
         waits = self._waits(count)
         return [
             Span(
                 first,
                 behind,
-                has_error=bisect_left(failed, first) < bisect_left(failed, behind),
+                has_error=_has_any(failed, first, behind),
                 is_wait=place in waits,
+                is_marked=_has_any(marked, first, behind),
             )
             for place, (first, behind) in enumerate(pairwise(edges))
         ]
@@ -116,3 +122,8 @@ class Overview:
             if len(found) == count:
                 break
         return found
+
+
+def _has_any(rows: Sequence[int], first: int, behind: int) -> bool:
+    """Return whether one of `rows`, which are in order, is from `first` to before `behind`."""
+    return bisect_left(rows, first) < bisect_left(rows, behind)

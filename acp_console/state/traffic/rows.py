@@ -207,19 +207,30 @@ def head_text(width: int, digits: int) -> str:
     return " " * EDGE + _joined(cells, columns)
 
 
-def row_text(row: TrafficRow, width: int, digits: int, *, delta: float) -> str:
-    """Return one row as a line, without its signs; narrow lines omit columns."""
+def row_text(
+    row: TrafficRow, width: int, digits: int, *, delta: float = 0.0, countdown: str = ""
+) -> str:
+    """Return one row as a line, without its signs; narrow lines omit columns.
+
+    A row that waits for its release has a countdown instead of latency and size.
+    """
     columns = _columns(width, digits)
+    if countdown:
+        room = [columns.pop(name) + 1 for name in ("latency", "size") if name in columns]
+        columns["countdown"] = cell_len(countdown)
+        rest = sum(room) - columns["countdown"] - 1
+        columns["picture"] = max(columns["picture"] + rest, MIN_PICTURE)
     has_time = bool(row.seq or row.time)
     cells = {
         "n": str(row.seq) if row.seq else "",
         "time": (f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}") * has_time,
-        "Δ": _delta(delta) * has_time,
+        "Δ": _delta(delta) * (has_time and not countdown),
         "id": row.id,
         "session": row.session,
-        "picture": picture(row, columns["picture"]),
+        "picture": picture(row, columns["picture"], names_person=not countdown),
         "latency": OPEN if row.is_open else "" if row.latency is None else _delta(row.latency),
         "size": _size(row.size),
+        "countdown": countdown,
     }
     return _joined(cells, columns)
 
@@ -247,8 +258,11 @@ def _joined(cells: dict[str, str], columns: dict[str, int]) -> str:
     )
 
 
-def picture(row: TrafficRow, width: int) -> str:
-    """Return a message as an arrow between the lane of the client and that of the agent."""
+def picture(row: TrafficRow, width: int, *, names_person: bool = True) -> str:
+    """Return a message as an arrow between the lane of the client and that of the agent.
+
+    `names_person`: whether it says how long a person has taken to answer.
+    """
     sign = _SIGNS.get(row.kind, "")
     label = _label(row)
     if row.side not in {"client", "agent"} or row.kind in {"stderr", "large"}:
@@ -256,7 +270,7 @@ def picture(row: TrafficRow, width: int) -> str:
     line = "┄" if row.kind in {"notification", "run"} else "─"
     sign = sign or line
     wait = ""
-    if row.is_for_person:
+    if row.is_for_person and names_person:
         spent = "" if row.latency is None else f" {_delta(row.latency)}"
         wait = f" ⏸ you{spent} "
     label = f" {_fit_words(label, width - cell_len(wait) - _PICTURE_EDGES)} "

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from acp_console.render.values import format_number
+from acp_console.render.values import format_number, plural
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.overview import Overview
 from acp_inspector.analysis.annotations import LINT_FIELDS, MODEL_FIELDS
@@ -35,7 +35,7 @@ class TrafficScanner:
         self._view = view
         self._step_bytes = step_bytes
         self._recording = view.entries if isinstance(view.entries, IndexedRecording) else None
-        self.overview = Overview(view.entries)
+        self.overview = Overview(view.entries, view.marks)
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
         self._sought: Filter | None = None
@@ -111,8 +111,10 @@ class TrafficScanner:
             parts.append("searching, Esc stops")
         if view.wanted.warning or (self._sought is not None and self._sought.warning):
             parts.append("a pattern takes too long")
-        if view.marks:
-            parts.append(f"{len(view.marks)} marked")
+        if marked := len(view.marks.rows):
+            parts.append(f"{marked} marked")
+        if stale := len(view.marks.stale):
+            parts.append(plural(stale, "stale mark"))
         return parts
 
     # Searching.

@@ -34,15 +34,24 @@ class LoginView(Ask, can_focus=True):
         method: LoginMethod
         variables: Mapping[str, str]
 
-    def __init__(self, methods: Sequence[LoginMethod], timing: PermissionTiming) -> None:
+    class Left(Message):
+        """The user does not want to log in after all."""
+
+    def __init__(
+        self, methods: Sequence[LoginMethod], timing: PermissionTiming, *, can_leave: bool = False
+    ) -> None:
+        """`can_leave`: whether the agent goes on without a login."""
         super().__init__(tuple(method.id for method in methods), timing)
         self._methods = methods
+        self._can_leave = can_leave
         self._filled: LoginMethod | None = None
         """The method whose variables are asked for."""
 
     def compose(self) -> ComposeResult:
         text = "The agent wants you to log in. Press a number; F5 starts it again."
-        if not self._methods:
+        if self._can_leave:
+            text = "Log in: press a number or click. Esc leaves it."
+        elif not self._methods:
             text = "The agent wants you to log in, and offers no way. Log in with its own program."
         yield Static(text, classes="question", markup=False)
         for place, method in enumerate(self._methods[:9], 1):
@@ -57,6 +66,9 @@ class LoginView(Ask, can_focus=True):
 
     def on_key(self, event: Key) -> None:
         character = event.character or ""
+        if event.key == "escape" and self._can_leave:
+            event.stop()
+            self.post_message(self.Left())
         if character.isdecimal() and 0 < int(character) <= len(self._methods):
             event.stop()
             self._choose(int(character) - 1)

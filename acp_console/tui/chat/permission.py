@@ -129,14 +129,18 @@ class PermissionView(Ask, can_focus=True):
         self._key: str | None = None
         """A choice that counts unless another key follows at once."""
         self._key_timer: Timer
-        self._ids = [string(option, "optionId") for option in permission.options]
+        # Agents that offer "always" first would have it chosen by habit.
+        self._options = sorted(
+            permission.options, key=lambda option: string(option, "kind") != "allow_once"
+        )
+        self._ids = [string(option, "optionId") for option in self._options]
         self._keys_from = self.counts_from
 
     def compose(self) -> ComposeResult:
         if self._details is not None:
             yield self._details
         yield Static(SETTLING, classes="question", markup=False)
-        buttons = [_button(*each) for each in enumerate(self.permission.options)]
+        buttons = [_button(*each) for each in enumerate(self._options)]
         widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
         with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
             yield from buttons
@@ -185,7 +189,7 @@ class PermissionView(Ask, can_focus=True):
 
     @property
     def _kinds(self) -> list[str]:
-        return [string(option, "kind") for option in self.permission.options]
+        return [string(option, "kind") for option in self._options]
 
     @property
     def _has_changes(self) -> bool:
@@ -271,7 +275,7 @@ class PermissionView(Ask, can_focus=True):
     def _choose(self, position: int, *, explains: bool = False) -> bool:
         if position >= len(self._ids) or not self.has_settled:
             return False
-        allows = not string(self.permission.options[position], "kind").startswith("reject")
+        allows = not string(self._options[position], "kind").startswith("reject")
         if allows and not self._is_seen:
             # Consent needs sight of all of it.
             self.app.bell()

@@ -28,26 +28,37 @@ from acp_console.client.elicitation import FormRequest
 from acp_console.client.probe import login_line
 from acp_console.render.values import plural
 from acp_console.state.changed_files import ChangedFiles
-from acp_console.state.chat_session import ChatSession
+from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
+from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered, FormView, PageView
+from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
+from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.outside import edit
+from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import Item, PermissionRequest, ToolCallItem, TurnEnd
+from acp_inspector.analysis.items import (
+    Item,
+    PermissionRequest,
+    SubagentItem,
+    ToolCallItem,
+    TurnEnd,
+)
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
+from acp_protocol.jsonrpc import Json
 
 WIDE: Final = 120
 """From this many columns on, the traffic is shown next to the chat, not instead of it."""
@@ -115,7 +126,8 @@ class ChatScreen(Screen[None]):
         chat: ChatSession | None
         way: OpeningWay = "new"
         session_id: str | None = None
-        cwd: Path | None = None
+        setup: SessionSetup | None = None
+        """Where it works and with what; None: as this one."""
 
     @dataclass
     class Closed(Message):
@@ -139,7 +151,8 @@ class ChatScreen(Screen[None]):
         self._draft_timer: Timer | None = None
         self._history = history
         self._inspection: InspectorPane | None = None
-        self._searches_history = False
+        self._before_search: str | None = None
+        """The draft before the user began to search earlier prompts; None while they do not."""
         self._project_files: list[str] | None = None
         """Files to mention; None before they were looked for."""
         self._files = ChangedFiles()
@@ -147,6 +160,9 @@ class ChatScreen(Screen[None]):
         """Whether the user wants the sidebar; None: where it fits."""
         self._state_shown: tuple[object, ...] = ()
         self._timing = timing or PermissionTiming()
+        self._wants_login = False
+        """Whether the user wants to log in although the agent does not need it."""
+        self._account_shown: Json = None
         self._is_ours = chat.spec.is_embedded_demo
         self._focus_timer: Timer | None = None
         self._has_warned = False
@@ -249,6 +265,7 @@ class ChatScreen(Screen[None]):
         self._files.note(items)
         self._show_chats()
         self._announce()
+        self._announce_account()
         can_cancel = self.chat.is_busy or self.chat.queued is not None
         if can_cancel != self._could_cancel:
             self._could_cancel = can_cancel
@@ -297,10 +314,11 @@ class ChatScreen(Screen[None]):
         chat, shown = self.chat, self.open_prompt()
         elicitations = chat.elicitations
         waiting = len(self._asks) + len(elicitations) - 1
-        if chat.needs_login:
+        if chat.needs_login or self._wants_login:
             methods = chat.logins
             is_shown = shown is not None and shown.subject == tuple(each.id for each in methods)
-            return shown if is_shown else LoginView(methods, self._timing), 0
+            can_leave = not chat.needs_login
+            return shown if is_shown else LoginView(methods, self._timing, can_leave=can_leave), 0
         for call, permission in self._asks.values():
             is_shown = shown is not None and shown.subject is permission
             return shown if is_shown else PermissionView(permission, self._timing, call), waiting
@@ -311,6 +329,11 @@ class ChatScreen(Screen[None]):
                 return FormView(request, self._timing), waiting
             return PageView(request, self._timing), waiting
         return None, 0
+
+    def settled_items(self) -> list[Item]:
+        """Return all that is shown, except for calls that the user is asked about."""
+        cards = self.conversation.cards
+        return [each.item for each in cards if not (isinstance(each, ToolCard) and each.is_open)]
 
     def open_prompt(self) -> Ask | None:
         """Return what asks the user, if something does."""
@@ -326,6 +349,7 @@ class ChatScreen(Screen[None]):
     def log_in(self, event: LoginView.Chosen) -> None:
         """Log in as the user has chosen; what a program does is done in this terminal."""
         method = event.method
+        self._wants_login = False
         if method.kind == "variables":
             self.chat.agent.restart(event.variables)
         elif method.kind == "agent":
@@ -341,8 +365,51 @@ class ChatScreen(Screen[None]):
                 self.notify(escape_controls(text), severity="error", markup=False)
         self.editor.focus()
 
-    def action_log_out(self) -> None:
-        self.chat.log_out()
+    @work
+    async def action_account(self) -> None:
+        """Show who is logged in, and log in or out."""
+        link = self.chat.agent.link
+        if link is None:
+            self.notify("The agent does not run.", severity="warning")
+            return
+        chosen = await self.app.push_screen_wait(AccountScreen(link))
+        if chosen == "out":
+            self.chat.log_out()
+        elif chosen == "in":
+            self._wants_login = True
+            await self._show_ask()
+            prompt = self.open_prompt()
+            if prompt is not None:
+                prompt.take_focus()
+
+    @on(LoginView.Left)
+    async def leave_login(self) -> None:
+        self._wants_login = False
+        await self._show_ask()
+        self.editor.focus()
+
+    def _announce_account(self) -> None:
+        """Report a login that is over; the agent says so by itself."""
+        account = self.chat.agent.account
+        if account is not self._account_shown:
+            self._account_shown = account
+            if account is not None:
+                self.notify(f"{single_line(self.chat.title, 40)}: {account_text(account)}",
+                            markup=False)  # fmt: skip
+
+    @work
+    async def action_rename(self) -> None:
+        """Give the session another title."""
+        link = self.chat.agent.link
+        if link is None or not link.can("title") or self.chat.session_id is None:
+            self.notify("This agent cannot rename sessions.", severity="warning")
+            return
+        conversation = self.chat.conversation
+        title = (conversation.info.title if conversation is not None else None) or ""
+        label = "Title of this session; Enter keeps it, Esc does not."
+        chosen = await self.app.push_screen_wait(InputScreen(label, single_line(title, 200)))
+        if chosen is not None:
+            self.chat.rename(chosen)
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
@@ -356,6 +423,7 @@ class ChatScreen(Screen[None]):
         self.editor.placeholder = PLACEHOLDER
         if self._history is not None:
             self._history().add(event.text, self.chat.cwd)
+        self.conversation.action_end()
         self.chat.send(event.text)
 
     def _keep_draft(self) -> None:
@@ -376,25 +444,29 @@ class ChatScreen(Screen[None]):
         """Offer commands after `/`, and files after `@`."""
         before = self.editor.text_before_cursor
         choices: Sequence[Choice] = ()
-        if self._searches_history:
+        if self._before_search is not None:
             found = self._earlier_prompts(self.editor.text)
             choices = [Choice(text, single_line(text, 200)) for text in found[:MENTIONS]]
-        elif before.startswith("/") and not any(map(str.isspace, before)):
-            choices = self._commands(before)
+        elif commands := self._commands(before):
+            choices = commands
         elif mention := _MENTION.search(before):
             choices = self._mentions(mention[1])
         self._show_menu(choices, before)
 
     def _show_menu(self, choices: Sequence[Choice], before: str = "") -> None:
         self.menu.offer(choices)
-        self.editor.has_menu = bool(choices)
-        # A command that is written out is sent by Enter.
-        is_whole = any(choice.name == before for choice in choices)
-        self.editor.takes_enter = bool(choices) and not is_whole
+        searches = self._before_search is not None
+        self.editor.has_menu = bool(choices) or searches
+        # A command that is written out is sent by Enter, until the user moves in the menu.
+        is_whole = any(choice.name == before.strip() for choice in self._commands(before.strip()))
+        self.editor.takes_enter = searches or (bool(choices) and not is_whole)
 
     def _commands(self, before: str) -> list[Choice]:
+        """Return the commands that begin so; their names may have spaces."""
         conversation = self.chat.conversation
         found: list[Choice] = []
+        if not before.startswith("/"):
+            return found
         for command in conversation.info.commands if conversation else []:
             match command:
                 case {"name": str(name), "description": str(about), **more}:
@@ -429,25 +501,34 @@ class ChatScreen(Screen[None]):
 
     @on(PromptEditor.MenuKey)
     def move_in_menu(self, event: PromptEditor.MenuKey) -> None:
-        current = self.menu.current
+        current, before = self.menu.current, self._before_search
         if event.step == 0 or current is None:
             self._close_menu()
+            if before is not None:
+                self._put(before)
         elif event.step is None:
             self._take_choice(current)
         else:
             self.menu.move(event.step)
+            self.editor.takes_enter = True
 
     @on(PromptMenu.Picked)
     def take_clicked(self, event: PromptMenu.Picked) -> None:
         self._take_choice(event.choice)
 
     def _close_menu(self) -> None:
-        self._searches_history = False
+        self._before_search = None
         self._show_menu(())
+
+    def _put(self, text: str) -> None:
+        """Write a text into the editor, with no menu."""
+        self._draft = text
+        with self.prevent(PromptEditor.Changed):
+            self.editor.put(text)
 
     def action_history(self) -> None:
         """Search the prompts that were sent before, by the words in the editor."""
-        self._searches_history = not self._searches_history
+        self._before_search = self.editor.text if self._before_search is None else None
         self.editor.focus()
         self._offer_menu()
 
@@ -461,14 +542,14 @@ class ChatScreen(Screen[None]):
                 self.editor.put(text.rstrip("\n"))
 
     def _take_choice(self, choice: Choice) -> None:
-        if self._searches_history:
+        if self._before_search is not None:
             self._close_menu()
-            with self.prevent(PromptEditor.Changed):
-                self.editor.put(choice.text)
+            self._put(choice.text)
             return
         before = self.editor.text_before_cursor
         mention = _MENTION.search(before)
-        size = len(mention[1]) + 1 if mention and not before.startswith("/") else len(before)
+        is_file = mention is not None and choice.text.startswith("@")
+        size = len(mention[1]) + 1 if mention is not None and is_file else len(before)
         self.editor.complete(size, choice.text)
         self._show_menu(())
 
@@ -563,7 +644,9 @@ class ChatScreen(Screen[None]):
         from acp_console.tui.chat.inspection import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
-        inspection = ChatInspection(now=self.chat.now, id="inspection")
+        inspection = ChatInspection(
+            now=self.chat.now, notes=lambda: self.chat.agent.notes, id="inspection"
+        )
         rewound = TalkPane(inspection, can_focus=False, id="rewound")
         rewound.display = False
         await self.query_one("#panes").mount(inspection)
@@ -582,6 +665,8 @@ class ChatScreen(Screen[None]):
         self.rewind()
 
     def on_descendant_focus(self) -> None:
+        if not self._is_searching:
+            self.query_one("#search").display = False
         self.rewind()
 
     def rewind(self) -> None:
@@ -606,6 +691,23 @@ class ChatScreen(Screen[None]):
             frame = conversation.frame_of(self.conversation.cards[event.place].item)
             if frame is not None:
                 self.inspection.traffic.go_to_entry(frame)
+
+    # Subagents and background work
+
+    @work
+    async def action_work(self) -> None:
+        session_id = await self.app.push_screen_wait(WorkScreen(self.chat))
+        if session_id is not None:
+            self.app.push_screen(SubagentScreen(self.chat, session_id))
+
+    @on(ChatSidebar.Opened)
+    def open_subagent(self, event: ChatSidebar.Opened) -> None:
+        self.app.push_screen(SubagentScreen(self.chat, event.session_id))
+
+    @on(TranscriptView.Opened)
+    def open_from_transcript(self, event: TranscriptView.Opened) -> None:
+        if isinstance(event.item, SubagentItem):
+            self.app.push_screen(SubagentScreen(self.chat, event.item.session_id))
 
     # The transcript
 
@@ -711,18 +813,18 @@ class ChatScreen(Screen[None]):
         if link is None or not link.can("list"):
             self.notify("This agent does not list its sessions.", severity="warning")
             return
-        delete = link.delete_session if link.can("delete") else None
-        screen = SessionsScreen(self.chat.cwd, link.list_sessions, delete)
-        chosen = await self.app.push_screen_wait(screen)
+        chosen = await self.app.push_screen_wait(SessionsScreen(self.chat.cwd, link))
         if chosen is None:
             return
-        session_id, cwd = chosen
         for chat in self._chats.chats:
-            if chat.agent is self.chat.agent and chat.session_id == session_id:
+            if chat.agent is self.chat.agent and chat.session_id == chosen.session_id:
                 self.post_message(self.Wanted(chat))
                 return
         way: OpeningWay = "load" if link.can("load") else "resume"
-        self.post_message(self.Wanted(None, way, session_id, cwd))
+        directories = chosen.directories if link.can("additionalDirectories") else ()
+        self.post_message(
+            self.Wanted(None, way, chosen.session_id, SessionSetup(chosen.cwd, directories))
+        )
 
     def action_fork(self) -> None:
         """Go on in a copy of this session."""
@@ -730,7 +832,7 @@ class ChatScreen(Screen[None]):
         if link is None or not link.can("fork") or self.chat.session_id is None:
             self.notify("This agent cannot fork sessions.", severity="warning")
         else:
-            self.post_message(self.Wanted(None, "fork", self.chat.session_id, self.chat.cwd))
+            self.post_message(self.Wanted(None, "fork", self.chat.session_id, self.chat.setup))
 
     def action_switch(self, by: int) -> None:
         self.post_message(self.Wanted(self._chats.beside(self.chat, by)))
@@ -803,11 +905,12 @@ class ChatScreen(Screen[None]):
             self._bar_texts.pop("problem", None)
             return
         tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
-        lines = [f"✗ {error}", *(f"  | {line}" for line in tail[-5:])]
+        hint = "The agent is still there; write another prompt."
         if self.chat.state == "stopped":
-            lines.append("F5 starts the agent again, F3 goes to the agents.")
-        else:
-            lines.append("The agent is still there; write another prompt.")
+            hint = "F5 starts the agent again, F3 goes to the agents."
+        # What comes last may not fit.
+        width = max(self.query_one("#talk").size.width - 10, 20)
+        lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]
         self._say("problem", escape_controls("\n".join(lines)))
 
     def _say(self, name: str, text: str) -> None:
@@ -830,11 +933,13 @@ class ChatScreen(Screen[None]):
             parts.append("1 prompt queued")
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
-        parts += (
-            f"{option.category} {single_line(option.current_name, 24)}"
-            for option in chat.options
-            if option.category in {"mode", "model"} and option.current_name
-        )
+        shown = [each for each in chat.options if each.category in {"mode", "model"}]
+        categories = [each.category for each in shown if each.current_name]
+        for option in shown:
+            is_only = categories.count(option.category) == 1
+            name = option.category if is_only else single_line(option.title.lower(), 24)
+            if option.current_name:
+                parts.append(f"{name} {single_line(option.current_name, 24)}")
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         self._watch_stop()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple
 
 from textual import getters, on, work
 from textual.app import ComposeResult
@@ -16,23 +15,30 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from acp_console.client.connection import AgentConnection
 from acp_console.render.values import plural
 from acp_console.state.home import age
+from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
-
-Page: TypeAlias = tuple[list[Json], str | None]
-ListSessions: TypeAlias = Callable[[Path | None, str | None], Awaitable[Page]]
-DeleteSession: TypeAlias = Callable[[str], Awaitable[None]]
 
 TITLE = 44
 
 
-class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
-    """Lists the agent's sessions, page by page; Enter opens one: its id and its directory."""
+class ListedSession(NamedTuple):
+    """A session of the agent, as its list names it."""
+
+    session_id: str
+    cwd: Path
+    directories: tuple[Path, ...]
+    """Other directories that the agent may read and write in it."""
+
+
+class SessionsScreen(ModalScreen[ListedSession | None]):
+    """Lists the agent's sessions, page by page; Enter opens one."""
 
     DEFAULT_CSS = """
     SessionsScreen {
@@ -68,17 +74,20 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         Binding("up", "cursor(-1)", show=False),
         Binding("ctrl+a", "everywhere", "All directories", priority=True),
         Binding("ctrl+x", "delete", "Delete", priority=True),
+        Binding("ctrl+e", "archive", "Archive or take back", priority=True),
+        Binding("ctrl+l", "archived", "Archived too", priority=True),
+        Binding("ctrl+t", "rename", "Rename", priority=True),
     ]
 
     options = getters.query_one(OptionList)
 
-    def __init__(
-        self, cwd: Path, list_sessions: ListSessions, delete: DeleteSession | None = None
-    ) -> None:
+    def __init__(self, cwd: Path, link: AgentConnection) -> None:
         super().__init__()
         self._cwd = cwd
-        self._list = list_sessions
-        self._delete = delete
+        self._link = link
+        self._with_archived = False
+        self._open_elsewhere: set[str] = set()
+        """Sessions that some client has open, as far as the agent was asked."""
         self._is_everywhere = False
         self._sessions: list[Json] = []
         self._shown: list[Json] = []
@@ -104,7 +113,9 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         note.update("…")
         try:
             cwd = None if self._is_everywhere else self._cwd
-            found, self._cursor = await self._list(cwd, self._cursor)
+            found, self._cursor = await self._link.list_sessions(
+                cwd, self._cursor, with_archived=self._with_archived
+            )
         except AcpError as problem:
             note.update(escape_controls(f"✗ {problem}"))
             return
@@ -116,16 +127,20 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         self._shown = [
             session
             for session in self._sessions
-            if all(word in _line(session, self._cwd).plain.casefold() for word in words)
+            if all(word in self._line(session).plain.casefold() for word in words)
         ]
         at = self.options.highlighted
-        lines = [Option(_line(session, self._cwd)) for session in self._shown]
+        lines = [Option(self._line(session)) for session in self._shown]
         if self._cursor is not None:
             lines.append(Option(Content.styled("  … more", "$text-primary")))
         self.options.set_options(lines)
         self.options.highlighted = min(at or 0, len(lines) - 1) if lines else None
+        can = self._link.can
         keys = ["enter opens", "^a those of all directories" if not self._is_everywhere else ""]
-        keys.append("^x deletes" if self._delete is not None else "")
+        keys.append("^x deletes" if can("delete") else "")
+        keys.append("^t renames" if can("title") else "")
+        keys.append("^e archives" if can("archive") else "")
+        keys.append("^l archived ones too" if can("archive") and not self._with_archived else "")
         where = "of all directories" if self._is_everywhere else "of this directory"
         count = f"{plural(len(self._sessions), 'session')} {where}"
         self.query_one("#sessions-note", Static).update(" · ".join(filter(None, (count, *keys))))
@@ -133,6 +148,24 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
     @on(Input.Changed)
     def filter_sessions(self) -> None:
         self._show()
+
+    @on(OptionList.OptionHighlighted)
+    def look_at(self, event: OptionList.OptionHighlighted) -> None:
+        """Find out whether the session is open somewhere, if the agent can say so."""
+        if self._link.can("status") and event.option_index < len(self._shown):
+            session_id = get_text(self._shown[event.option_index], "sessionId")
+            if session_id is not None:
+                self._find_status(session_id)
+
+    @work(exclusive=True, group="status")
+    async def _find_status(self, session_id: str) -> None:
+        try:
+            is_open = await self._link.session_status(session_id) == "open"
+        except AcpError:
+            return
+        if is_open != (session_id in self._open_elsewhere):
+            (self._open_elsewhere.add if is_open else self._open_elsewhere.discard)(session_id)
+            self._show()
 
     @on(Input.Submitted)
     def open_highlighted(self) -> None:
@@ -147,10 +180,19 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         if place >= len(self._shown):
             self._load()
             return
-        session = self._shown[place]
+        self._open_session(self._shown[place])
+
+    @work
+    async def _open_session(self, session: Json) -> None:
         session_id = get_text(session, "sessionId")
-        if session_id is not None:
-            self.dismiss((session_id, Path(get_text(session, "cwd") or self._cwd)))
+        if session_id is None:
+            return
+        if get(session, "archived") is True and not await self._set_archived(session, False):
+            return
+        paths = get_list(session, "additionalDirectories")
+        directories = tuple(Path(each) for each in paths if isinstance(each, str))
+        cwd = Path(get_text(session, "cwd") or self._cwd)
+        self.dismiss(ListedSession(session_id, cwd, directories))
 
     def action_cursor(self, step: int) -> None:
         if step > 0:
@@ -163,12 +205,59 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         self._sessions, self._cursor = [], None
         self._load()
 
+    @property
+    def _chosen(self) -> Json:
+        place = self.options.highlighted
+        return self._shown[place] if place is not None and place < len(self._shown) else None
+
+    def action_archived(self) -> None:
+        if self._link.can("archive"):
+            self._with_archived = not self._with_archived
+            self._sessions, self._cursor = [], None
+            self._load()
+
+    @work
+    async def action_archive(self) -> None:
+        session = self._chosen
+        if session is not None and self._link.can("archive"):
+            await self._set_archived(session, get(session, "archived") is not True)
+            self._sessions, self._cursor = [], None
+            self._load()
+
+    async def _set_archived(self, session: Json, is_archived: bool) -> bool:
+        """Archive a session or take it back; return whether the agent did."""
+        try:
+            id_ = get_text(session, "sessionId") or ""
+            await self._link.archive_session(id_, is_archived=is_archived)
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="error", markup=False)
+            return False
+        return True
+
+    @work
+    async def action_rename(self) -> None:
+        session = self._chosen
+        session_id = get_text(session, "sessionId")
+        if session_id is None or not self._link.can("title"):
+            return
+        before = single_line(get_text(session, "title") or "", 200)
+        label = "Title of the session; Enter keeps it, Esc does not."
+        title = await self.app.push_screen_wait(InputScreen(label, before))
+        if title is None:
+            return
+        try:
+            await self._link.set_title(session_id, title)
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="error", markup=False)
+            return
+        self._sessions, self._cursor = [], None
+        self._load()
+
     @work
     async def action_delete(self) -> None:
-        place = self.options.highlighted
-        if self._delete is None or place is None or place >= len(self._shown):
+        session = self._chosen
+        if session is None or not self._link.can("delete"):
             return
-        session = self._shown[place]
         session_id = get_text(session, "sessionId")
         title = single_line(get_text(session, "title") or session_id or "", 60)
         text = f"Delete the session {title!r} for good?"
@@ -177,7 +266,7 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
         ):
             return
         try:
-            await self._delete(session_id)
+            await self._link.delete_session(session_id)
         except AcpError as problem:
             self.notify(escape_controls(str(problem)), severity="error", markup=False)
             return
@@ -187,17 +276,21 @@ class SessionsScreen(ModalScreen[tuple[str, Path] | None]):
     def action_leave(self) -> None:
         self.dismiss(None)
 
-
-def _line(session: Json, cwd: Path) -> Content:
-    title = single_line(get_text(session, "title") or get_text(session, "sessionId") or "?", TITLE)
-    where = get_text(session, "cwd") or ""
-    shown = "" if where == str(cwd) else single_line(where, 60)
-    when = ""
-    try:
-        then = datetime.fromisoformat(get_text(session, "updatedAt") or "")
-        when = age(then) if then.tzinfo is not None else ""
-    except ValueError:
-        pass
-    return Content.assemble(
-        (f"  {title:<{TITLE}}  ", "bold"), (f"{when:>7}  ", "$text-muted"), (shown, "$text-muted")
-    )
+    def _line(self, session: Json) -> Content:
+        id_ = get_text(session, "sessionId") or "?"
+        title = single_line(get_text(session, "title") or id_, TITLE)
+        where = get_text(session, "cwd") or ""
+        shown = ["" if where == str(self._cwd) else single_line(where, 60)]
+        shown.append("archived" if get(session, "archived") is True else "")
+        shown.append("open" if id_ in self._open_elsewhere else "")
+        when = ""
+        try:
+            then = datetime.fromisoformat(get_text(session, "updatedAt") or "")
+            when = age(then) if then.tzinfo is not None else ""
+        except ValueError:
+            pass
+        return Content.assemble(
+            (f"  {title:<{TITLE}}  ", "bold"),
+            (f"{when:>7}  ", "$text-muted"),
+            (" · ".join(filter(None, shown)), "$text-muted"),
+        )

@@ -18,15 +18,18 @@ from textual.widgets.option_list import Option
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.open_chats import OpenChats
+from acp_console.state.work import Work, background_of
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.items import string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 
-STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○"}
+STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
 MOST_STEPS: Final = 12
 MOST_FILES: Final = 12
+MOST_WORK: Final = 6
+"""Subagents and background work below a chat; F9 lists all."""
 NEARLY_FULL: Final = 0.7
 FULL: Final = 0.9
 """Shares of the context from which the gauge has another colour."""
@@ -35,10 +38,7 @@ GAUGE: Final = 10
 
 
 def chat_title(chat: ChatSession) -> str:
-    """Return the title of the session, or that of the agent before it has one."""
-    conversation = chat.conversation
-    title = conversation.info.title if conversation is not None else None
-    return single_line(title or chat.title, 60)
+    return single_line(chat.name, 60)
 
 
 class ChatSidebar(Vertical):
@@ -71,11 +71,19 @@ class ChatSidebar(Vertical):
 
         chat: ChatSession
 
+    @dataclass
+    class Opened(Message):
+        """The user wants to see the transcript of a subagent of this chat."""
+
+        session_id: str
+
     def __init__(self, chats: OpenChats, chat: ChatSession, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._chats = chats
         self._chat = chat
         self._shown: tuple[object, ...] = ()
+        self._targets: list[ChatSession | Work] = []
+        """What each line below the first heading is about."""
         self._about = Content()
 
     def compose(self) -> ComposeResult:
@@ -91,9 +99,15 @@ class ChatSidebar(Vertical):
         if not self.display:
             return
         width = max(self.size.width, 8)
-        lines = [
-            _chat_line(chat, is_current=chat is self._chat, width=width) for chat in self._open
-        ]
+        lines: list[Content] = []
+        self._targets = []
+        for chat in self._chats.chats:
+            self._targets.append(chat)
+            lines.append(_chat_line(chat, is_current=chat is self._chat, width=width))
+            if chat is self._chat:
+                found = background_of(chat.agent.conversations, chat.session_id or "")
+                self._targets += found[-MOST_WORK:]
+                lines += (_work_line(work, width) for work in found[-MOST_WORK:])
         if tuple(lines) != self._shown:
             self._shown = tuple(lines)
             self.options.set_options(Option(line) for line in lines)
@@ -103,14 +117,14 @@ class ChatSidebar(Vertical):
             self._about = about
             self.query_one("#about", Static).update(about)
 
-    @property
-    def _open(self) -> Sequence[ChatSession]:
-        return self._chats.chats
-
     @on(OptionList.OptionSelected, "#chats")
     def switch(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Switched(self._open[event.option_index]))
+        target = self._targets[event.option_index]
+        if isinstance(target, ChatSession):
+            self.post_message(self.Switched(target))
+        elif target.kind == "subagent":
+            self.post_message(self.Opened(target.key))
 
 
 def _chat_line(chat: ChatSession, *, is_current: bool, width: int) -> Content:
@@ -123,6 +137,16 @@ def _chat_line(chat: ChatSession, *, is_current: bool, width: int) -> Content:
         (f"{sign} ", color),
         (title, "bold" if is_current else ""),
         (note, "$text-warning"),
+    )
+
+
+def _work_line(work: Work, width: int) -> Content:
+    """Return a line for a subagent or other work, below its chat."""
+    indent = "  " * min(work.depth, 3)
+    title = single_line(work.title, max(width - 6 - len(indent), 4))
+    color = {"◐": "$text-warning", "?": "$text-warning"}.get(work.sign, "$text-muted")
+    return Content.assemble(
+        (f"  {indent}└ ", "$text-muted"), (f"{work.sign} ", color), (title, "$text-muted")
     )
 
 

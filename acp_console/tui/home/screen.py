@@ -21,6 +21,7 @@ from textual.widgets.option_list import Option
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.home import (
+    PAUSED,
     Entry,
     agent_entry,
     catalogue_entries,
@@ -41,6 +42,7 @@ from acp_protocol.version import VERSION
 if TYPE_CHECKING:
     from acp_console.client.catalogue import Catalogue, CatalogueEntry
     from acp_console.state.session_store import SessionStore, StoredSession
+    from acp_inspector.proxy.client import RunningProxy
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 FIRST: Final = """\
@@ -89,6 +91,12 @@ class HomeScreen(Screen[None]):
         session: StoredSession
         spec: AgentSpec
 
+    @dataclass
+    class Paused(Message):
+        """A proxy has paused more messages than before."""
+
+        proxy: RunningProxy
+
     def __init__(
         self,
         agents: Sequence[AgentSpec],
@@ -109,8 +117,8 @@ class HomeScreen(Screen[None]):
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
         self._shown: list[Entry] = []
-        self._has_looked = False
-        """Whether sessions were looked for; until then the cursor stays on the first entry."""
+        self._has_looked = self._has_moved = False
+        """Whether sessions were looked for, and whether the user has moved the cursor before."""
         self._filter = ""
         """The text that the shown entries match."""
         self._rows: list[int | None] = []
@@ -163,10 +171,10 @@ class HomeScreen(Screen[None]):
     def _take_catalogue(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._known = catalogue_entries(catalogue)
-        mine = {entry.target for entry in self._agents}
-        self._known = [
-            entry for entry in self._known if entry.note != "built in" or DEMO_AGENT not in mine
-        ]
+        # The catalogue knows what the user last chose for it.
+        self._agents = [entry for entry in self._agents if entry.target is not DEMO_AGENT]
+        has_demo = any(entry.note == "built in" for entry in self._agents)
+        self._known = [entry for entry in self._known if entry.note != "built in" or not has_demo]
         self._show()
 
     @work(thread=True, exclusive=True)
@@ -181,10 +189,21 @@ class HomeScreen(Screen[None]):
             [_look_of(entry) for entry in found] == [_look_of(entry) for entry in before]
             for found, before in ((sessions, self._sessions), (others, self._others))
         )
+        before = {
+            entry.target.proxy: entry.target.proxy.held
+            for entry in self._others
+            if isinstance(entry.target, ProxySource)
+        }
+        for entry in others:
+            if isinstance(entry.target, ProxySource):
+                proxy = entry.target.proxy
+                if proxy.held > before.get(proxy, 0):
+                    self.post_message(self.Paused(proxy))
         self._sessions, self._others = sessions, others
         if not self._has_looked:
+            # What was there before it is no choice of the user.
             self._has_looked, is_same = True, False
-            if self.options.highlighted == 1:
+            if not self._has_moved:
                 self.options.highlighted = None
         if not is_same:
             self._show()
@@ -207,12 +226,14 @@ class HomeScreen(Screen[None]):
         self.line.value = ""
 
     def action_cursor(self, step: int) -> None:
+        self._has_moved = True
         if step > 0:
             self.options.action_cursor_down()
         else:
             self.options.action_cursor_up()
 
     def action_page(self, step: int) -> None:
+        self._has_moved = True
         if step > 0:
             self.options.action_page_down()
         else:
@@ -333,7 +354,7 @@ def _row(entry: Entry, width: int, title_width: int) -> Content:
         (f"{title:<{title_width}} ", "bold"),
         (detail, "$text-muted"),
         " " * gap,
-        (entry.note, "$text-muted"),
+        (entry.note, "bold $text-warning" if entry.note.startswith(PAUSED) else "$text-muted"),
     )
 
 

@@ -108,7 +108,7 @@ class FrameEditor(Vertical):
 
     area = getters.query_one("#frame-text", TextArea)
 
-    def __init__(self, text: str, remarks: Remarks = lambda raw: ()) -> None:
+    def __init__(self, text: str = "", remarks: Remarks = lambda raw: ()) -> None:
         super().__init__()
         self._begin = text
         self._remarks = remarks
@@ -131,6 +131,13 @@ class FrameEditor(Vertical):
     @property
     def text(self) -> str:
         return self.area.text
+
+    def load(self, text: str, remarks: Remarks, *, is_read_only: bool = False) -> None:
+        """Begin with another text, which cannot be undone."""
+        self._remarks = remarks
+        self.area.read_only = is_read_only
+        self.area.load_text(text)
+        self.check_soon()
 
     def write(self, text: str) -> None:
         """Replace the whole text; this can be undone."""

@@ -1,10 +1,9 @@
-"""The screens on which the user edits, answers, delays or sends a frame."""
+"""The screens on which the user sets breakpoints, and delays or sends a frame."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -16,246 +15,22 @@ from textual.widgets import Footer, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
 from acp_console.render.values import arrow
-from acp_console.state.intercept import HeldFrame, InjectedFrame, InterceptClient
-from acp_console.tui.intercept.frame_editor import (
-    FrameEditor,
-    on_call,
-    on_edit,
-    on_error,
-    on_result,
-)
-from acp_inspector.intercept.json_edit import (
-    NotEditableError,
-    minify,
-    pretty,
-    unwrap,
-    verbatim_bytes,
-)
+from acp_console.state.intercept import InjectedFrame, InterceptClient, InterceptState
+from acp_console.tui.commands import bindings
+from acp_console.tui.filter_input import FilterInput
+from acp_console.tui.intercept.frame_editor import FrameEditor, on_call
+from acp_inspector.intercept.json_edit import NotEditableError, minify, pretty, verbatim_bytes
+from acp_inspector.intercept.live_filter import compile_live
 from acp_inspector.intercept.message import MAX_WAIT_S
-from acp_inspector.intercept.templates import call_template, methods_of, result_template
+from acp_inspector.intercept.templates import call_template, methods_of
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side, opposite
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get_objects
 from acp_protocol.jsonrpc import ErrorResponse, Json, Notification, Request, SuccessResponse
 from acp_protocol.schema.method_spec import MethodSpec
 
 POLL_INTERVAL_S: Final = 0.25
 """Seconds between two polls."""
-EXTEND_BELOW: Final = 0.5
-"""Share of the limit: typing while less is left restarts the countdown."""
-
-
-class Countdown:
-    """Watches one held frame, and extends its time while the user types."""
-
-    def __init__(self, client: InterceptClient, number: int, text: str) -> None:
-        self._client = client
-        self._number = number
-        self._text = text
-        self.has_left = False
-        """Whether the frame is no longer held."""
-
-    def look(self, text: str) -> str:
-        state = self._client.state
-        hold = state.find_held(self._number)
-        self.has_left = hold is None
-        if hold is None:
-            gone = (
-                "the proxy is gone" if state.presence == "gone" else "the frame is no longer held"
-            )
-            return f"{gone}; Esc goes back"
-        if text != self._text and hold.seconds_left < state.limit * EXTEND_BELOW:
-            # The user is typing: the frame must stay held.
-            self._client.send_command("keep")
-        self._text = text
-        return f"sent unchanged in {hold.seconds_left:.0f} s; typing extends this"
-
-
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """The bytes to send instead of the frame."""
-
-    raw: bytes
-    is_forced: bool
-    """Whether to send them even if they are not valid JSON."""
-
-
-T = TypeVar("T")
-
-
-class FrameScreen(ModalScreen[T]):
-    """A box with an editor."""
-
-    CSS_PATH = "edit.tcss"
-
-    editor = getters.query_one(FrameEditor)
-    box = getters.query_one(".dialog-box", Vertical)
-
-    def action_flaw(self) -> None:
-        self.editor.go_to_flaw()
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
-
-class HeldFrameScreen(FrameScreen[T]):
-    """Decides on a held frame, and shows the time left."""
-
-    def __init__(self, client: InterceptClient, hold: HeldFrame, text: str) -> None:
-        super().__init__()
-        self.hold = hold
-        self._countdown = Countdown(client, hold.id, text)
-
-    def on_mount(self) -> None:
-        self.editor.area.focus()
-        self.set_interval(POLL_INTERVAL_S, self._count_down)
-        self._count_down()
-
-    def may_send(self) -> bool:
-        """Return whether the frame is still held; notify the user if it is not."""
-        if self._countdown.has_left:
-            self.notify("This frame is no longer held", severity="error")
-        return not self._countdown.has_left
-
-    def _count_down(self) -> None:
-        self.box.border_subtitle = Content(self._countdown.look(self.editor.text))
-        self.box.set_class(self._countdown.has_left, "-gone")
-
-
-class EditScreen(HeldFrameScreen[Edited | None]):
-    """Returns the new frame on one line; None: it stays held unchanged."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "send", "Send", priority=True),
-        Binding("f4", "flaw", "To the error", priority=True),
-        Binding("f8", "force", "Send as is", priority=True),
-        Binding("escape", "leave", "Keep it held", priority=True),
-    ]
-
-    def __init__(self, client: InterceptClient, hold: HeldFrame, text: str, raw: bytes) -> None:
-        """Start with `text`, which shows `raw`; without changes exactly these bytes are sent."""
-        super().__init__(client, hold, text)
-        self._begin = text
-        self._raw = raw
-
-    def compose(self) -> ComposeResult:
-        box = Vertical(id="edit-box", classes="dialog-box")
-        direction = "client → agent" if self.hold.side == "client" else "agent → client"
-        box.border_title = Content(f"Edit frame {self.hold.seq}, {direction}")
-        with box:
-            yield FrameEditor(self._begin, on_edit(jsonrpc.read_message(self._raw)))
-        yield Footer()
-
-    def action_send(self) -> None:
-        if self.may_send() and self.editor.check_now() is None:
-            text = self.editor.text
-            raw = self._raw if text == self._begin else minify(text)
-            # A frame that came broken may be sent unchanged.
-            self.dismiss(Edited(raw, is_forced=raw is self._raw))
-        elif self.editor.flaw is not None:
-            self.action_flaw()
-
-    def action_force(self) -> None:
-        """Send the text, valid or not; several lines are joined into one."""
-        if not self.may_send():
-            return
-        text = self.editor.text
-        if "\n" not in text.strip("\r\n"):
-            raw = verbatim_bytes(text)
-        else:
-            raw = minify(text) if self.editor.check_now() is None else unwrap(text)
-        self.dismiss(Edited(raw, is_forced=True))
-
-
-Kind: TypeAlias = Literal["result", "error"]
-
-ERROR: Final[Json] = {"code": jsonrpc.INTERNAL_ERROR, "message": "refused by hand"}
-"""The error that the editor starts with."""
-
-
-@dataclass(frozen=True, slots=True)
-class HandmadeResponse:
-    """The response to send."""
-
-    kind: Kind
-    value: Json
-
-
-class AnswerScreen(HeldFrameScreen[HandmadeResponse | None]):
-    """Returns the response; None: the request stays held."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "send", "Answer", priority=True),
-        Binding("f5", "kind", "Result or error", priority=True),
-        Binding("f4", "flaw", "To the error", priority=True),
-        Binding("escape", "leave", "Keep it held", priority=True),
-    ]
-
-    def __init__(self, client: InterceptClient, hold: HeldFrame, request: Request) -> None:
-        self._request = request
-        self._options = _options(request)
-        result: Json = result_template(request.method)
-        if self._options:
-            result = {"outcome": {"outcome": "selected", "optionId": self._options[0][0]}}
-        self._kind: Kind = "result"
-        self._written: dict[Kind, str] = {
-            "result": pretty(jsonrpc.encode(result)),
-            "error": pretty(jsonrpc.encode(ERROR)),
-        }
-        super().__init__(client, hold, self._written["result"])
-
-    def compose(self) -> ComposeResult:
-        options = ", ".join(f"{id_} ({name})" for id_, name in self._options)
-        offered = f"; options: {options}" if options else ""
-        request_line = f"response to {self._request.method}{offered}"
-        with Vertical(id="answer-box", classes="dialog-box"):
-            yield Static(single_line(request_line, 300), markup=False)
-            yield FrameEditor(self._written["result"], self._remarks)
-        yield Footer()
-
-    def on_mount(self) -> None:
-        self._show_title()
-
-    def action_send(self) -> None:
-        if not self.may_send():
-            return
-        if self.editor.check_now() is not None:
-            self.action_flaw()
-            return
-        raw = self.editor.text.encode()
-        if self._kind == "error" and on_error(raw):
-            self.notify("An error needs an integer code and a message", severity="error")
-            return
-        self.dismiss(HandmadeResponse(self._kind, jsonrpc.parse(raw)))
-
-    def action_kind(self) -> None:
-        self._written[self._kind] = self.editor.text
-        self._kind = "error" if self._kind == "result" else "result"
-        self.editor.write(self._written[self._kind])
-        self._show_title()
-
-    def _remarks(self, raw: bytes) -> Sequence[str]:
-        return on_error(raw) if self._kind == "error" else on_result(self._request.method)(raw)
-
-    def _show_title(self) -> None:
-        other = "an error" if self._kind == "result" else "a result"
-        self.box.border_title = Content(
-            f"Answer frame {self.hold.seq}: the {self._kind} (F5: {other})"
-        )
-
-
-def _options(request: Request) -> list[tuple[str, str]]:
-    """Return id and name of the options of a permission request."""
-    if request.method != "session/request_permission":
-        return []
-    return [
-        (str(offer["optionId"]), str(offer.get("name", "")))
-        for offer in get_objects(request.params, "options")
-        if "optionId" in offer
-    ]
-
-
 DEFAULT_DELAY: Final = "5"
 """The default delay in seconds."""
 
@@ -315,12 +90,110 @@ class DelayScreen(ModalScreen[float | None]):
         return seconds if 0 <= seconds <= MAX_WAIT_S else None
 
 
+class BreakpointsScreen(ModalScreen[None]):
+    """Lists the breakpoints, and takes new ones."""
+
+    CSS_PATH = "edit.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("breakpoints")
+
+    points = getters.query_one("#breakpoints", OptionList)
+    filter = getters.query_one("#break-filter", Input)
+
+    def __init__(self, client: InterceptClient, begin_with: str = "") -> None:
+        """Begin with an expression to confirm; then the screen closes once it is set."""
+        super().__init__()
+        self._client = client
+        self._begin_with = begin_with
+        self._shown: InterceptState | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="points-box", classes="dialog-box"):
+            yield FilterInput(
+                "Break on frames such as: method == session/prompt",
+                id="break-filter",
+                compile=compile_live,
+            )
+            yield OptionList(id="breakpoints", compact=True, markup=False)
+            yield Static(id="break-note", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.query_one("#points-box").border_title = "Breakpoints"
+        if self._begin_with:
+            self.query_one(FilterInput).set_filter(self._begin_with)
+        self.set_interval(POLL_INTERVAL_S, self._sync)
+        self._sync()
+        has_some = bool(self._client.state.breakpoints) and not self._begin_with
+        (self.points if has_some else self.filter).focus()
+
+    def _sync(self) -> None:
+        state, before = self._client.state, self._shown
+        if state is before:
+            return
+        self._shown = state
+        if before is None or state.breakpoints != before.breakpoints:
+            self.points.clear_options()
+            self.points.add_options(
+                [Option(f"break on {single_line(text, 120)}") for _, text in state.breakpoints]
+            )
+            self.points.highlighted = len(state.breakpoints) - 1 if state.breakpoints else None
+        counts = [f"{single_line(name, 30)} ×{count}" for name, count in state.rule_counts.items()]
+        limit = f"A message that matches is paused for up to {state.limit:.0f} s"
+        lines = [
+            f"{limit}, with all behind it in its direction.",
+            *(["Every message is paused now, in both directions."] if state.is_paused else []),
+            *([f"Rules and add-ons: {'  ·  '.join(counts)}"] if counts else []),
+        ]
+        if state.presence == "gone":
+            lines = ["The proxy has ended or does not respond: nothing is paused any more."]
+        self.query_one("#break-note", Static).update("\n".join(lines))
+
+    @on(FilterInput.Confirmed)
+    def set_breakpoint(self, event: FilterInput.Confirmed) -> None:
+        event.stop()
+        text = self.filter.value.strip()
+        if event.filter.is_empty:
+            return
+        self._client.send_command("break", filter=text)
+        self.filter.value = ""
+        self.points.focus()
+        if self._begin_with:
+            self.notify(f"Break on {single_line(text, 120)}", markup=False)
+            self.dismiss()
+
+    @on(FilterInput.Left)
+    def leave_filter(self, event: FilterInput.Left) -> None:
+        event.stop()
+        self.points.focus()
+
+    def action_write(self) -> None:
+        self.filter.focus()
+
+    def action_clear(self) -> None:
+        points = self._client.state.breakpoints
+        if points:
+            place = self.points.highlighted
+            self._client.send_command("clear", id=points[-1 if place is None else place][0])
+
+    def action_clear_all(self) -> None:
+        for number, _ in self._client.state.breakpoints:
+            self._client.send_command("clear", id=number)
+        self._client.send_command("release_all")
+
+    def action_pause(self) -> None:
+        self._client.send_command("resume" if self._client.state.is_paused else "pause")
+
+    def action_leave(self) -> None:
+        self.dismiss()
+
+
 NEW_FRAME: Final = '{\n  "jsonrpc": "2.0",\n  "id": 0,\n  "method": ""\n}'
 
 
-class ComposeScreen(FrameScreen[None]):
+class ComposeScreen(ModalScreen[None]):
     """Sends any number of frames; returns nothing."""
 
+    CSS_PATH = "edit.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
         Binding("f5", "side", "Other side", priority=True),
@@ -332,6 +205,8 @@ class ComposeScreen(FrameScreen[None]):
 
     methods: getters.query_one[Select[MethodSpec]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
+    editor = getters.query_one(FrameEditor)
+    box = getters.query_one(".dialog-box", Vertical)
 
     def __init__(
         self,
@@ -390,6 +265,9 @@ class ComposeScreen(FrameScreen[None]):
         if side != self._side:
             self.action_side()
         self.editor.area.focus()
+
+    def action_flaw(self) -> None:
+        self.editor.go_to_flaw()
 
     def action_send(self) -> None:
         if self.editor.check_now() is None:

@@ -13,18 +13,20 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from acp_console.state.traffic.overview import Overview, Span
+from acp_console.state.traffic.rows import MARK
 from acp_console.tui.cursor_list import foreground_style
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 
 class Minimap(Widget):
-    """Shows how much was said when, errors, waits for a person, and where the cursor is."""
+    """Shows how much was said when, errors, waits for a person, marks, and the cursor."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "minimap--level",
         "minimap--error",
         "minimap--wait",
+        "minimap--mark",
         "minimap--cursor",
     }
     DEFAULT_CSS = """
@@ -33,6 +35,7 @@ class Minimap(Widget):
         &> .minimap--level { color: $text-muted; }
         &> .minimap--error { color: $text-error; }
         &> .minimap--wait { color: $text-warning; }
+        &> .minimap--mark { color: $text-accent; text-style: bold; }
         &> .minimap--cursor { color: $text; background: $primary-muted; text-style: bold; }
     }
     """
@@ -71,7 +74,9 @@ class Minimap(Widget):
 
     def _cell(self, place: int, span: Span, most: int) -> Segment:
         name, sign = "level", _LEVELS[0]
-        if span.has_error:
+        if span.is_marked:
+            name, sign = "mark", MARK
+        elif span.has_error:
             name, sign = "error", "✗"
         elif span.is_wait:
             name, sign = "wait", "⏸"

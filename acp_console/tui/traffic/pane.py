@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
@@ -21,17 +22,29 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_console.render.values import plural
+from acp_console.state.intercept import HeldFrame, InterceptClient
 from acp_console.state.traffic.filter_history import FilterHistory
 from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
+from acp_console.state.traffic.marks import NotesFile
 from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import LARGE, head_text, picture, size_of
+from acp_console.state.traffic.rows import (
+    LARGE,
+    MARK,
+    TrafficRow,
+    head_text,
+    read_row,
+    size_of,
+)
 from acp_console.state.traffic.saving import save_rows
 from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
+from acp_console.tui.intercept.held import HeldPane
+from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
 from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
+from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen
 from acp_console.tui.traffic.table import FrameTable
@@ -43,6 +56,8 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import Json
 
 JUMPS: Final = {"e": "error", "f": "finding", "m": "mark", "t": "turn", "p": "permission"}
 """What can be jumped to, by its key behind `]` and `[`."""
@@ -104,6 +119,9 @@ class TrafficPane(Vertical):
             height: 2fr;
             padding: 0 1;
         }
+        &.-held #frame-detail, &.-held #frame-map {
+            display: none;
+        }
     }
     """
 
@@ -114,16 +132,10 @@ class TrafficPane(Vertical):
         n: int | None
 
     @dataclass
-    class BreakWanted(Message):
-        """Frames like the one under the cursor are to be held."""
+    class CompareWanted(Message):
+        """All of the traffic is to be compared with another source."""
 
-        filter: str
-
-    @dataclass
-    class ResendWanted(Message):
-        """The frame under the cursor is to be edited and sent again."""
-
-        frame: Frame
+        entries: EntrySequence
 
     table = getters.query_one("#frames", FrameTable)
     bar = getters.query_one(FilterInput)
@@ -135,17 +147,19 @@ class TrafficPane(Vertical):
         entries: EntrySequence | None = None,
         annotations: Annotations | None = None,
         *,
+        notes: Callable[[], Sequence[NotesFile]] = tuple,
         id: str | None = None,  # noqa: A002 - Textual's word
         slice_s: float = SLICE_S,
     ) -> None:
         """Show `entries` with their `annotations`; None: the entries passed to `extend`.
 
-        `slice_s`: seconds of background work between two checks for keys.
+        `notes` returns where marks are kept. `slice_s`: seconds of background work between two
+        checks for keys.
         """
         super().__init__(id=id)
         self._slice_s = slice_s
         self._entries = EntryList() if entries is None else entries
-        self._view = TrafficModel(self._entries, annotations)
+        self._view = TrafficModel(self._entries, annotations, notes)
         self._row: int | None = None
         """The row that is shown in the details."""
         self._anchor: int | None = None
@@ -159,8 +173,8 @@ class TrafficPane(Vertical):
         self._beside: Sequence[str] = ()
         self.goes_on = True
         """Whether more entries may come."""
-        self.can_intercept = False
-        """Whether frames can be held and sent: it is the traffic of a running proxy."""
+        self._client: InterceptClient | None = None
+        """Pauses and sends frames, if it is the traffic of a running proxy."""
         self._work = TrafficScanner(self._view)
         self._timer: Timer | None = None
         self._slices = self._rests = 0
@@ -182,6 +196,8 @@ class TrafficPane(Vertical):
         self._timer = self.set_interval(SLICE_INTERVAL_S, self._work_on)
         self.set_interval(GROWTH_POLL_INTERVAL_S, self._look)
         self._show_row(None)
+        with self._reporting():
+            self._view.marks.load()
         self._sync()
 
     def on_resize(self) -> None:
@@ -196,6 +212,23 @@ class TrafficPane(Vertical):
             self._staleness.see_growth()
             self._begin_work()
             self._sync()
+
+    def intercept(self, client: InterceptClient) -> None:
+        """Show what a proxy has paused below the rows, and offer to pause and to send frames."""
+        self._client = client
+        held = HeldPane(client, self._row_of_held)
+        self.query_one("#frame-list").mount(held, after="#frames")
+        self.refresh_bindings()
+
+    def _row_of_held(self, hold: HeldFrame) -> TrafficRow:
+        """Return the row of a paused frame as it is now; it may not be read yet, or be cut."""
+        row = self._view.row_of(hold.seq)
+        known = None if row is None else self._view.row(row)
+        if known is not None and not hold.is_whole:
+            return known
+        at = 0.0 if known is None else known.time
+        found = read_row(EntryList([Frame(hold.seq, at, hold.side, hold.raw)]), 0)
+        return replace(found, method=found.method or ("" if known is None else known.method))
 
     @property
     def problem(self) -> AcpError | None:
@@ -250,6 +283,8 @@ class TrafficPane(Vertical):
             self.table.show(0)
 
     def _look(self) -> None:
+        for held in self.query(HeldPane):
+            held.sync(self.table.digits)
         self._staleness.see_findings()
         self.table.sync_findings()
         if self._staleness.take():
@@ -263,6 +298,8 @@ class TrafficPane(Vertical):
     def _sync(self) -> None:
         digits = self.table.digits
         self.table.sync()
+        if self._view.marks.find_entries():
+            self._show_marks()
         if self.table.digits != digits:
             self._head()
         self._settle()
@@ -311,6 +348,23 @@ class TrafficPane(Vertical):
         self._report_count()
         self.post_message(self.CursorMoved(self.table.chosen))
 
+    @on(FrameTable.PastEnd)
+    def go_to_paused(self) -> None:
+        """Move the focus to the first paused message, if there is one."""
+        for held in self.query(HeldPane):
+            if held.display:
+                held.rows.cursor = 0
+                held.rows.focus()
+
+    @on(HeldPane.Left)
+    def leave_paused(self, event: HeldPane.Left) -> None:
+        event.stop()
+        self.table.focus()
+
+    def on_descendant_focus(self) -> None:
+        """Give the place of the details to the editor of paused messages while it is used."""
+        self.set_class(any(held.has_focus_within for held in self.query(HeldPane)), "-held")
+
     @on(Minimap.Chosen)
     def go_to_place(self, event: Minimap.Chosen) -> None:
         event.stop()
@@ -322,8 +376,8 @@ class TrafficPane(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to follow only a source that may grow, and to intercept only a proxy."""
         del parameters
-        if action in {"break", "resend"}:
-            return self.can_intercept
+        if action in {"break", "resend", "inject", "pause", "release_all"}:
+            return self._client is not None
         return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:
@@ -425,30 +479,62 @@ class TrafficPane(Vertical):
 
     def action_list_marks(self) -> None:
         marks = self._view.marks
-        if not marks:
+        if not marks.rows and not marks.stale:
             self.notify("No row is marked: press m to mark one", severity="warning")
             return
-        rows = [self._view.row(row) for row in marks]
-        texts = [f"{row.seq:>6}  {picture(row, self.size.width - 20)}" for row in rows]
-        self.app.push_screen(
-            ChoiceScreen("Marks", texts),
-            lambda place: None if place is None else self._arrive(marks[place]),
-        )
+        revision = marks.revision
+
+        def closed(row: int | None) -> None:
+            if marks.revision != revision:
+                self._show_marks()
+            if row is not None:
+                self._arrive(row)
+
+        self.app.push_screen(MarksScreen(self._view), closed)
 
     def action_mark(self) -> None:
-        row = self._chosen()
-        if row is None or self._view.mark(row) is None:
+        row, marks = self._chosen(), self._view.marks
+        if row is None or not marks.can_mark(row):
             self.notify("There is nothing to mark", severity="warning")
             return
+        with self._reporting():
+            if row in marks:
+                marks.remove(row)
+            else:
+                marks.set(row)
+        self._show_marks()
+
+    @work(group="comment", exclusive=True)
+    async def action_comment(self) -> None:
+        row, marks = self._chosen(), self._view.marks
+        if row is None or not marks.can_mark(row):
+            self.notify("There is nothing to comment on", severity="warning")
+            return
+        screen = CommentScreen(self._view.row(row).seq, marks.comment(row))
+        comment = await self.app.push_screen_wait(screen)
+        if comment is not None:
+            with self._reporting():
+                marks.set(row, comment)
+            self._show_marks()
+
+    def _show_marks(self) -> None:
         if "marked" in self.needs:
             self._renew()
         self.table.redraw()
         self._report_count()
 
+    @contextmanager
+    def _reporting(self) -> Generator[None]:
+        """Report a problem with the file of the marks; they stay on the screen."""
+        try:
+            yield
+        except AcpError as problem:
+            self.notify(str(problem), severity="error", markup=False)
+
     def _go_to_mark(self, *, is_next: bool) -> None:
         row = self._chosen()
         at = -1 if row is None else row
-        marks = self._view.marks
+        marks = self._view.marks.rows
         others = [row for row in marks if (row > at if is_next else row < at)] or marks
         if not others:
             self.notify("No row is marked: press m to mark one", severity="warning")
@@ -508,6 +594,9 @@ class TrafficPane(Vertical):
             return
         self.notify(f"Entry {n} was saved to {path}", markup=False)
 
+    def action_compare(self) -> None:
+        self.post_message(self.CompareWanted(self._entries))
+
     def action_save(self) -> None:
         def save(wanted: SaveRequest | None) -> None:
             if wanted is not None:
@@ -534,19 +623,46 @@ class TrafficPane(Vertical):
         self.notify(f"Saved to {wanted.path}{replaced}", markup=False)
 
     def action_break(self) -> None:
-        facts = self._facts()
+        """Offer a breakpoint for frames like this one."""
+        held = self._held()
+        row = self._chosen() if held is None else self._view.row_of(held.seq)
+        facts = None if row is None else self._view.facts(row)
         if facts is None or facts.kind in {"event", "stderr"}:
-            self.notify("Only frames can be held", severity="warning")
-        else:
-            self.post_message(self.BreakWanted(filter_for(facts, "", None)))
+            self.notify("Only frames can be paused", severity="warning")
+        elif self._client is not None:
+            text = filter_for(facts, "", None)
+            self.app.push_screen(BreakpointsScreen(self._client, text))
 
     def action_resend(self) -> None:
-        row = self._chosen()
+        """Edit a copy of the frame."""
+        held = self._held()
+        row = self._chosen() if held is None else self._view.row_of(held.seq)
         entry = None if row is None else subject_of(self._view, row).entry
-        if isinstance(entry, Frame):
-            self.post_message(self.ResendWanted(entry))
+        if isinstance(entry, Frame) and self._client is not None:
+            begin_with = (entry.side, entry.data)
+            self.app.push_screen(ComposeScreen(self._client, begin_with=begin_with))
         else:
             self.notify("Only frames can be sent again", severity="warning")
+
+    def action_inject(self) -> None:
+        if self._client is not None:
+            known: dict[str, Json] = {}
+            if self.chosen_session:
+                known["sessionId"] = self.chosen_session
+            self.app.push_screen(ComposeScreen(self._client, known))
+
+    def action_pause(self) -> None:
+        if self._client is not None:
+            self._client.send_command("resume" if self._client.state.is_paused else "pause")
+
+    def action_release_all(self) -> None:
+        if self._client is not None:
+            self._client.send_command("release_all")
+
+    def _held(self) -> HeldFrame | None:
+        """Return the paused frame under the cursor, if the cursor is on one."""
+        panes = [held for held in self.query(HeldPane) if held.rows.has_focus]
+        return panes[0].rows.chosen if panes else None
 
     def action_whole(self) -> None:
         row = self._chosen()
@@ -612,6 +728,8 @@ class TrafficPane(Vertical):
         position = self.table.cursor
         self.map.sync(self._view.row_at(position) if 0 <= position < len(self._view) else None)
         parts = [*self._work.status(), *self._beside]
+        if self._row is not None and (comment := self._view.marks.comment(self._row)):
+            parts.insert(0, f"{MARK} {single_line(comment, 60)}")
         if self.table.is_following and self.goes_on:
             parts.append("following")
         box = self.query_one("#frame-list")

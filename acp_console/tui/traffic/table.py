@@ -90,6 +90,10 @@ class FrameTable(CursorList):
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, FrameTable.Moved)
 
+    @dataclass
+    class PastEnd(Message):
+        """The user moves on from the last line."""
+
     def __init__(self, rows: TrafficModel, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._rows = rows
@@ -147,6 +151,8 @@ class FrameTable(CursorList):
     def action_move(self, step: int) -> None:
         if not self._count:
             return
+        if step == 1 and self.line.end >= self._count and self.has_focus:
+            self.post_message(self.PastEnd())
         if step < 0:
             begin = self._before(self.cursor, -step)
         else:

@@ -16,6 +16,7 @@ from typing import Final, cast
 from rich.style import Style
 from rich.text import Text
 
+from acp_console.state.work import SIGNS, WORDS
 from acp_console.tui.transcript.markdown import (
     MAX_BLOCK,
     BlockScanner,
@@ -30,6 +31,7 @@ from acp_inspector.analysis.items import (
     Item,
     Notice,
     PlanItem,
+    SubagentItem,
     TerminalItem,
     Thought,
     ToolCallItem,
@@ -55,16 +57,20 @@ CONTEXT: Final = 3
 SPLIT_WIDTH: Final = 60
 """Columns from which on both sides of a diff fit beside each other."""
 TITLE: Final = 400
+LONG_TITLE: Final = 60
+"""Characters of a title that may not fit the line of a folded call."""
 
 STATUS: Final = {
     "pending": ("○", "pending"),
     "in_progress": ("◐", "running"),
+    "paused": ("‖", "paused"),
     "completed": ("✓", "done"),
     "failed": ("✗", "failed"),
     "cancelled": ("◌", "cancelled"),
+    "rejected": ("✗", "rejected"),
 }
 """Sign and word of each status: never a colour alone."""
-STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○"}
+STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
 _SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
 """Members of a call's input that say what it runs or touches."""
 _NO_COLOR_ESCAPE: Final = re.compile(r"\x1b(?!\[[\d;:]*m)")
@@ -74,6 +80,8 @@ class Card:
     """What is shown of one item."""
 
     is_folded = False
+    opens = False
+    """Whether there is more of it elsewhere, which Enter opens."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -328,26 +336,30 @@ class ToolCard(Card):
     def pieces(self) -> list[_Piece]:
         """All of the call, whatever is folded."""
         if self._body is None:
-            self._body = 0, _body(self._call)
+            title = [_Piece("title", each) for each in self._title[1:]]
+            self._body = 0, title + _body(self._call)
         return self._body[1]
 
     @property
     def part_count(self) -> int:
         if not self.is_folded:
             return 1 + len(self.pieces)
-        return 2 if self._is_running else 1
+        return 2 if self._has_tail else 1
 
     @property
-    def _is_running(self) -> bool:
-        return self._call.facts.status == "in_progress" and bool(self._call.content)
+    def _has_tail(self) -> bool:
+        """Whether it runs and has output."""
+        if self._call.facts.status != "in_progress":
+            return False
+        return bool(self._call.terminals or any(map(_text_of, self._call.content[-1:])))
 
     def key(self, part: int) -> Hashable:
         live = sum(len(each.live or "") for each in self._call.terminals.values()) if part else 0
-        return self._call.last, self.is_folded, live
+        return self._call.last, self._call.status, self.is_folded, live
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         if part == 0:
-            return [self._head(width, look)]
+            return self._head(width, look)
         lead = [("  │ ", look.muted)]
         if self.is_folded:
             tail = self._tail()
@@ -364,25 +376,43 @@ class ToolCard(Card):
             text = _text_of(self._call.content[-1]) if self._call.content else ""
         return escape_controls(text[-2000:]).rstrip().splitlines()[-TAIL_LINES:]
 
-    def _head(self, width: int, look: Look) -> Row:
-        facts = self._call.facts
-        sign, word = STATUS.get(facts.status, ("?", single_line(facts.status, 20)))
+    def _head(self, width: int, look: Look) -> list[Row]:
+        """Return the title and the status: one row, or the whole title of an unfolded call."""
+        facts, status = self._call.facts, self._call.status
+        sign, word = STATUS.get(status, ("?", single_line(status, 20)))
         style = {
             "completed": look.success, "failed": look.error, "in_progress": look.warning,
-        }.get(facts.status, look.muted)  # fmt: skip
-        title = single_line(facts.title or self._call.key, TITLE)
+        }.get(status, look.muted)  # fmt: skip
         about = [single_line(facts.kind, 20)] if facts.kind != "other" else []
         added, removed = self._changes
         about += [f"+{added} −{removed}"] if added or removed else []
-        about += [word] if facts.status != "completed" else []
+        about += [word] if status != "completed" else []
         if self.is_open:
             about[-1:] = ["asks you"]
         elif self._can_unfold:
             about.append("▸" if self.is_folded else "▾")
         note = "  " + " · ".join(about)
+        lead: list[Run] = [(f"{sign} ", style)]
+        if not self.is_folded:
+            runs = [(escape_controls(self._title[0]), look.strong), (note, look.muted)]
+            return wrapped(runs, width, lead, [("  ", style)])
         room = width - 2 - cells([(note, style)])
-        runs: list[Run] = [(f"{sign} ", style), (_cut(title, max(room, 8)), look.strong)]
-        return Row([*runs, (note, look.muted)])
+        title = _cut(single_line(self._title[0] + self._subject, TITLE), max(room, 8))
+        return [Row([*lead, (title, look.strong), (note, look.muted)])]
+
+    @property
+    def _subject(self) -> str:
+        """What it runs or touches, where the title is but a name."""
+        title = self._call.facts.title
+        values = as_object(self._call.facts.raw_input).items()
+        found = (each for name, each in values if name in _SUBJECTS - {"cwd"})
+        subject = next((each for each in found if isinstance(each, str)), "")
+        return f"  {subject}" if subject and len(title.split()) == 1 else ""
+
+    @property
+    def _title(self) -> list[str]:
+        """The title in pieces that are rendered on their own; agents put whole commands there."""
+        return pieces(self._call.facts.title or self._call.key)
 
     @property
     def _size(self) -> int:
@@ -394,7 +424,9 @@ class ToolCard(Card):
 
     @property
     def _can_unfold(self) -> bool:
-        return bool(self._call.content or self._call.facts.raw_input or self._call.facts.raw_output)
+        facts = self._call.facts
+        is_cut = len(facts.title) > LONG_TITLE or "\n" in facts.title
+        return bool(self._call.content or facts.raw_input or facts.raw_output or is_cut)
 
     @property
     def _changes(self) -> tuple[int, int]:
@@ -414,7 +446,7 @@ class ToolCard(Card):
 
     def source(self, part: int) -> str:
         if part == 0:
-            return self._call.facts.title
+            return self._title[0]
         if self.is_folded:
             return ""
         piece = self.pieces[part - 1]
@@ -436,9 +468,8 @@ class PlanCard(Card):
             status = string(entry, "status")
             word = {"in_progress": "running"}.get(status, "")
             priority = string(entry, "priority")
-            about = "  " + " · ".join(
-                filter(None, (word, "high priority" if priority == "high" else ""))
-            )
+            shown = f"{priority} priority" if priority in {"high", "low"} else ""
+            about = "  " + " · ".join(filter(None, (word, shown)))
             style = look.muted if status == "completed" else look.text
             text = escape_controls(string(entry, "content"))
             color = {"completed": look.success, "in_progress": look.warning}.get(status, look.muted)
@@ -467,6 +498,8 @@ class LineCard(Card):
         if isinstance(item, TurnEnd):
             if item.error:
                 return f"— turn failed: {item.error}", True
+            if item.stop_reason == "end_turn":
+                return "— turn ended without a reply", False
             return f"— turn ended: {item.stop_reason}", False
         text = f"· {item.text}" if isinstance(item, Notice) else ""
         if isinstance(item, ElicitationItem):
@@ -480,8 +513,9 @@ class LineCard(Card):
     @property
     def part_count(self) -> int:
         item = self.item
-        is_normal = isinstance(item, TurnEnd) and not item.error and item.stop_reason == "end_turn"
-        return 0 if is_normal else 1
+        if not isinstance(item, TurnEnd) or item.error or item.is_silent:
+            return 1
+        return 0 if item.stop_reason == "end_turn" else 1
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         text, is_error = self._line()
@@ -492,8 +526,36 @@ class LineCard(Card):
         return self._line()[0]
 
 
+class SubagentCard(Card):
+    """A session that works for this one; Enter opens its transcript."""
+
+    opens = True
+
+    def __init__(self, item: SubagentItem) -> None:
+        super().__init__(item)
+        self._subagent = item
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        facts = self._subagent.facts
+        sign = SIGNS.get(facts.state, "○")
+        style = look.warning if facts.state in {"running", "requires_action"} else look.muted
+        word = single_line(WORDS.get(facts.state, facts.state), 20)
+        description = single_line(facts.description, 80) if facts.title else ""
+        note = "  " + " · ".join(filter(None, (description, word, "enter opens it ▸")))
+        title = single_line(self.source(0), TITLE)
+        room = max(width - 11 - cells([(note, style)]), 8)
+        runs = [(f"{sign} ", style), ("Subagent ", look.muted), (_cut(title, room), look.strong)]
+        return wrapped([*runs, (note, look.muted)], width)
+
+    def source(self, part: int) -> str:
+        facts = self._subagent.facts
+        return facts.title or facts.description or self._subagent.session_id
+
+
 def card_of(item: Item) -> Card:
     match item:
+        case SubagentItem():
+            return SubagentCard(item)
         case UserMessage():
             return PromptCard(item)
         case AgentMessage():
@@ -546,10 +608,11 @@ def _described(block: Json) -> str:
 def _body(call: ToolCallItem) -> list[_Piece]:
     found: list[_Piece] = []
     has_diff = any(string(each, "type") == "diff" for each in call.content)
+    paths = {string(each, "path") for each in call.content}
     is_open = call.permission is not None and call.permission.outcome is None
     for name, value in as_object(call.facts.raw_input).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        is_subject = name in _SUBJECTS and text not in call.facts.title
+        is_subject = name in _SUBJECTS and text not in call.facts.title and text not in paths
         if is_subject or (is_open and not has_diff):
             found += [_Piece("input", f"{name}: {each}") for each in pieces(text)]
     for content in call.content:
@@ -615,13 +678,26 @@ def _text_of(content: Json) -> str:
             return ""
 
 
-def _hunks(old: str, new: str) -> list[_Piece]:
+def diff_rows(old: str, new: str, width: int, look: Look) -> list[Row]:
+    """Return all lines of two texts, with the differences marked."""
+    if old == new:
+        return wrapped([(escape_controls(old), look.text)], width)
+    rows = [
+        row
+        for piece in _hunks(old, new, context=DIFF_LINES)
+        for row in _piece_rows(piece, width, look, ())
+    ]
+    # The number of the first line, which is 1.
+    return rows[1:]
+
+
+def _hunks(old: str, new: str, *, context: int = CONTEXT) -> list[_Piece]:
     """Return the lines that differ, with some around them."""
     before, after = old.splitlines(), new.splitlines()
     if len(before) + len(after) > DIFF_LINES:
         groups = [[("replace", 0, len(before), 0, len(after))]]
     else:
-        groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(CONTEXT))
+        groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(context))
     found: list[_Piece] = []
     for group in groups:
         lines: list[tuple[str, str, str]] = [("@", f"line {group[0][3] + 1}", "")]
@@ -667,7 +743,7 @@ def _patch(patch: str) -> list[_Piece]:
 
 def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
     match piece.kind.partition(" ")[0]:
-        case "path":
+        case "path" | "title":
             return wrapped([(escape_controls(piece.text), look.strong)], width, lead)
         case "command":
             return wrapped([("$ ", look.muted), (escape_controls(piece.text), look.strong)],
@@ -698,14 +774,14 @@ def _diff_rows(
         return [Row([(single_line(text, max(width - cells(lead), 1)), look.muted)], lead)]
     if sign == " ":
         return wrapped([(f"  {text}", look.text)], width, lead)
-    runs, style = _changed_runs(sign, text, other, look)
+    runs, style = changed_runs(sign, text, other, look)
     rows = wrapped(runs, width, lead)
     for row in rows:
         row.back = style
     return rows
 
 
-def _changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
+def changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
     """Return a line of a diff with its sign, and the style of the whole line."""
     style, word = (
         (look.added, look.added_word) if sign == "+" else (look.removed, look.removed_word)
@@ -770,7 +846,7 @@ def _side(line: tuple[str, str, str] | None, width: int, look: Look) -> list[lis
         runs: list[Run] = [(f"  {text}", look.text)]
         style = look.text
     else:
-        runs, style = _changed_runs(sign, text, other, look)
+        runs, style = changed_runs(sign, text, other, look)
     return [[*row, (" " * max(width - cells(row), 0), style)] for row, _ in wrap(runs, width)]
 
 

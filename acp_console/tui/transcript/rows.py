@@ -22,6 +22,8 @@ from acp_console.tui.themes import with_meanings
 Run: TypeAlias = tuple[str, Style]
 """Text in one style."""
 
+TAB: Final = "    "
+"""What is shown of a tab between words."""
 _PIECES: Final = re.compile(r"\n|[^\S\n]+|\S+")
 
 
@@ -204,7 +206,8 @@ def _words(runs: Iterable[Run]) -> Iterator[list[Run]]:
                 if word:
                     yield word
                     word = []
-                yield [(piece, style)]
+                # A terminal would leave what was there before in the cells of a tab.
+                yield [(piece.replace("\t", TAB), style)]
             else:
                 word.append((piece, style))
     if word:

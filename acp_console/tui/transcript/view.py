@@ -91,6 +91,12 @@ class TranscriptView(Widget, can_focus=True):
 
         text: str
 
+    @dataclass
+    class Opened(Message):
+        """The user wants to see more of an item than its card shows."""
+
+        item: Item
+
     class NotFound(Message):
         """There is no further occurrence, or no further card of that kind."""
 
@@ -675,6 +681,9 @@ class TranscriptView(Widget, can_focus=True):
 
     def _toggle(self, place: int) -> None:
         card = self.cards[place]
+        if card.opens:
+            self.post_message(self.Opened(card.item))
+            return
         if not card.toggle():
             return
         if self.top is None and self._shown and self._heights.total > self.size.height:

@@ -7,14 +7,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from acp_console.state.intercept import InterceptClient
+from acp_console.render.values import plural
+from acp_console.state.intercept import InterceptClient, OpenProxies
 from acp_console.state.sources import (
     FileSource,
     ProxyReader,
@@ -24,12 +25,11 @@ from acp_console.state.sources import (
 )
 from acp_console.tui.commands import bindings
 from acp_console.tui.inspector_pane import InspectorPane
-from acp_console.tui.intercept.pane import InterceptPane
-from acp_console.tui.intercept.screens import ComposeScreen
+from acp_console.tui.intercept.screens import BreakpointsScreen
 from acp_console.tui.talk_pane import TalkPane
-from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
+from acp_inspector.proxy.client import RunningProxy
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import Row
@@ -60,9 +60,10 @@ class WatchScreen(Screen[None]):
 
     inspection = getters.query_one("#inspection", InspectorPane)
 
-    def __init__(self, sources: Sequence[TrafficSource]) -> None:
+    def __init__(self, sources: Sequence[TrafficSource], proxies: OpenProxies) -> None:
         super().__init__()
-        self._sources = tuple(sources)
+        self._proxies = proxies
+        self.sources = tuple(sources)
         self._place = 0
         self._reading: ProxyReader | ProxyWatcher | None = None
         self._recording: IndexedRecording | None = None
@@ -92,11 +93,16 @@ class WatchScreen(Screen[None]):
             # Below the first screen stands only Textual's own.
             return len(self.app.screen_stack) > 2
         if action == "intercept":
-            return isinstance(self._sources[self._place], ProxySource)
-        return action != "next_source" or len(self._sources) > 1
+            return isinstance(self.source, ProxySource)
+        return action != "next_source" or len(self.sources) > 1
 
     def on_unmount(self) -> None:
         self._leave()
+
+    @property
+    def source(self) -> TrafficSource:
+        """The source that is shown."""
+        return self.sources[self._place]
 
     @property
     def view(self) -> View:
@@ -130,65 +136,41 @@ class WatchScreen(Screen[None]):
         for inspection in self.query(InspectorPane):
             inspection.display = self.view != "talk"
 
-    async def action_intercept(self) -> None:
-        """Open the pane or focus it; if it has the focus, close it."""
-        source = self._sources[self._place]
+    def action_intercept(self) -> None:
         if self._client is not None:
-            pane = self.query_one(InterceptPane)
-            if not pane.has_focus_within:
-                pane.focus_content()
-                return
-            self._stop_intercepting()
-            await self.query(InterceptPane).remove()
-            self.inspection.focus_content()
-        elif isinstance(source, ProxySource):
-            await self._begin_intercepting(source)
-            self.query_one(InterceptPane).filter.focus()
+            self.app.push_screen(BreakpointsScreen(self._client))
 
-    async def _begin_intercepting(self, source: ProxySource) -> InterceptClient:
-        if self._client is None:
-            self._client = InterceptClient(source.proxy.path)
-            self._client.start()
-            await self.mount(InterceptPane(self._client), after="#body")
-        return self._client
-
-    @on(TrafficPane.BreakWanted)
-    async def break_on(self, event: TrafficPane.BreakWanted) -> None:
-        """Hold frames like the chosen one from now on."""
-        event.stop()
-        source = self._sources[self._place]
-        if isinstance(source, ProxySource):
-            client = await self._begin_intercepting(source)
-            client.send_command("break", filter=event.filter)
-            self.notify(f"Break on {single_line(event.filter, 120)}", markup=False)
-
-    @on(TrafficPane.ResendWanted)
-    async def resend(self, event: TrafficPane.ResendWanted) -> None:
-        """Edit a frame that was sent, and send it to its receiver."""
-        event.stop()
-        source = self._sources[self._place]
-        if isinstance(source, ProxySource):
-            client = await self._begin_intercepting(source)
-            frame = event.frame
-            self.app.push_screen(ComposeScreen(client, begin_with=(frame.side, frame.data)))
-
-    def _stop_intercepting(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+    async def show_paused(self, proxy: RunningProxy) -> bool:
+        """Go to what a proxy has paused; return whether it is one of those shown."""
+        places = [
+            place
+            for place, source in enumerate(self.sources)
+            if isinstance(source, ProxySource) and source.proxy == proxy
+        ]
+        if not places:
+            return False
+        if self._place not in places:
+            await self._show_source(places[0])
+        if self.view == "talk":
+            self._view = None
+            self._show_view()
+        self.inspection.traffic.go_to_paused()
+        return True
 
     async def action_next_source(self) -> None:
+        await self._show_source((self._place + 1) % len(self.sources))
+
+    async def _show_source(self, place: int) -> None:
         self._is_switching = True
-        await self.query(InterceptPane).remove()
         # The widgets read from the source, so remove them before it is closed.
         await self.query("#body > *").remove()
         self._leave()
-        self._place = (self._place + 1) % len(self._sources)
+        self._place = place
         await self._begin()
         self._is_switching = False
 
     async def _begin(self) -> None:
-        source = self._sources[self._place]
+        source = self.source
         self._reading, self._recording = None, None
         self._problem, self._ending, self._count = None, "", 0
         if isinstance(source, FileSource):
@@ -206,6 +188,7 @@ class WatchScreen(Screen[None]):
             entries,
             is_over=lambda: bool(reading and reading.is_over),
             now=self._now,
+            notes=lambda: (source.notes,),
             id="inspection",
         )
         talk = TalkPane(inspection, id="talk")
@@ -213,7 +196,9 @@ class WatchScreen(Screen[None]):
         pane = inspection.traffic
         # A finished source is shown from its beginning, a live one from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
-        pane.can_intercept = isinstance(source, ProxySource)
+        if isinstance(source, ProxySource):
+            self._client = self._proxies.open(source.proxy)
+            pane.intercept(self._client)
         self.refresh_bindings()
         if not source.is_live and pane.table.cursor > 0:
             # All rows may be indexed already, which moved the cursor to the end.
@@ -227,7 +212,10 @@ class WatchScreen(Screen[None]):
             self._reading.close()
         if self._recording is not None:
             self._recording.close()
-        self._stop_intercepting()
+        source = self.sources[self._place]
+        if self._client is not None and isinstance(source, ProxySource):
+            self._client = None
+            self._proxies.leave(source.proxy)
 
     def _take(self) -> None:
         if self._is_switching:
@@ -242,8 +230,6 @@ class WatchScreen(Screen[None]):
             self._count = len(recording)
             with suppress(AcpError):
                 self._notice_end(recording[-TAIL_ROWS:])
-        for pane in self.query(InterceptPane):
-            pane.sync()
         self._show_view()
         self._show_status()
 
@@ -254,11 +240,15 @@ class WatchScreen(Screen[None]):
                 self._ending = f"the agent exited: {', '.join(how)}"
 
     def _show_status(self) -> None:
-        source = self._sources[self._place]
+        source = self.source
         problem = self._trouble()
         parts = [self._state(), single_line(source.title, 60)]
-        if len(self._sources) > 1:
-            parts.append(f"{self._place + 1} of {len(self._sources)}")
+        if self._client is not None and self._client.state.is_paused:
+            parts.append("⏸ pausing every message")
+        if self._client is not None and self._client.state.breakpoints:
+            parts.append(plural(len(self._client.state.breakpoints), "breakpoint"))
+        if len(self.sources) > 1:
+            parts.append(f"{self._place + 1} of {len(self.sources)}")
         if self._reading is not None and self._reading.unreadable:
             parts.append(f"{self._reading.unreadable} unreadable lines")
         if problem is not None or self._ending:

@@ -21,6 +21,7 @@ from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.sanitize import error_text, labelled
 
 OK: Final = 0
 INVALID: Final = 1
@@ -34,7 +35,7 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         return options.run(options)
     except (InvalidFileError, ConfigPathError, SettingsError) as error:
-        _log(str(error))
+        sys.stderr.write(error_text(str(error)))
         return UNUSABLE
     except BrokenPipeError:
         # The reader has read enough; the interpreter must not report this at its exit.
@@ -76,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
         return INVALID
     # Nothing else in the environment can make a file valid or invalid.
     for note in (*loaded.notes, *unknown_variables(os.environ)):
-        _log(note)
+        sys.stderr.write(labelled("warning", note))
     _print(f"{path}: valid\n")
     return OK
 
@@ -120,7 +121,7 @@ def _loaded(options: argparse.Namespace) -> LoadedSettings:
         return load_settings(None, {}, flags)
     loaded = load_settings(config_file(options.config, os.environ), os.environ, flags)
     for note in loaded.notes:
-        _log(note)
+        sys.stderr.write(labelled("warning", note))
     return loaded
 
 
@@ -173,8 +174,3 @@ def _parser() -> argparse.ArgumentParser:
 def _print(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def _log(text: str) -> None:
-    for line in text.splitlines():
-        sys.stderr.write(f"acp-agent: {line}\n")

@@ -39,7 +39,7 @@ from acp_agent.sessions.restore import restore
 from acp_agent.sessions.session import (
     INFO,
     Session,
-    SessionSetup,
+    SessionResources,
     session_info,
     session_not_found,
 )
@@ -356,7 +356,7 @@ class Handlers(ABC):
             raise session_not_found(session_id, "There is no such session")
         return record
 
-    async def _setup(self, params: Params) -> SessionSetup:
+    async def _setup(self, params: Params) -> SessionResources:
         """Return what a session is to work with; refuse kinds of servers that are not offered."""
         # pydantic is imported with the first request, not at the agent's start.
         from acp_agent.mcp.declarations import DeclarationError, session_servers
@@ -373,10 +373,10 @@ class Handlers(ABC):
             )
         except DeclarationError as problem:
             raise invalid_params(f"params.{problem}") from None
-        return SessionSetup(await session_directories(params), servers)
+        return SessionResources(await session_directories(params), servers)
 
     async def _open(
-        self, session_id: str, setup: SessionSetup, record: Callable[[], SessionRecord]
+        self, session_id: str, setup: SessionResources, record: Callable[[], SessionRecord]
     ) -> Session:
         """Open a session: start its servers, then get its record and restore what it holds."""
         async with self.sessions.reserve(session_id):
@@ -404,7 +404,7 @@ class Handlers(ABC):
             self.sessions.awake[session_id] = session
             return session
 
-    async def _change_servers(self, session: Session, setup: SessionSetup) -> None:
+    async def _change_servers(self, session: Session, setup: SessionResources) -> None:
         """Change the servers of an open session, unless it has these already."""
         if session.servers.has(setup.servers):
             await session.servers.move(setup.directories)

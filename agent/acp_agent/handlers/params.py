@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import anyio
 
 from acp_agent.models.types import Model, takes_images
-from acp_agent.options import MODE, MODE_ALIASES, SessionOption
+from acp_agent.options import MODE, MODE_ALIASES, OfferedOption
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get_object
@@ -40,7 +40,7 @@ def markers(names: Sequence[str]) -> dict[str, Json]:
     return {name: {} for name in names}
 
 
-def option_value(option: SessionOption, value: Json, field: str) -> str:
+def option_value(option: OfferedOption, value: Json, field: str) -> str:
     """Return the value of `option` that `field` holds.
 
     Raises:

@@ -211,6 +211,8 @@ def _plan(rest: str) -> Script:
 
 
 def _read(rest: str) -> Script:
+    # A client completes names of files after "@".
+    rest = rest.removeprefix("@")
     return _perform(f"I read `{rest}`.", f"`{rest}`", "read", path=rest)
 
 

@@ -19,6 +19,7 @@ from acp_agent.scripted.player import Player
 from acp_agent.scripted.scenario import DIALECTS, Scenario, load_scenario
 from acp_agent.scripted.wire import ScriptIo
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
+from acp_protocol.host.sanitize import error_text, labelled
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
 """Scenarios that come along, and are found by their names."""
@@ -35,11 +36,11 @@ def run_script(options: argparse.Namespace) -> int:
     path = _found(options.script)
     if not path.exists():
         names = ", ".join(sorted(each.stem for each in EXAMPLES.glob("*.toml")))
-        _log(f"{path}: there is no such file; examples that need none are {names}")
+        _fail(f"{path}: there is no such file", f"examples that need none are {names}")
         return FAILED if options.check else UNUSABLE
     given = vars(options)
     if unheeded := _ignored_options(given):
-        _log(f"--script ignores {', '.join(unheeded)}")
+        _print_to_stderr(labelled("warning", f"--script ignores {', '.join(unheeded)}"))
     if options.check:
         return check_file(path)
     newest, dialect = given.get("protocol.version", 1), given.get("protocol.dialect")
@@ -57,12 +58,12 @@ def play_file(
     try:
         scenario, _ = load_scenario(path, seed)
     except InvalidFileError as problem:
-        _log(str(problem))
+        _fail(str(problem))
         return UNUSABLE
     if dialect is not None:
         scenario = scenario.model_copy(update={"dialect": dialect})
     if reason := _dialect_problem(scenario.dialect, max(newest, scenario.protocol)):
-        _log(f"{path}: {reason}")
+        _fail(f"{path}: {reason}")
         return UNUSABLE
     try:
         return anyio.run(_play, scenario, newest)
@@ -81,7 +82,7 @@ def check_file(path: Path) -> int:
         sys.stdout.write(f"{problem}\n")
         return FAILED
     for remark in remarks:
-        _log(remark)
+        _print_to_stderr(labelled("warning", remark))
     sys.stdout.write(f"{path}: can be played\n")
     return DONE
 
@@ -114,15 +115,16 @@ async def _play(scenario: Scenario, newest: int) -> int:
     # Nothing but the scenario may write on stdout from here on.
     os.dup2(2, 1)
     reader, writer = FdReceiveStream(incoming), FdSendStream(outgoing)
-    player = Player(scenario, ScriptIo(writer, _print_to_stderr, _end), newest)
+    player = Player(
+        scenario, ScriptIo(writer, lambda line: _print_to_stderr(f"{line}\n"), _end), newest
+    )
     async with reader, writer:
         await player.play(reader)
     return FAILED if player.connection.has_failed else DONE
 
 
-def _log(text: str) -> None:
-    for line in text.splitlines():
-        _print_to_stderr(f"acp-agent: {line}")
+def _fail(text: str, hint: str = "") -> None:
+    _print_to_stderr(error_text(text, hint))
 
 
 def _print_to_stderr(text: str) -> None:
@@ -130,7 +132,7 @@ def _print_to_stderr(text: str) -> None:
     sys.stderr.flush()
     # A closed stderr must not end the scenario.
     with suppress(OSError):
-        os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+        os.write(2, text.encode("utf-8", "backslashreplace"))
 
 
 def _end(process_exit: ProcessExit) -> None:

@@ -28,7 +28,7 @@ from acp_agent.scripted.schema import (
     Count,
     HexBytes,
     Known,
-    Part,
+    ScenarioPart,
     Seconds,
     as_texts,
     listed,
@@ -146,7 +146,7 @@ def _cut(frame: bytes, split: Split | None) -> Iterator[bytes]:
             yield frame[begin : begin + split]
 
 
-class FrameFault(Part):
+class FrameFault(ScenarioPart):
     """Something that goes wrong with a frame."""
 
     main: ClassVar[str | None] = None
@@ -392,7 +392,7 @@ class HangFault(FrameFault):
 ProcessExit: TypeAlias = CrashFault | HangFault
 
 
-class Faulty(Part):
+class Faulty(ScenarioPart):
     """A table with faults, which are in the order in which they are written."""
 
     _order: Sequence[str] = PrivateAttr(())

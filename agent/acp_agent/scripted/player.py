@@ -13,7 +13,7 @@ from anyio.abc import ByteReceiveStream, TaskGroup
 from acp_agent.scripted.faults import OutgoingFrame, RunningFaultRule
 from acp_agent.scripted.request_run import PromptRun, RequestRun
 from acp_agent.scripted.responses import Responses
-from acp_agent.scripted.run import ConnectionState, Run, RunState
+from acp_agent.scripted.run import ConnectionState, RunState, ScenarioRun
 from acp_agent.scripted.scenario import PROMPT, Prompt, Reaction, Scenario
 from acp_agent.scripted.wire import ScriptIo, frame_codec
 from acp_protocol import jsonrpc
@@ -250,7 +250,7 @@ class Player:
             if isinstance(each, PromptRun) and each.run.session.id == session_id:
                 each.cancel()
 
-    def _react(self, message: Request | Notification) -> tuple[Run, Reaction | None]:
+    def _react(self, message: Request | Notification) -> tuple[ScenarioRun, Reaction | None]:
         """Return what plays the reaction to a message, and the reaction if there is one."""
         method, params = message.method, as_object(message.params)
         text = _text_of(params)
@@ -261,13 +261,13 @@ class Player:
 
     def _new_run(
         self, name: str, session_id: Json = None, known: dict[str, Json] | None = None
-    ) -> Run:
+    ) -> ScenarioRun:
         seed = self._scenario.seed
         # A string is hashed alike in every run; this is not about secrets.
         random = Random(f"{seed}/{name}")  # noqa: S311
         session = self.connection.session(session_id if isinstance(session_id, str) else NO_SESSION)
         state = RunState({"null": None, "seed": seed} | (known or {}))
-        return Run(self.connection, session, random, state)
+        return ScenarioRun(self.connection, session, random, state)
 
 
 def _text_of(params: dict[str, Json]) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from acp_agent.scripted.responses import OPENING, Responses
-from acp_agent.scripted.run import Run, SessionState
+from acp_agent.scripted.run import ScenarioRun, SessionState
 from acp_agent.scripted.scenario import Prompt, Reaction, WrongId
 from acp_agent.scripted.values import merged
 from acp_protocol import jsonrpc
@@ -34,7 +34,7 @@ class RequestRun:
     """Answers one request."""
 
     def __init__(
-        self, run: Run, request: Request, reaction: Reaction, responses: Responses
+        self, run: ScenarioRun, request: Request, reaction: Reaction, responses: Responses
     ) -> None:
         self.run = run
         self.request = request
@@ -134,7 +134,9 @@ class RequestRun:
 class PromptRun(RequestRun):
     """Answers one prompt."""
 
-    def __init__(self, run: Run, request: Request, prompt: Prompt, responses: Responses) -> None:
+    def __init__(
+        self, run: ScenarioRun, request: Request, prompt: Prompt, responses: Responses
+    ) -> None:
         super().__init__(run, request, prompt, responses)
         self._prompt = prompt
         self._blocks: Sequence[Json] = get_list(request.params, "prompt")

@@ -143,7 +143,7 @@ class Step(Faulty):
         """Return the session that it is about; None for the one of the message."""
         return None
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         raise NotImplementedError
 
 
@@ -274,7 +274,7 @@ class RunState:
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class ScenarioRun:
     """Plays steps for one message of the client."""
 
     connection: ConnectionState

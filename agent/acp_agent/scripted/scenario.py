@@ -33,7 +33,7 @@ from acp_agent.scripted.schema import (
     JsonObject,
     Known,
     ParsedJson,
-    Part,
+    ScenarioPart,
     Texts,
     listed,
     nearest,
@@ -62,7 +62,7 @@ ECHO: Final = SendText(text="You said: $prompt")
 """The reply to a prompt that the scenario has nothing for."""
 
 
-class ErrorObject(Part):
+class ErrorObject(ScenarioPart):
     code: Annotated[int, whole(-BIG)] = -32603
     message: str = "Internal error"
     data: AnyJson = None
@@ -194,7 +194,7 @@ class Prompt(Reaction):
         return super().fits(nth, text) and (self.matches is None or bool(self.matches.search(text)))
 
 
-class ScriptedAgentInfo(Part):
+class ScriptedAgentInfo(ScenarioPart):
     """What the agent reports about itself."""
 
     name: str = "scripted"
@@ -245,7 +245,7 @@ def _has_distinct_ids(sessions: Sequence[SavedSession]) -> Sequence[SavedSession
     return sessions
 
 
-class Scenario(Part):
+class Scenario(ScenarioPart):
     seed: Annotated[int, whole(-BIG)] = 0
     protocol: Annotated[int, whole(1, 2)] = 1
     """The newest version that is spoken."""
@@ -367,9 +367,11 @@ def _place(path: KeyPath, tree: Mapping[str, Json]) -> str:
     return ", ".join(words)
 
 
-def _placed(value: Any, path: KeyPath, source: ParsedFile) -> Iterator[tuple[KeyPath, Part]]:
+def _placed(
+    value: Any, path: KeyPath, source: ParsedFile
+) -> Iterator[tuple[KeyPath, ScenarioPart]]:
     """Tell each table where it is in the file, and yield them with their paths."""
-    if isinstance(value, Part):
+    if isinstance(value, ScenarioPart):
         if isinstance(value, Faulty):
             value.set_place(f"{source.at(path)}: {_place(path, source.tree)}")
         yield path, value

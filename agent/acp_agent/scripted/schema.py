@@ -1,7 +1,7 @@
 """What the tables of a scenario have in common: types of values, and what to say of wrong ones.
 
-Every validator raises a whole sentence without its subject. `Part` turns pydantic's own errors into
-such sentences; `acp_agent.scripted.scenario` adds the line and the place.
+Every validator raises a whole sentence without its subject. `ScenarioPart` turns pydantic's own
+errors into such sentences; `acp_agent.scripted.scenario` adds the line and the place.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Known:
         return f"is `{single_line(value, SHOWN)}`, which is no {self.what}{guess}"
 
 
-class Part(BaseModel):
+class ScenarioPart(BaseModel):
     """A table of a scenario; its fields are the keys of the file."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
 from acp_agent.scripted.faults import AllFaults, CrashFault, HangFault, NoiseFault
 from acp_agent.scripted.messages import CONSENTS, Speaker, plan_entry, shown_text, text_block
-from acp_agent.scripted.run import OutgoingRequest, Run, Step
+from acp_agent.scripted.run import OutgoingRequest, ScenarioRun, Step
 from acp_agent.scripted.schema import (
     BIG,
     TABLES,
@@ -28,7 +28,7 @@ from acp_agent.scripted.schema import (
     JsonObject,
     Known,
     ParsedJson,
-    Part,
+    ScenarioPart,
     Seconds,
     Texts,
     as_number,
@@ -61,7 +61,7 @@ class FaultStep(Step):
     crash: CrashFault | None = None
     hang: HangFault | None = None
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.put(None)
 
 
@@ -117,7 +117,7 @@ Steps: TypeAlias = Annotated[Sequence[Annotated[Step, PlainValidator(_as_step)]]
 Ways: TypeAlias = Annotated[Sequence[Steps], BeforeValidator(_as_ways)]
 
 
-class HoldsSteps(Part):
+class HoldsSteps(ScenarioPart):
     """A table with lists of steps; an action in it was meant to be in one of those."""
 
     @classmethod
@@ -147,7 +147,7 @@ class Speech(ActionStep):
     def words(self) -> str:
         raise NotImplementedError
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         text = str(run.filled(self.words()))
         if self.size is not None:
             text *= -(-self.size // max(1, len(text.encode())))
@@ -159,7 +159,7 @@ class Speech(ActionStep):
                 await run.connection.stage.sleep(self.pause)
             await run.update(spell(self.speaker, text_block(piece), message_id))
 
-    def _cut(self, text: str, run: Run) -> Sequence[str]:
+    def _cut(self, text: str, run: ScenarioRun) -> Sequence[str]:
         match self.pieces:
             case "characters":
                 return list(text)
@@ -211,7 +211,7 @@ class SendBlock(ActionStep):
     by: Literal["text", "thought", "user"] = "text"
     message: str | None = None
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         speaker = SPEAKERS[self.by]
         message_id = run.message_id(speaker, self.message)
         block = run.filled(self.block)
@@ -221,12 +221,12 @@ class SendBlock(ActionStep):
 class SendPlan(ActionStep):
     plan: JsonList
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         entries = [plan_entry(run.filled(entry)) for entry in self.plan]
         await run.update(run.session.messages.plan(entries))
 
 
-class CallDiff(Part):
+class CallDiff(ScenarioPart):
     path: str
     old: str | None = None
     new: str = ""
@@ -280,7 +280,7 @@ class SendToolCall(CallFields):
     more: Texts = ()
     """Texts that it shows beside what it has shown before."""
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         run.session.speaker = None
         messages, fields = run.session.messages, self.fields()
         if fields or self.tool not in messages.calls:
@@ -302,7 +302,7 @@ class SendTerminal(ActionStep):
     exit: Annotated[int, whole(-BIG)] | None = None
     """The exit code, if it ends."""
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         run.session.speaker = None
         messages, cwd = run.session.messages, run.session.cwd
         raw = str(run.filled(self.output)).encode()
@@ -318,7 +318,7 @@ class SendTerminal(ActionStep):
 class SendUpdate(ActionStep):
     update: JsonObject
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         update = run.filled(self.update)
         await run.update(update, keeps=as_object(update).get("sessionUpdate") != "state_update")
 
@@ -327,7 +327,7 @@ class SetMode(ActionStep):
     mode: str
     modes: Texts = ()
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         run.session.mode = self.mode
         update = run.session.messages.mode(self.mode, self.modes or [self.mode])
         await run.update(update, keeps=False)
@@ -336,7 +336,7 @@ class SetMode(ActionStep):
 class SendCommands(ActionStep):
     commands: Commands
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.update(run.session.messages.commands(self.commands), keeps=False)
 
 
@@ -346,7 +346,7 @@ class SendState(ActionStep):
     state: str
     more: JsonObject = Field(default=None, alias="with")
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         update = run.session.messages.state(self.state, **as_object(run.filled(self.more)))
         if update is not None:
             await run.update(update, keeps=False)
@@ -355,7 +355,7 @@ class SendState(ActionStep):
 class SetTitle(ActionStep):
     title: str
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         title = str(run.filled(self.title))
         run.session.title = title
         await run.update({"sessionUpdate": "session_info_update", "title": title}, keeps=False)
@@ -365,7 +365,7 @@ class SendNotification(ActionStep):
     method: str = Field(alias="tell")
     params: ParsedJson = None
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.notify(self.method, run.filled(self.params))
 
 
@@ -374,42 +374,42 @@ class SendFrame(ActionStep):
 
     frame: ParsedJson
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.send(run.filled(self.frame))
 
 
 class WriteLine(ActionStep):
     line: str
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.put(f"{run.filled(self.line)}\n".encode("utf-8", "surrogatepass"))
 
 
 class WriteRaw(ActionStep):
     raw: str
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.put(str(run.filled(self.raw)).encode("utf-8", "surrogatepass"))
 
 
 class WriteBytes(ActionStep):
     hex: HexBytes
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.put(self.hex)
 
 
 class WriteStderr(ActionStep):
     stderr: str
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         run.connection.stage.write_line(str(run.filled(self.stderr)))
 
 
 class CloseStdout(ActionStep):
     close: Literal["stdout"]
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.connection.wire.close()
 
 
@@ -428,7 +428,7 @@ class Wait(ActionStep):
     jitter: Seconds = 0.0
     """Seconds more, at most, by chance."""
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         if isinstance(self.wait, float):
             more = run.random.uniform(0, self.jitter) if self.jitter else 0.0
             await run.connection.stage.sleep(self.wait + more)
@@ -449,7 +449,7 @@ class SendBatch(ActionStep):
 
     batch: Steps
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         collected: list[Json] = []
         await replace(run, batch=collected).play(self.batch)
         await run.send(collected)
@@ -458,21 +458,21 @@ class SendBatch(ActionStep):
 class PlaySteps(ActionStep):
     steps: Steps
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.play(self.steps)
 
 
 class PlayOneOf(ActionStep):
     one_of: Ways
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await run.play(run.random.choice(self.one_of))
 
 
 class PlayConcurrently(ActionStep):
     beside: Ways
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         async with anyio.create_task_group() as tasks:
             for steps in self.beside:
                 tasks.start_soon(run.play, steps)
@@ -497,7 +497,7 @@ class RequestStep(ActionStep):
     """Whether it is sent although the client does not offer it."""
     failed: Steps = ()
 
-    async def request(self, run: Run, method: str, params: Json) -> OutgoingRequest | None:
+    async def request(self, run: ScenarioRun, method: str, params: Json) -> OutgoingRequest | None:
         """Send the request; return the response, or None if the step does not wait for it.
 
         An unexpected result is logged and counts as a failure.
@@ -511,7 +511,7 @@ class RequestStep(ActionStep):
             run.connection.fail(f"{run.place}: {method} was answered with the error {sent.error}")
         return sent
 
-    async def is_offered(self, run: Run, *path: str) -> bool:
+    async def is_offered(self, run: ScenarioRun, *path: str) -> bool:
         """Return whether the client has a capability; if not, log it and play `failed`."""
         offer: Json = run.connection.offers
         for name in path:
@@ -526,7 +526,7 @@ class RequestStep(ActionStep):
 class AnsweredStep(RequestStep):
     answered: Steps = ()
 
-    async def request_and_go_on(self, run: Run, method: str, params: Json) -> None:
+    async def request_and_go_on(self, run: ScenarioRun, method: str, params: Json) -> None:
         sent = await self.request(run, method, params)
         if sent is not None:
             await run.play(self.answered if sent.error is None else self.failed)
@@ -537,7 +537,7 @@ class SendRequest(AnsweredStep):
     """The method."""
     params: ParsedJson = Field(default_factory=dict[str, Any])
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         await self.request_and_go_on(run, self.ask, self.params)
 
 
@@ -566,7 +566,7 @@ class RequestPermission(CallFields, RequestStep):
     rejected: Steps = ()
     cancelled: Steps = ()
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         messages, fields = run.session.messages, self.fields()
         title = self.permission if self.title is None else self.title
         run.session.speaker = None
@@ -584,7 +584,7 @@ class RequestPermission(CallFields, RequestStep):
         await run.play(self.chosen.get(option, ()))
         await run.play(branch)
 
-    async def _send_state(self, run: Run, state: str) -> None:
+    async def _send_state(self, run: ScenarioRun, state: str) -> None:
         update = run.session.messages.state(state)
         if update is not None and self.waits and run.batch is None:
             await run.update(update, keeps=False)
@@ -610,7 +610,7 @@ class RequestReadFile(AnsweredStep):
     line: Annotated[int, whole(0)] | None = None
     limit: Annotated[int, whole(0)] | None = None
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         if await self.is_offered(run, "fs", "readTextFile"):
             extent = {"line": self.line, "limit": self.limit}
             given = {name: value for name, value in extent.items() if value is not None}
@@ -624,7 +624,7 @@ class RequestWriteFile(AnsweredStep):
     write: str
     content: str = ""
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         if await self.is_offered(run, "fs", "writeTextFile"):
             params = {"sessionId": run.session.id, "path": self.write, "content": self.content}
             await self.request_and_go_on(run, "fs/write_text_file", params)
@@ -643,7 +643,7 @@ class RequestRunCommand(AnsweredStep):
     tool: str | None = None
     """The tool call that shows the terminal; None for none."""
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         """Run it to its end; `answer` is the result of `terminal/output` then."""
         if not await self.is_offered(run, "terminal"):
             return
@@ -680,7 +680,7 @@ class RequestElicitation(RequestStep):
     declined: Steps = ()
     cancelled: Steps = ()
 
-    async def play(self, run: Run) -> None:
+    async def play(self, run: ScenarioRun) -> None:
         mode = "form" if self.url is None else "url"
         if not await self.is_offered(run, "elicitation", mode):
             return

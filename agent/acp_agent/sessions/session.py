@@ -31,7 +31,7 @@ from acp_agent.options import (
     MODEL,
     POLICY,
     THINKING,
-    SessionOption,
+    OfferedOption,
     options_for,
 )
 from acp_agent.permissions.decide import ModeId, SessionPermissions
@@ -72,7 +72,7 @@ def session_not_found(session_id: str, reason: str) -> RequestFailedError:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSetup:
+class SessionResources:
     """What the client wants a session to work with."""
 
     directories: Sequence[Path]
@@ -85,7 +85,7 @@ class SuspendedSession:
     """What is kept in memory of a suspended session; everything else is in the store."""
 
     number: int
-    setup: SessionSetup
+    setup: SessionResources
     permissions: SessionPermissions
     shown_warnings: set[tuple[str, str]]
     model: str
@@ -143,7 +143,7 @@ class Session:
         workspace: Workspace,
         updates: SessionUpdates,
         servers: McpServers,
-        setup: SessionSetup,
+        setup: SessionResources,
         suspended: SuspendedSession | None = None,
     ) -> None:
         record, settings = log.record, services.settings
@@ -357,16 +357,16 @@ class Session:
             updates.append((USAGE_UPDATE, record.usage))
         return updates
 
-    def move(self, workspace: Workspace, setup: SessionSetup) -> None:
+    def move(self, workspace: Workspace, setup: SessionResources) -> None:
         """Change the directories of the session."""
         self._context.workspace = workspace
         self.setup = setup
 
-    def option(self, id_: Json) -> SessionOption | None:
+    def option(self, id_: Json) -> OfferedOption | None:
         """Return the option of that id."""
         return next((option for option in self.options if option.id == id_), None)
 
-    async def set_option(self, option: SessionOption, value: str) -> None:
+    async def set_option(self, option: OfferedOption, value: str) -> None:
         """Set `option` to a value, and notify the client."""
         before = self._chosen[option.id]
         self._chosen[option.id] = value

@@ -17,7 +17,7 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 import anyio
 
 from acp_agent.models.types import SlashCommand
-from acp_agent.options import MODE, SessionOption
+from acp_agent.options import MODE, OfferedOption
 from acp_agent.store import events
 from acp_agent.store.database import StoreError
 from acp_agent.store.events import Event
@@ -189,7 +189,7 @@ class SessionUpdates:
         """Do nothing, as in `enter_waiting`."""
 
     async def option_changed(
-        self, option: SessionOption, chosen: Mapping[str, str], all_: Sequence[SessionOption]
+        self, option: OfferedOption, chosen: Mapping[str, str], all_: Sequence[OfferedOption]
     ) -> None:
         """Send the value of an option; in version 1 the mode as a mode too."""
         settings = self.settings(all_, chosen)
@@ -224,7 +224,7 @@ class SessionUpdates:
         }
 
     def settings(
-        self, options: Sequence[SessionOption], chosen: Mapping[str, str]
+        self, options: Sequence[OfferedOption], chosen: Mapping[str, str]
     ) -> dict[str, Json]:
         """Return the options of a session as fields of a result."""
         modes: list[Json] = []

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from acp_agent.diffs import git_move, git_patch
 from acp_agent.models.types import SlashCommand
-from acp_agent.options import SessionOption
+from acp_agent.options import OfferedOption
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
@@ -161,7 +161,7 @@ class SessionUpdatesV2(SessionUpdates):
         }
 
     def settings(
-        self, options: Sequence[SessionOption], chosen: Mapping[str, str]
+        self, options: Sequence[OfferedOption], chosen: Mapping[str, str]
     ) -> dict[str, Json]:
         """Return the options of a session as fields of a result; the mode is one of them."""
         return {"configOptions": super().settings(options, chosen)["configOptions"]}

@@ -24,6 +24,7 @@ from acp_inspector.analysis.items import (
     Notice,
     PlanItem,
     SessionMessage,
+    SubagentItem,
     TerminalItem,
     TextItem,
     Thought,
@@ -310,6 +311,11 @@ class Conversation:
         return next(iter(self._plans.values()), None)
 
     @property
+    def subagents(self) -> list[SubagentItem]:
+        """The sessions that work for this one, in the order of their announcement."""
+        return [each for each in self._notices.values() if isinstance(each, SubagentItem)]
+
+    @property
     def turn(self) -> SessionTurn | None:
         return self._open_turns[-1] if self._open_turns else None
 
@@ -444,6 +450,16 @@ class Conversation:
         """Return the tool call that shows `terminal`, the latest if several do."""
         return self._showers.get(terminal.key)
 
+    def known_subagent(self, session_id: str) -> SubagentItem | None:
+        found = self._notices.get(f"subagent {session_id}")
+        return found if isinstance(found, SubagentItem) else None
+
+    def known_call(self, key: str) -> ToolCallItem | None:
+        return self._calls.get(key)
+
+    def known_terminal(self, key: str) -> TerminalItem | None:
+        return self._terminals.get(key)
+
     def open_calls(self) -> list[ToolCallItem]:
         final = {"completed", "failed", "cancelled"}
         return [call for call in self._calls.values() if call.facts.status not in final]
@@ -489,7 +505,8 @@ class Conversation:
             turn.end(self.cursor, stop_reason, error, usage)
             self._open_turns.remove(turn)
         key = self.next_key("turnend")
-        return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
+        is_silent = turn is not None and turn.is_prompted and turn.first_output is None
+        return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n, is_silent))
 
     def end_all_turns(self) -> None:
         for turn in list(self._open_turns):

@@ -32,6 +32,7 @@ from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts,
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import (
@@ -151,16 +152,28 @@ class Conversations:
                 session_id, update = get(params, "sessionId"), get(params, "update")
                 if not isinstance(session_id, str):
                     return []
-                change = apply_update(self.get(session_id), update)
+                talk = self.get(session_id)
+                changes = [apply_update(talk, update)]
+                if string(update, "sessionUpdate") == "state_update":
+                    changes += self._mirror(talk)
                 child = string(update, "sessionId")
                 if child and string(update, "sessionUpdate") == "subagent_update":
                     self.get(child).update_info(parent=session_id)
-                return [change]
+                return changes
             case SuccessResponse() | ErrorResponse() if exchange is not None:
                 request = self._open.pop(exchange, None)
                 return [] if request is None else take_response(self, side, request, message)
             case _:
                 return []
+
+    def _mirror(self, child: Conversation) -> list[ConversationChange]:
+        """Show the state of a subagent where it was announced, too."""
+        parent = self.sessions.get(child.info.parent or "")
+        line = parent.known_subagent(child.session_id) if parent is not None else None
+        if parent is None or line is None or line.facts.state == child.info.state:
+            return []
+        line.change(self.cursor.n, state=child.info.state)
+        return [ConversationChange(parent.session_id, line)]
 
 
 def take_request(
@@ -219,6 +232,8 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
         return _terminal(talk, request, result)
     if request.method in {"session/close", "session/delete"}:
         talk.update_info(is_closed=True)
+    elif request.method == "session/set_title":
+        talk.update_info(title=string(result, "title") or string(request.params, "title"))
     elif request.method in {"session/set_mode", "session/set_config_option"}:
         if mode := string(request.params, "modeId"):
             talk.update_info(current_mode=mode)
@@ -276,7 +291,7 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Con
         if isinstance(response, ErrorResponse):
             # Version 2: a prompt that is rejected while others are running ends no turn.
             goes_on = turn.has_run or turn.began < n
-            error = f"{response.message} ({response.code})"
+            error = str(RequestFailedError(response.code, response.message, response.data))
             return [talk.end_turn(None, error, turn=None if goes_on else turn)]
         return _turn_ended(talk, turn, result)
 

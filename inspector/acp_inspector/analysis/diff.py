@@ -10,10 +10,12 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import islice, zip_longest
+from math import inf
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_inspector.analysis.annotations import FrameNotes
@@ -42,6 +44,8 @@ ABSENT: Final = "«absent»"
 """Replaces the value of a missing member."""
 MAX_FRAMES: Final = 5
 """Most frame numbers shown for one step."""
+ENTRIES_PER_REPORT: Final = 64
+"""Entries that are read between two reports of progress."""
 _DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 _MAX_ALIGNED_STEPS: Final = 2_000
@@ -72,6 +76,31 @@ class StepDifference:
     left_frames: tuple[int, ...]
     right_frames: tuple[int, ...]
 
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "from": self.side,
+            "session": self.session,
+            "step": self.name,
+            "path": self.path,
+            "left": self.left,
+            "right": self.right,
+            "left_frames": list(self.left_frames),
+            "right_frames": list(self.right_frames),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StepPair:
+    """A step of the left journal and its counterpart in the right one; one of them may be missing.
+
+    Without differences both mean the same.
+    """
+
+    left: JournalStep | None
+    right: JournalStep | None
+    differences: tuple[StepDifference, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class JournalComparison:
@@ -80,6 +109,8 @@ class JournalComparison:
     differences: tuple[StepDifference, ...]
     compared: tuple[int, int]
     """Steps of the left and of the right."""
+    pairs: tuple[StepPair, ...] = ()
+    """All steps, in the order of the left; one that is in the right only precedes the next pair."""
 
 
 def frame_numbers(numbers: Sequence[int]) -> str:
@@ -141,6 +172,7 @@ def compare(
     selectors: tuple[FrameSelector | None, FrameSelector | None] = (None, None),
     sides: Sequence[Side] = SIDES,
     ids: IdMap | None = None,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> JournalComparison:
     """Return where two journals differ.
 
@@ -153,29 +185,65 @@ def compare(
         sides: Whose frames are compared. Prompts mark the turns in any case.
         ids: The working directories of both, and whether the left one is redacted; it learns the
             ids of both.
+        progress: Called now and then with the share that is done, from 0 to 1; what it raises ends
+            the comparison.
     """
     ids = ids or IdMap()
+    work = _Progress(progress, len(left) + len(right))
     # Each pair of directories has a name of its own, so that one cannot stand for another.
     numbers = {each: at for at, each in enumerate(dict.fromkeys(ids.directories.values()), 1)}
     names = {live: "«cwd»" if at == 1 else f"«cwd {at}»" for live, at in numbers.items()}
     recorded_names = {each: names[live] for each, live in ids.directories.items()}
-    ours = _read(left, level, ignores, selectors[0], sides, recorded_names)
-    theirs = _read(right, level, ignores, selectors[1], sides, names)
+    ours = _read(left, level, ignores, selectors[0], sides, recorded_names, work)
+    theirs = _read(right, level, ignores, selectors[1], sides, names, work)
     steps_by_turn, other_steps = _steps_by_turn(ours), _steps_by_turn(theirs)
     comparing = _Comparing(ids)
-    found = [
-        difference
-        for pair in _paired_sessions(ours, theirs)
-        for turns in _paired_turns(steps_by_turn, other_steps, *pair)
-        for side in sides
-        for difference in comparing.pair_steps(
-            steps_by_turn.get((pair[0], turns[0], side), []),
-            other_steps.get((pair[1], turns[1], side), []),
-        )
-    ]
+    pairs: list[StepPair] = []
+    for session, other in _paired_sessions(ours, theirs):
+        for turn, other_turn in _paired_turns(steps_by_turn, other_steps, session, other):
+            for side in sides:
+                pairs += comparing.pair_steps(
+                    steps_by_turn.get((session, turn, side), []),
+                    other_steps.get((other, other_turn, side), []),
+                )
+            work.advance(0)
+    found = [difference for pair in pairs for difference in pair.differences]
     found.sort(key=lambda each: (each.left_frames or each.right_frames)[:1])
     counts = [sum(step.side in sides for step in steps) for steps in (ours, theirs)]
-    return JournalComparison(tuple(found), (counts[0], counts[1]))
+    return JournalComparison(tuple(found), (counts[0], counts[1]), tuple(_in_order(pairs)))
+
+
+def _in_order(pairs: Sequence[StepPair]) -> list[StepPair]:
+    """Return pairs in the order of the left journal, and between them those of the right only."""
+    matched = sorted(
+        (pair.right.frames[0], pair.left.frames[0])
+        for pair in pairs
+        if pair.left is not None and pair.right is not None
+    )
+
+    def place(pair: StepPair) -> tuple[float, int, int]:
+        if pair.left is not None:
+            return pair.left.frames[0], 1, 0
+        assert pair.right is not None
+        frame = pair.right.frames[0]
+        after = bisect_right(matched, (frame, 0))
+        return matched[after][1] if after < len(matched) else inf, 0, frame
+
+    return sorted(pairs, key=place)
+
+
+class _Progress:
+    """Reports which share of the entries was read; the rest of the work is small beside it."""
+
+    def __init__(self, report: Callable[[float], None], entries: int) -> None:
+        self._report = report
+        self._entries = entries
+        self._read = 0
+
+    def advance(self, entries: int = 1) -> None:
+        self._read += entries
+        if not self._read % ENTRIES_PER_REPORT or not entries:
+            self._report(self._read / self._entries if self._entries else 1.0)
 
 
 # Reading
@@ -188,6 +256,7 @@ def _read(
     wanted: FrameSelector | None,
     sides: Sequence[Side],
     names: Mapping[str, str],
+    work: _Progress,
 ) -> list[JournalStep]:
     """Return the steps of a journal; ignores apply only to compared sides.
 
@@ -202,6 +271,7 @@ def _read(
         before.read(entries)
         exchanges = before.exchanges
     for entry in entries:
+        work.advance()
         frame = model.apply(entry)
         if not isinstance(frame, Frame):
             continue
@@ -359,9 +429,7 @@ class _Comparing:
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once only."""
 
-    def pair_steps(
-        self, left: list[JournalStep], right: list[JournalStep]
-    ) -> Iterator[StepDifference]:
+    def pair_steps(self, left: list[JournalStep], right: list[JournalStep]) -> Iterator[StepPair]:
         """First align steps that differ only in ids, then steps of the same kind."""
         marks = list(map(_mark, left)), list(map(_mark, right))
         for tag, a, b, c, d in _aligned(*marks):
@@ -374,17 +442,22 @@ class _Comparing:
                 if inner == "equal":
                     yield from self._pairs(ours, theirs)
                     continue
-                yield from (_only("left only", step) for step in ours)
-                yield from (_only("right only", step) for step in theirs)
+                for step in ours:
+                    yield StepPair(step, None, (_only("left only", step),))
+                for step in theirs:
+                    yield StepPair(None, step, (_only("right only", step),))
 
     def _pairs(
         self, left: Sequence[JournalStep], right: Sequence[JournalStep]
-    ) -> Iterator[StepDifference]:
+    ) -> Iterator[StepPair]:
         for one, other in zip(left, right, strict=True):
             frames = tuple(one.frames), tuple(other.frames)
-            for path, ours, theirs in self._places(one, other):
-                step = one.side, one.session, one.name
-                yield StepDifference("changed", *step, path, ours, theirs, *frames)
+            step = one.side, one.session, one.name
+            differences = [
+                StepDifference("changed", *step, path, ours, theirs, *frames)
+                for path, ours, theirs in self._places(one, other)
+            ]
+            yield StepPair(one, other, tuple(differences))
 
     def _places(self, one: JournalStep, other: JournalStep) -> Iterator[tuple[str, Json, Json]]:
         if one.is_request:

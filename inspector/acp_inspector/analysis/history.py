@@ -44,8 +44,9 @@ class Versioned(Generic[T]):
         return self._values[max(bisect_right(self._numbers, n) - 1, 0)]
 
     def snapshot(self, n: int) -> Versioned[T]:
-        """Return the value after frame `n`, without history."""
-        return Versioned(self.at(n))
+        """Return the value after frame `n`, with the frame that set it, without history."""
+        place = max(bisect_right(self._numbers, n) - 1, 0)
+        return Versioned(self._values[place], self._numbers[place])
 
     def until(self, n: int) -> Versioned[T]:
         """Return a copy with the history up to frame `n`."""
@@ -103,8 +104,12 @@ class VersionedList(Generic[T]):
         return self._values[self._begins[-1] :]
 
     def snapshot(self, n: int) -> VersionedList[T]:
-        """Return the values after frame `n`, without history."""
-        return VersionedList(self.at(n))
+        """Return the values after frame `n`, with the last of their frames, without history."""
+        begun = self._begun[max(bisect_right(self._begun, n) - 1, 0)]
+        added = bisect_right(self._numbers, n)
+        copy = VersionedList(self.at(n))
+        copy._begun[0] = max(begun, self._numbers[added - 1] if added else 0)
+        return copy
 
     def at(self, n: int) -> list[T]:
         begin = self._begins[max(bisect_right(self._begun, n) - 1, 0)]

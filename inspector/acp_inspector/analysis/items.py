@@ -45,6 +45,8 @@ class TerminalFacts:
     signal: str | None = None
     is_over: bool = False
     is_released: bool = False
+    can_cancel: bool = False
+    """Whether the client may ask the agent to end it (version 2)."""
 
 
 class TerminalItem(HasHistory):
@@ -100,6 +102,8 @@ class CallFacts:
     locations: Sequence[Json] = field(default_factory=list[Json])
     raw_input: Json = None
     raw_output: Json = None
+    can_cancel: bool = False
+    """Whether the client may ask the agent to cancel it alone (version 2)."""
 
 
 class ToolCallItem:
@@ -117,6 +121,17 @@ class ToolCallItem:
     @property
     def facts(self) -> CallFacts:
         return self._facts.now
+
+    @property
+    def status(self) -> str:
+        """How far it is: "rejected" or "cancelled" if it was not allowed and has not ended."""
+        status, permission = self.facts.status, self.permission
+        if permission is None or status in {"completed", "failed", "cancelled"}:
+            return status
+        kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
+        if kinds.get(string(permission.outcome, "optionId"), "").startswith("reject"):
+            return "rejected"
+        return "cancelled" if string(permission.outcome, "outcome") == "cancelled" else status
 
     @property
     def content(self) -> list[Json]:
@@ -333,6 +348,8 @@ class TurnEnd:
     error: str | None = None
     usage: Json = None
     last: int = 0
+    is_silent: bool = False
+    """Whether a prompt got no text, thought, tool call or plan."""
 
     def at(self, n: int) -> TurnEnd:
         """Return self: it never changes."""
@@ -388,6 +405,40 @@ class Compaction(Notice):
 
     def add(self, block: Json, n: int) -> None:
         self._summary.add(n, block)
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentFacts:
+    """What a session says of one that works for it."""
+
+    title: str = ""
+    description: str = ""
+    state: str = ""
+    """Its last confirmed state; empty: none."""
+    can_cancel: bool = False
+    """Whether the client may cancel what it does."""
+
+
+class SubagentItem(Notice):
+    """A session that works for this one (unstable)."""
+
+    __slots__ = ("_facts", "session_id")
+    key_prefix: ClassVar[str] = "subagent"
+
+    def __init__(self, key: str, text: str, n: int = 0) -> None:
+        super().__init__(key, text, n)
+        self.session_id = ""
+        self._facts = Versioned(SubagentFacts(), n)
+
+    @property
+    def facts(self) -> SubagentFacts:
+        return self._facts.now
+
+    def change(self, n: int, **facts: Any) -> None:
+        now = replace(self._facts.now, **facts)
+        self._facts.set(n, now)
+        parts = filter(None, (now.title or now.description, now.state))
+        self.rewrite(f"subagent: {', '.join(parts) or self.session_id}", n)
 
 
 class ElicitationItem(Notice):

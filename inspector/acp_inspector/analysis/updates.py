@@ -14,8 +14,8 @@ from acp_inspector.analysis.conversation import Conversation, ConversationChange
 from acp_inspector.analysis.items import (
     AgentMessage,
     Compaction,
-    Notice,
     SessionMessage,
+    SubagentItem,
     TerminalItem,
     Thought,
     ToolCallItem,
@@ -55,6 +55,8 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
         value = get(update, name)
         if value is not None or _is_cleared(talk, update, name):
             facts[attribute] = value
+    if isinstance(update, dict) and "capabilities" in update:
+        facts["can_cancel"] = _can_cancel(update)
     if facts:
         call.change(talk.cursor.n, **facts)
     content = get(update, "content")
@@ -62,6 +64,10 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
         call.replace(as_list(content), talk.cursor.n)
         _show_terminals(talk, call, as_list(content))
     return ConversationChange(talk.session_id, call, is_new)
+
+
+def _can_cancel(update: Json) -> bool:
+    return get(get(update, "capabilities"), "cancel") is not None
 
 
 def _is_cleared(talk: Conversation, update: Json, name: str) -> bool:
@@ -93,6 +99,8 @@ def _terminal(talk: Conversation, update: Json) -> ConversationChange:
             facts[name] = string(update, name) or None
     if "exitStatus" in members:
         facts |= exit_facts(members["exitStatus"])
+    if "capabilities" in members:
+        facts["can_cancel"] = _can_cancel(update)
     if facts:
         terminal.change(talk.cursor.n, **facts)
     if "output" in members:
@@ -218,12 +226,18 @@ def _compaction_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _subagent(talk: Conversation, update: Json) -> ConversationChange:
-    child = string(update, "sessionId")
-    title = string(update, "title") or string(update, "description")
-    state = string(get(update, "state"), "state")
-    text = ", ".join(part for part in (title, state) if part) or child
-    line, is_new = talk.entity(Notice, f"subagent {child}", "subagent")
-    line.rewrite(f"subagent: {text}", talk.cursor.n)
+    child, members = string(update, "sessionId"), cast("Mapping[str, Json]", update)
+    line, is_new = talk.entity(SubagentItem, f"subagent {child}", "subagent")
+    assert isinstance(line, SubagentItem)
+    line.session_id = child
+    facts: dict[str, Any] = {
+        name: string(update, name) for name in ("title", "description") if name in members
+    }
+    if "state" in members:
+        facts["state"] = string(members["state"], "state")
+    if "capabilities" in members:
+        facts["can_cancel"] = _can_cancel(update)
+    line.change(talk.cursor.n, **facts)
     return ConversationChange(talk.session_id, line, is_new)
 
 

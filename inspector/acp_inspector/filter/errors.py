@@ -23,7 +23,7 @@ class FilterError(AcpError):
         self, text: str, position: int, sentence: str, suggestion: str = "", *, length: int = 1
     ) -> None:
         sentence, suggestion = (single_line(part, MAX_REASON) for part in (sentence, suggestion))
-        super().__init__(f"{sentence}; {suggestion}" if suggestion else sentence)
+        super().__init__(sentence, hint=suggestion)
         self.text = text
         """The expression."""
         self.position = position

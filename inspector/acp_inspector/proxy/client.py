@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -42,6 +42,8 @@ class RunningProxy:
     cwd: str
     created: str
     recording: str | None
+    held: int = field(default=0, compare=False)
+    """Frames that it held when it replied."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of `attach --list --json`."""
@@ -79,14 +81,18 @@ def find_proxy(wanted: str | None) -> RunningProxy:
     """
     every = running_proxies()
     if not every:
-        raise AttachError("no proxy is running; start one with acp-console proxy -- my-agent --acp")
+        raise AttachError(
+            "no proxy is running", hint="start one with acp-console proxy -- my-agent --acp"
+        )
     named = [proxy for proxy in every if wanted in {None, proxy.name, str(proxy.pid)}]
     if len(named) == 1:
         return named[0]
     names = ", ".join(f"{proxy.name} ({proxy.pid})" for proxy in every)
     if not named:
-        raise AttachError(f"no running proxy is called {wanted}; there are {names}")
-    raise AttachError(f"several proxies are running, choose one by its number: {names}")
+        raise AttachError(f"no running proxy is called {wanted}", hint=f"there are {names}")
+    raise AttachError(
+        "several proxies are running", hint=f"choose one by its process number: {names}"
+    )
 
 
 class ProxyClient:
@@ -184,7 +190,8 @@ class ProxyClient:
                 fields = cast("Mapping[str, Any]", about)
                 recording = fields.get("recording")
                 created = str(fields.get("created", ""))
-                return RunningProxy(self._path, name, pid, argv, cwd, created, recording)
+                held = int(fields.get("held", 0))
+                return RunningProxy(self._path, name, pid, argv, cwd, created, recording, held)
             case _:
                 raise AttachError("the socket does not belong to a proxy of this version")
 

@@ -29,7 +29,8 @@ Without the `id` of a held frame, the oldest is meant.
 |                                  | its number `n`, and the `answer`                             |
 
 Everything is released when the last observer that sent commands leaves, or, if none sent any, when
-the last watching one leaves. A `passing` observer does not count, and its breakpoints stay.
+the last watching one leaves. A `passing` observer does not count, and its breakpoints stay; it is
+one until a command says that it is not.
 
 Source: docs/intercept.md, "From a shell".
 """
@@ -139,6 +140,9 @@ class LazyController:
         if self._controller is not None:
             self._controller.observers_left()
 
+    def count_held(self) -> int:
+        return 0 if self._controller is None else len(self._controller.holds())
+
     def finish(self) -> None:
         """Release everything, because the agent has ended."""
         # Without the lock: `get` may be importing filters or running an add-on. Either it sees the
@@ -152,7 +156,7 @@ class ControlServer:
     """Listens on a socket while a proxy runs.
 
     `commands` are those beside `hello` and `watch`. `observers_left` is called when the last
-    observer has left.
+    observer has left. `count_held` returns how many frames are held, for `hello`.
     """
 
     def __init__(
@@ -164,6 +168,7 @@ class ControlServer:
         *,
         commands: Mapping[str, Command] | None = None,
         observers_left: Callable[[], None] = lambda: None,
+        count_held: Callable[[], int] = lambda: 0,
     ) -> None:
         """Open the socket.
 
@@ -176,6 +181,7 @@ class ControlServer:
         self._notifier = notifier
         self._commands = dict(commands or {})
         self._observers_left = observers_left
+        self._count_held = count_held
         self._threads: set[threading.Thread] = set()
         self._watchers: set[threading.Thread] = set()
         self._commanders: set[threading.Thread] = set()
@@ -248,7 +254,7 @@ class ControlServer:
                 peer.sendall(b'{"error":"the command is too long or cut off"}\n')
                 return
             request = parse_object(line)
-            is_passing = is_passing or request.get("passing") is True
+            is_passing = request.get("passing", is_passing) is True
             request = {**request, "passing": is_passing}
             if request.get("do") != "hello" and not is_passing:
                 known = self._watchers if request.get("do") == "watch" else self._commanders
@@ -274,7 +280,7 @@ class ControlServer:
         if name is None:
             raise ValueError("a command is a JSON object on one line with the field `do`")
         if name == "hello":
-            return self._about
+            return {**self._about, "held": self._count_held()}
         command = self._commands.get(name) if isinstance(name, str) else None
         if command is None:
             raise ValueError(f"there is no command {name!r}")

@@ -37,6 +37,7 @@ from acp_inspector.proxy.sinks import (
     ObservedSink,
 )
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
+from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.rotation import expand_template
 from acp_inspector.recording.spool import Spool
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
@@ -399,7 +400,7 @@ def _writer(
         return None
     try:
         if not options.rotates:
-            return RecordingWriter(path, header, mode=options.mode, warn=warn, retry_when_full=True)
+            return open_writer(path, header, mode=options.mode, warn=warn, retry_when_full=True)
         from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
 
         limits = RotationLimits(options.rotate_size, options.rotate_age)
@@ -450,6 +451,7 @@ def _control(
             notifier,
             commands=commands_on(controller),
             observers_left=controller.observers_left,
+            count_held=controller.count_held,
         )
     except (SocketDirectoryError, OSError) as problem:
         reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)

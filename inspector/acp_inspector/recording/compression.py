@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, Final, Self
 
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.spool import recover
+from acp_inspector.recording.recovery import recover
 from acp_protocol.errors import describe_os_error
 
 OUTPUT: Final = 1 << 20

@@ -413,3 +413,18 @@ def new_header(
         env=sorted(os.environ),
         about=about,
     )
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Return the path of part `number` of the recording at `path`; part 1 is `path` itself."""
+    if number == 1:
+        return path
+    suffix = SUFFIX if path.name.endswith(SUFFIX) else path.suffix
+    stem = path.name[: len(path.name) - len(suffix)]
+    return path.with_name(f"{stem}.{number}{suffix}")
+
+
+def series_of(path: Path, header: Header) -> str:
+    """Return the id shared by all parts of the recording that starts at `path`."""
+    series = header.meta.get("series")
+    return series if isinstance(series, str) else f"{path.name} of {header.created}"

@@ -31,22 +31,24 @@ from acp_inspector.recording.format import (
     decode_line,
 )
 from acp_inspector.recording.index import LineKind, RecordingIndex, RowInfo
-from acp_inspector.recording.reader import (
+from acp_inspector.recording.lines import (
     BLOCK,
-    DIGEST_MISMATCH,
-    LINE_CUT_OFF,
-    LINE_TOO_LONG,
     MAX_HEADER,
     MAX_LINE,
-    BadLine,
-    Row,
     SkippedLine,
-    header_of,
     line_begin,
     line_blocks,
     line_end,
     pieces_between,
     read_at,
+)
+from acp_inspector.recording.reader import (
+    DIGEST_MISMATCH,
+    LINE_CUT_OFF,
+    LINE_TOO_LONG,
+    BadLine,
+    Row,
+    header_of,
 )
 from acp_protocol.errors import describe_os_error
 

@@ -19,8 +19,9 @@ from typing import Final
 
 from acp_inspector.journal import Entry
 from acp_inspector.recording.encoder import EntryBatch
-from acp_inspector.recording.format import SUFFIX, Header, RecordingError
+from acp_inspector.recording.format import Header, RecordingError, part_path, series_of
 from acp_inspector.recording.reader import read_header
+from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
 from acp_protocol.jsonrpc import Json
 
@@ -54,12 +55,6 @@ def part_paths(path: Path) -> list[Path]:
 def _is_readable(path: Path) -> bool:
     """Return whether the file exists and reading it does not block, as a pipe would."""
     return path.exists() and not (path.is_fifo() or path.is_char_device())
-
-
-def series_of(path: Path, header: Header) -> str:
-    """Return the id shared by all parts of the recording that starts at `path`."""
-    series = header.meta.get("series")
-    return series if isinstance(series, str) else f"{path.name} of {header.created}"
 
 
 MAX_AGENT_NAME: Final = 64
@@ -106,15 +101,6 @@ def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path
     if not path or "\0" in path:
         raise _invalid_template(pattern, "it is empty or contains a NUL character")
     return Path(path)
-
-
-def part_path(path: Path, number: int) -> Path:
-    """Return the path of part `number` of the recording at `path`; part 1 is `path` itself."""
-    if number == 1:
-        return path
-    suffix = SUFFIX if path.name.endswith(SUFFIX) else path.suffix
-    stem = path.name[: len(path.name) - len(suffix)]
-    return path.with_name(f"{stem}.{number}{suffix}")
 
 
 def _invalid_template(pattern: str, reason: str) -> RecordingError:
@@ -237,7 +223,7 @@ class RotatingWriter:
             meta["previous"] = part_path(self._first, part - 1).name
         header = replace(self._header, meta={**self._header.meta, **meta})
         path = part_path(self._first, part)
-        return RecordingWriter(
+        return open_writer(
             path,
             header,
             mode=mode,

@@ -27,18 +27,20 @@ from acp_inspector.recording.format import (
 )
 from acp_inspector.recording.index import MAX_WAITING, envelopes_of
 from acp_inspector.recording.indexed import FileContent, os_errors
-from acp_inspector.recording.reader import (
+from acp_inspector.recording.lines import (
     BLOCK,
+    MAX_HEADER,
+    MAX_LINE,
+    SkippedLine,
+    line_blocks,
+    line_end,
+)
+from acp_inspector.recording.reader import (
     DIGEST_MISMATCH,
     LINE_CUT_OFF,
     LINE_TOO_LONG,
-    MAX_HEADER,
-    MAX_LINE,
     BadLine,
-    SkippedLine,
     header_of,
-    line_blocks,
-    line_end,
 )
 
 HASHED: Final = 8 << 20

@@ -17,31 +17,26 @@ import fcntl
 import json
 import logging
 import os
-import re
 import stat
 import struct
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk, split_ending
 from acp_inspector.recording.encoder import Part
 from acp_inspector.recording.format import (
     Header,
-    RecordingError,
     decode_line,
     encode_header,
 )
+from acp_inspector.recording.lines import MAX_HEADER
 from acp_protocol.errors import describe_os_error
 from acp_protocol.framing import Side
-
-if TYPE_CHECKING:
-    from acp_inspector.recording.writer import RecordingWriter
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +48,6 @@ _SIDES: Final[Mapping[bytes, Side]] = {b"c": "client", b"a": "agent", b"C": "cli
 
 TURN_BYTES: Final = 4 * 2**20
 """Length from which the next file is used, beside that of the unfinished lines."""
-RECOVERED_BATCH: Final = 4 * 2**20
-"""Bytes of frames that are appended to a recording at a time."""
 
 _NOTE: Final = struct.Struct("<cdI")
 """Kind, time, and size of what follows."""
@@ -63,15 +56,13 @@ _EPOCH: Final = struct.Struct("<Q")
 _HEAD: Final = struct.Struct("<QQ??QQ")
 """Epoch, last number, which sides skip a line, and the sizes of their unfinished lines."""
 _HEADER_NAME: Final = "header"
-_OWNER_NAME: Final = "of"
+OWNER_NAME: Final = "of"
 """The hash of the first line of the recording: another file may take its name."""
 _LOCK_NAME: Final = "lock"
 """Locked by whoever recovers; others wait for the end of that."""
-_NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME, _OWNER_NAME, _LOCK_NAME)
+_NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME, OWNER_NAME, _LOCK_NAME)
 RECOVERY_TIMEOUT_S: Final = 60.0
 """Seconds to wait for another process that recovers the same recording."""
-MAX_HEADER: Final = 2**20
-_PART: Final = re.compile(r"\.\d+(?=(\.acp\.ndjson|\.[^.]*)?$)")
 
 
 def spool_path(recording: Path) -> Path:
@@ -116,11 +107,11 @@ class Spool:
         try:
             fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._needs_header = not has_begun()
-            first = _first_line(recording)
+            first = first_line(recording)
             if self._needs_header:
                 first = encode_header(header)
                 _write_whole(self._create(_HEADER_NAME), [first])
-            _write_whole(self._create(_OWNER_NAME), [sha256(first).digest()])
+            _write_whole(self._create(OWNER_NAME), [sha256(first).digest()])
             self._heads = [self._create("0.head"), self._create("1.head")]
             self._notes = [self._create("0"), self._create("1")]
             self._begin_file()
@@ -213,7 +204,7 @@ class Spool:
     def close(self) -> None:
         """Remove the directory: all is in the recording."""
         with suppress(OSError):
-            _remove(self._folder, spool_path(self._recording))
+            remove(self._folder, spool_path(self._recording))
         for descriptor in (*self._files, self._folder):
             os.close(descriptor)
         self._is_broken = True
@@ -235,102 +226,20 @@ def _write_whole(descriptor: int, parts: list[Part]) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
-class _Recovery(threading.local):
-    is_running = False
-
-
-_recovery: Final = _Recovery()
-
-
-def recover(recording: Path) -> None:
-    """Append to a recording what its proxy had noted and not written when it was killed.
-
-    Does nothing while that proxy lives. Says on the log what was done.
-    """
-    found = None if _recovery.is_running else _find(recording)
-    if found is None:
-        return
-    first, spool = found
-    with _claimed(spool) as folder:
-        if folder is None:
-            return
-        # The writer that appends to the recording calls this as well.
-        _recovery.is_running = True
-        try:
-            count = _append(folder, first)
-        except (OSError, RecordingError) as problem:
-            reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
-            frames = sum(isinstance(entry, Frame) for entry in _entries(folder))
-            logger.warning(
-                "%s: up to %d frames that the proxy had not written when it was killed wait in %s "
-                "(%s)",
-                first,
-                frames,
-                spool,
-                reason,
-            )
-            return
-        finally:
-            _recovery.is_running = False
-        _remove(folder, spool)
-        if count:
-            logger.warning(
-                "%s: recovered %s that the proxy had not written when it was killed",
-                first,
-                _frames(count),
-            )
-
-
-def _find(recording: Path) -> tuple[Path, Path] | None:
-    """Return the first file of a recording, and its spool; also if the file was moved or linked."""
-    if not recording.name:
-        return None
-    candidates = [recording, recording.with_name(_PART.sub("", recording.name))]
-    with suppress(OSError, RuntimeError):
-        candidates.append(recording.resolve())
-    for first in candidates:
-        if os.path.lexists(spool_path(first)) and first.is_file():
-            return first, spool_path(first)
-    try:
-        spools = [*recording.parent.glob(".*.spool")]
-        owner = sha256(_first_line(recording)).digest() if spools else b""
-    except OSError:
-        return None
-    for spool in spools:
-        is_orphan = not os.path.lexists(recording.with_name(spool.name[1 : -len(".spool")]))
-        with suppress(OSError):
-            if is_orphan and (spool / _OWNER_NAME).read_bytes() == owner:
-                return recording, spool
-    return None
-
-
-def _first_line(recording: Path) -> bytes:
+def first_line(recording: Path) -> bytes:
     with recording.open("rb") as file:
         return file.readline(MAX_HEADER)
 
 
-def _frames(count: int) -> str:
-    return "1 frame" if count == 1 else f"{count} frames"
-
-
-def _belongs(folder: int, first: Path) -> bool:
-    """Return whether a spool is of this file; one whose header is not written is of any."""
-    descriptor = _open(folder, _OWNER_NAME)
-    if descriptor is None or _header(folder) is not None:
-        return True
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read() == sha256(_first_line(first)).digest()
-
-
 def discard(recording: Path) -> None:
     """Remove the spool of a recording that is begun anew."""
-    with _claimed(spool_path(recording)) as folder:
+    with claim(spool_path(recording)) as folder:
         if folder is not None:
-            _remove(folder, spool_path(recording))
+            remove(folder, spool_path(recording))
 
 
 @contextmanager
-def _claimed(spool: Path) -> Generator[int | None]:
+def claim(spool: Path) -> Generator[int | None]:
     """Lock a spool that no proxy uses; None if there is none, it is in use, or it is not ours.
 
     Waits for another process that recovers it.
@@ -374,14 +283,14 @@ def _wait_for_turn(folder: int, stack: ExitStack) -> None:
             return
 
 
-def _remove(folder: int, path: Path) -> None:
+def remove(folder: int, path: Path) -> None:
     for name in _NAMES:
         with suppress(OSError):
             os.unlink(name, dir_fd=folder)
     path.rmdir()
 
 
-def _open(folder: int, name: str) -> int | None:
+def open_file(folder: int, name: str) -> int | None:
     """Open a regular file of ours in the spool; None if there is no such file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -395,83 +304,9 @@ def _open(folder: int, name: str) -> int | None:
     return None
 
 
-def _append(folder: int, first: Path) -> int:
-    """Append what is missing; return how many frames that were.
-
-    Raises:
-        OSError: a file cannot be read or written.
-        RecordingError: the recording cannot be written.
-    """
-    from acp_inspector.recording.rotation import part_paths
-
-    if next(_entries(folder), None) is None:
-        return 0
-    if not _belongs(folder, first):
-        raise RecordingError("another recording has taken its place")
-    path, size, writer = _open_writer(folder, first)
-    batch: list[Entry] = []
-    count = held = 0
-    number, at = writer.first_number - 1, writer.time_offset
-    if not number and path != first:
-        # The proxy was killed when it had only begun the last part.
-        number, at = _last_entry(part_paths(first)[-2])
-    for entry in _entries(folder):
-        if entry.seq <= number:
-            continue
-        number, at = entry.seq, entry.time
-        batch.append(entry)
-        if isinstance(entry, Frame):
-            count += 1
-            held += len(entry.data)
-        if held > RECOVERED_BATCH:
-            writer.write(batch)
-            batch, held = [], 0
-    if count:
-        text = f"recovered {_frames(count)} that the proxy had not written when it was killed"
-        batch.append(JournalEvent(number + 1, at, "note", {"text": text}))
-    writer.write(batch)
-    writer.close()
-    if writer.failure:
-        os.truncate(path, size)
-        raise RecordingError(writer.failure)
-    return count
-
-
-def _open_writer(folder: int, first: Path) -> tuple[Path, int, RecordingWriter]:
-    """Return the file to append to, its size without a line that was cut off, and its writer."""
-    from acp_inspector.recording.reader import line_begin, read_at
-    from acp_inspector.recording.rotation import part_paths
-    from acp_inspector.recording.writer import RecordingWriter
-
-    header = _header(folder)
-    if header is not None:
-        # The file is empty, or still holds the recording to overwrite.
-        return first, 0, RecordingWriter(first, header, mode="overwrite")
-    path = (part_paths(first) or [first])[-1]
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            # A part of a batch: all of it is in the spool.
-            size = line_begin(partial(read_at, descriptor), size)
-            os.ftruncate(descriptor, size)
-    finally:
-        os.close(descriptor)
-    return path, size, RecordingWriter(path, Header("", "", ""), mode="append")
-
-
-def _last_entry(path: Path) -> tuple[int, float]:
-    """Return number and time of the last entry of a recording."""
-    from acp_inspector.recording.writer import read_append_state
-
-    with path.open("rb") as file:
-        found = read_append_state(file.fileno())
-    return (found.last_number, found.last_time) if found else (0, 0.0)
-
-
-def _header(folder: int) -> Header | None:
+def pending_header(folder: int) -> Header | None:
     """Return the header that is not in the recording yet."""
-    descriptor = _open(folder, _HEADER_NAME)
+    descriptor = open_file(folder, _HEADER_NAME)
     if descriptor is None:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -480,12 +315,12 @@ def _header(folder: int) -> Header | None:
     return header if isinstance(header, Header) else None
 
 
-def _entries(folder: int) -> Iterator[Entry]:
+def read_entries(folder: int) -> Iterator[Entry]:
     """Number the notes as the recorder would have; skip those that are certainly written."""
     with ExitStack() as stack:
         files: dict[int, tuple[int, int]] = {}
         for index in (0, 1):
-            descriptor = _open(folder, str(index))
+            descriptor = open_file(folder, str(index))
             if descriptor is not None:
                 stack.callback(os.close, descriptor)
                 begin = os.pread(descriptor, _EPOCH.size, 0)
@@ -509,7 +344,7 @@ def _entries(folder: int) -> Iterator[Entry]:
 
 
 def _read_head(folder: int, index: int, epoch: int) -> _Numbering | None:
-    descriptor = _open(folder, f"{index}.head")
+    descriptor = open_file(folder, f"{index}.head")
     if descriptor is None:
         return None
     with os.fdopen(descriptor, "rb") as file:

@@ -15,20 +15,19 @@ from acp_inspector.recording.format import (
     RecordingError,
     UnreadableLine,
     decode_line,
+    part_path,
+    series_of,
 )
-from acp_inspector.recording.reader import (
+from acp_inspector.recording.lines import (
     BLOCK,
-    LINE_TOO_LONG,
     MAX_HEADER,
     MAX_LINE,
-    BadLine,
-    Row,
     SkippedLine,
     line_blocks,
     pieces_between,
     read_at,
 )
-from acp_inspector.recording.rotation import part_path, series_of
+from acp_inspector.recording.reader import LINE_TOO_LONG, BadLine, Row
 from acp_protocol.errors import describe_os_error
 
 OVERWRITTEN: Final = "the file became shorter: what was read before is gone"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.encoder import EntryBatch, Part, join_small_parts
@@ -34,11 +34,18 @@ from acp_inspector.recording.format import (
     encode_footer,
     encode_header,
 )
-from acp_inspector.recording.spool import discard, recover
+from acp_inspector.recording.lines import (
+    MAX_HEADER,
+    MAX_LINE,
+    ReadAt,
+    SkippedLine,
+    line_begin,
+    line_blocks,
+    line_end,
+    pieces_between,
+    read_at,
+)
 from acp_protocol.errors import describe_os_error
-
-if TYPE_CHECKING:
-    from acp_inspector.recording.reader import ReadAt
 
 WriteMode: TypeAlias = Literal["new", "append", "overwrite"]
 
@@ -98,12 +105,7 @@ class RecordingWriter:
         """Number to give to the first entry."""
         self.time_offset = 0.0
         """Seconds to add to the time of each entry."""
-        if mode != "new":
-            recover(path)
-        self._descriptor, self._is_created = _open(path, mode)
-        if self._is_created or mode == "overwrite":
-            # Otherwise the frames of another recording would be recovered into this one.
-            discard(path)
+        self._descriptor, self.is_created = _open(path, mode)
         self._found_size = os.fstat(self._descriptor).st_size
         """Size of the file when it was opened; 0 once it is emptied."""
         try:
@@ -185,7 +187,7 @@ class RecordingWriter:
         if not keep:
             with suppress(OSError):
                 found = os.fstat(self._descriptor)
-                if self._is_created and os.path.samestat(found, self._path.lstat()):
+                if self.is_created and os.path.samestat(found, self._path.lstat()):
                     self._path.unlink()
                 elif stat.S_ISREG(found.st_mode) and self._found_size < found.st_size:
                     os.ftruncate(self._descriptor, self._found_size)
@@ -346,8 +348,6 @@ def read_append_state(descriptor: int, *, max_line: int | None = None) -> Append
     Raises:
         OSError: the file cannot be read.
     """
-    from acp_inspector.recording.reader import MAX_HEADER, line_end, read_at
-
     read = partial(read_at, descriptor)
     size = os.fstat(descriptor).st_size
     first = read(0, line_end(read, 0, min(size, MAX_HEADER)))
@@ -359,8 +359,6 @@ def read_append_state(descriptor: int, *, max_line: int | None = None) -> Append
 def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
     """Use the footer; return None if there is none, or its digest is wrong."""
     import hashlib
-
-    from acp_inspector.recording.reader import MAX_HEADER, line_begin, pieces_between
 
     at = line_begin(read, size)
     # No footer is longer than a header may be.
@@ -380,8 +378,6 @@ def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
 
 def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
     """Return number and time of the last entry before `end`; zeros if there is none."""
-    from acp_inspector.recording.reader import MAX_LINE, line_begin
-
     while end:
         # Skip the footers of runs without entries.
         begin = line_begin(read, end)
@@ -396,7 +392,6 @@ def _state_by_lines(read: ReadAt, size: int, max_line: int | None) -> AppendStat
     import hashlib
 
     from acp_inspector.recording.index import LineKind, RecordingIndex
-    from acp_inspector.recording.reader import SkippedLine, line_blocks, pieces_between
 
     digest = hashlib.sha256()
     index = RecordingIndex()

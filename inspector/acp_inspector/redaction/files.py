@@ -22,13 +22,8 @@ from acp_inspector.recording.format import (
     decode_line,
     members_of,
 )
-from acp_inspector.recording.reader import (
-    LINE_TOO_LONG,
-    MAX_LINE,
-    SkippedLine,
-    read_header,
-    stream_lines,
-)
+from acp_inspector.recording.lines import MAX_LINE, SkippedLine, stream_lines
+from acp_inspector.recording.reader import LINE_TOO_LONG, read_header
 from acp_inspector.recording.writer import atomic_replacement
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError, chosen_rules

@@ -9,6 +9,7 @@ from typing import Final
 
 from acp_inspector.analysis.diff import Kind, StepDifference, frame_numbers, value_lines
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.jsonrpc import Json
 
 _WORDS: Final[dict[Kind, str]] = {
     "right only": "is not in the recording",
@@ -39,19 +40,30 @@ class ReplayResult:
         """Whether everything was played and nothing differs."""
         return not self.differences and not self.errors
 
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "passed": self.is_passed,
+            "played": self.played,
+            "compared": self.compared,
+            "unreached": self.unreached,
+            "errors": list(self.errors),
+            "differences": [each.to_json() for each in self.differences],
+        }
+
     def render(self, *, limit: int | None = None) -> str:
         """Return the result as text that is safe to show, with `limit` differences of a kind."""
         return escape_controls("\n".join(self._lines(limit)))
 
     def _lines(self, limit: int | None) -> Iterator[str]:
-        counts = f"{self.played} client frames played, {self.compared} steps compared"
+        counts = f"{_count(self.played, 'client frame')} played, "
+        counts += f"{_count(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
         if self.is_passed:
             yield f"pass: {counts}"
             return
         count = len(self.differences) + len(self.errors)
-        yield f"fail: {count} {'problem' if count == 1 else 'problems'}; {counts}"
+        yield f"fail: {_count(count, 'problem')}; {counts}"
         for error in self.errors:
             yield f"\n* {error}"
         counts_by_kind: Counter[str] = Counter()
@@ -63,6 +75,10 @@ class ReplayResult:
         for kind, number in counts_by_kind.items():
             if limit is not None and number > limit:
                 yield f"\n… and {number - limit} more: {kind} (--all shows them)"
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _difference_lines(difference: StepDifference) -> Iterator[str]:

@@ -70,3 +70,21 @@ def single_line(text: str, width: int) -> str:
     if not is_cut and len(shown) <= width:
         return shown
     return shown[: max(width - 1, 0)] + "…"
+
+
+def labelled(label: str, text: str) -> str:
+    """Return a message with a label, as in `error: no such file`, safe to show.
+
+    Further lines are indented, so that untrusted text cannot imitate a line with a label.
+    """
+    first, *others = escape_controls(text).split("\n")
+    indent = " " * len(f"{label}: ")
+    return "".join(
+        f"{each}\n"
+        for each in [f"{label}: {first}", *((indent + each).rstrip() for each in others)]
+    )
+
+
+def error_text(text: str, hint: str = "") -> str:
+    """Return an error as every command prints it: what failed and, on its own line, what helps."""
+    return labelled("error", text) + (labelled("hint", hint) if hint else "")

@@ -100,7 +100,7 @@ def test_check_says_whether_a_file_can_be_used(
 
 def test_check_takes_the_file_that_is_read(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["config", "check"]) == 2
-    assert capsys.readouterr().err == f"acp-agent: {own}: there is no such file\n"
+    assert capsys.readouterr().err == f"error: {own}: there is no such file\n"
     own.parent.mkdir()
     own.write_text("")
     assert run_command(["config", "check"]) == 0
@@ -117,8 +117,8 @@ def test_agent_json_has_only_options_that_change_it(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["config", "chek"], "Did you mean 'check'?"),
-        (["config", "show", "--formt", "json"], "unrecognized arguments: --formt"),
+        (["config", "chek"], "hint: did you mean check?"),
+        (["config", "show", "--formt", "json"], "unknown option --formt"),
     ],
 )
 def test_a_mistyped_word_is_told_in_two_lines(
@@ -135,7 +135,7 @@ def test_check_knows_a_file_that_is_not_there(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["config", "check", "missing.toml"]) == 2
-    assert capsys.readouterr().err == "acp-agent: missing.toml: there is no such file\n"
+    assert capsys.readouterr().err == "error: missing.toml: there is no such file\n"
 
 
 def test_what_means_nothing_is_told_on_stderr(
@@ -155,7 +155,7 @@ def test_check_tells_of_variables_that_set_nothing(
     monkeypatch.setenv("ACP_AGENT_LOG_LEVEL", "of no matter")
     Path("x.toml").write_text("")
     assert run_command(["config", "check", "x.toml"]) == 0
-    assert capsys.readouterr().err == "acp-agent: ACP_AGENT_BOGUS sets nothing\n"
+    assert capsys.readouterr().err == "warning: ACP_AGENT_BOGUS sets nothing\n"
 
 
 def test_agent_json_is_told_as_configured(own: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,10 @@ async def test_what_follows_depends_on_the_answers_so_far() -> None:
     assert not any(isinstance(event, ToolUse) for event in third)
 
 
+async def test_a_file_may_be_named_as_clients_complete_it() -> None:
+    assert (await replied([PromptMessage("read @a")]))[-1] == ToolUse("read", {"path": "a"})
+
+
 async def test_only_the_last_prompt_counts() -> None:
     history = [PromptMessage("read a"), ToolResult("read", "x"), PromptMessage("read b")]
     assert (await replied(history))[-1] == ToolUse("read", {"path": "b"})

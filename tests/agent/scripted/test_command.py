@@ -190,7 +190,7 @@ def _text_of(frames: list[Frame]) -> str:
 def test_our_client_tells_of_a_fault_that_ends_it(words: str) -> None:
     done = executed(words, "faults", "--timeout", "1" if ENDED[words] == 124 else "30")
     assert done.returncode == ENDED[words], done.stderr
-    assert done.stderr.startswith("acp-console: ")
+    assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
 
 
@@ -236,7 +236,7 @@ def test_what_is_wrong_is_told_before_anything_is_played(tmp_path: Path) -> None
     sentence = "prompt 1, step 1: `txet` is not known here; did you mean `text`?"
     played = ran("--script", str(path), stdin=opening())
     assert (played.returncode, played.stdout) == (2, b"")
-    assert played.stderr.decode().splitlines()[0] == f"acp-agent: {path}:3: {sentence}"
+    assert played.stderr.decode().splitlines()[0] == f"error: {path}:3: {sentence}"
     checked = ran("--script", str(path), "--check")
     assert (checked.returncode, checked.stderr) == (1, b"")
     assert checked.stdout.decode().splitlines()[0] == f"{path}:3: {sentence}"
@@ -252,7 +252,9 @@ def test_options_of_a_scenario_are_nothing_without_one(options: tuple[str, ...])
 def test_a_file_that_is_not_there_is_told() -> None:
     done = ran("--script", "none.toml")
     assert (done.returncode, done.stdout) == (2, b"")
-    sentence = b"acp-agent: none.toml: there is no such file; examples that need none are cancel, "
+    sentence = (
+        b"error: none.toml: there is no such file\nhint: examples that need none are cancel, "
+    )
     assert done.stderr.startswith(sentence)
 
 
@@ -437,7 +439,7 @@ async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
 def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
     done = ran("--script", "hello", "--config", "nowhere.toml", "--namespace", "x", "--check")
     assert done.returncode == 0
-    fields = "acp-agent: --script ignores --config, agent.namespace"
+    fields = "warning: --script ignores --config, agent.namespace"
     assert done.stderr.decode().splitlines() == [fields]
     assert ran("--script", "hello", "--protocol", "2", "--seed", "1", "--check").stderr == b""
 

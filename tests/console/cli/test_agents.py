@@ -237,7 +237,7 @@ def test_a_file_opens_its_frames(home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_mistyped_agent_is_answered_with_the_one_that_was_meant(call: Call) -> None:
-    assert "Did you mean 'gemini'?" in call("gemnii").err
+    assert call("gemnii").err == "error: unknown command 'gemnii'\nhint: did you mean gemini?\n"
 
 
 @pytest.mark.parametrize("line", ["acp-console chat ge", "acp-console agents info ge"])
@@ -263,7 +263,7 @@ def test_a_replay_gives_an_own_agent_its_variables(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["add", "mine"], "missing the agent's command, e.g. acp-console agents add mine --"),
+        (["add", "mine"], "hint: e.g. acp-console agents add mine --"),
         (["add", "mine", "--", " "], "missing the agent's command"),
         (["add", "mine", "--", "\udcff"], "not valid UTF-8"),
         (["add", "../x", "--", "y"], "cannot be a name"),

@@ -168,7 +168,7 @@ def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]
         (("--ask", "[]"), "a command has to be a JSON object like"),
         (("--ask", "-", "--ask", "{}"), "--ask - cannot be combined"),
         (("--ask", "{}", "--list"), "--list cannot be combined with --ask"),
-        (("nobody", "--ask", "{}"), "acp-console: no proxy is running"),
+        (("nobody", "--ask", "{}"), "error: no proxy is running"),
     ],
 )
 def test_an_invalid_command_is_reported(
@@ -310,4 +310,4 @@ def test_a_screen_needs_a_terminal(call: Call, alone: None, words: tuple[str, ..
     del alone
     outcome = call(*words)
     assert outcome.code == exit_codes.USAGE
-    assert "Error: " in outcome.err
+    assert outcome.err.startswith("error: ")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.cli.duration import parse_duration
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
 
@@ -79,16 +80,18 @@ hear("never")
     assert done.out.isascii()
     assert done.out.replace("\n", "").isprintable()
     assert json_lines(done.out) == [
-        {"session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
+        {"v": 1, "session": {"sessionId": "s1", "protocolVersion": 1, "mode": None}},
         {
+            "v": 1,
             "update": {
                 "sessionUpdate": "plan",
                 "entries": [],
                 "_meta": {"mine": [1.5, "\x9b\x7f\ud800"]},
-            }
+            },
         },
-        {"update": {"sessionUpdate": "of next year", "some": "thing"}},
+        {"v": 1, "update": {"sessionUpdate": "of next year", "some": "thing"}},
         {
+            "v": 1,
             "stopReason": "end_turn",
             "sessionId": "s1",
             "usage": {"totalTokens": 3},
@@ -110,7 +113,7 @@ end(prompt)
 def test_an_early_end_is_told(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent('end(hear_prompt(), "max_tokens")'))
     assert (done.code, done.out) == (exit_codes.DONE, "")
-    assert done.err == "acp-console: the turn ended early: max_tokens\n"
+    assert done.err == "warning: the turn ended early: max_tokens\n"
 
 
 def test_the_agents_stderr_is_shown_where_it_is_asked_for(agent: Agent, call: Call) -> None:
@@ -158,9 +161,7 @@ def test_the_embedded_agent_answers_where_none_is_named(call: Call, tmp_path: Pa
 def test_what_is_refused_is_told_with_the_way_to_allow_it(agent: Agent, call: Call) -> None:
     done = call("exec", "go", "--", *agent(CAREFUL))
     assert (done.code, done.out) == (exit_codes.DONE, "no\n")
-    assert done.err.splitlines()[1] == (
-        "acp-console: refused: Run make (execute); --allow all allows it"
-    )
+    assert done.err.splitlines()[1] == ("refused: Run make (execute); --allow all allows it")
 
 
 @pytest.mark.parametrize(
@@ -196,10 +197,10 @@ def test_nothing_from_the_wire_reaches_the_terminal_as_it_came(agent: Agent, cal
     script = r"""
 prompt = hear_prompt()
 say("\x1b]0;title\x07\u202e\x9b31m\ud800 text\n")
-update("tool_call", toolCallId="t", title="ls\nacp-console: all is well\x1b[2J", kind="execute")
-ask_consent(toolCallId="t", title="read\nacp-console: nothing was refused", kind="execute\n")
+update("tool_call", toolCallId="t", title="ls\nerror: all is well\x1b[2J", kind="execute")
+ask_consent(toolCallId="t", title="read\nnote: nothing was refused", kind="execute\n")
 sys.stderr.write("\x1b[31mlast\x9b words\n")
-error = {"code": -1, "message": "bad\x1b\nacp-console: fine"}
+error = {"code": -1, "message": "bad\x1b\nerror: fine"}
 tell(id=prompt["id"], error=error)
 hear("never")
 """
@@ -207,8 +208,9 @@ hear("never")
     assert done.code == exit_codes.PEER
     shown = (done.out + done.err).replace("\n", "")
     assert shown.isprintable()
-    lines = [line for line in done.err.splitlines() if line.startswith("acp-console:")]
-    assert [line.split(":")[1] for line in lines] == [" refused", " the agent refused"]
+    labels = ("error", "hint", "note", "refused", "warning")
+    found = [line for line in done.err.splitlines() if line.startswith(labels)]
+    assert [line.split(":")[0] for line in found] == ["refused", "error"]
 
 
 def test_a_terminal_without_the_characters_gets_their_numbers(agent: Agent) -> None:
@@ -272,8 +274,8 @@ def test_a_command_that_does_not_exist(call: Call) -> None:
     done = call("exec", "hello", "--", "/no/such/agent")
     assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err == (
-        "acp-console: cannot start /no/such/agent: "
-        "there is no such command; check its spelling and PATH\n"
+        "error: cannot start /no/such/agent: there is no such command\n"
+        "hint: check its spelling and PATH\n"
     )
 
 
@@ -290,7 +292,7 @@ def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err.splitlines() == [
-        "acp-console: the agent exited with code 7; the end of its stderr:",
+        "error: the agent exited with code 7; the end of its stderr:",
         "  | one",
         "  | two: no ␛[1mkey",
     ]
@@ -300,7 +302,7 @@ def test_an_agent_that_exits_at_once_without_a_word(agent: Agent, call: Call) ->
     done = call("exec", "hello", "--", *agent("sys.exit(0)"))
     assert (done.code, done.err) == (
         exit_codes.AGENT,
-        "acp-console: the agent exited with code 0\n",
+        "error: the agent exited with code 0\n",
     )
 
 
@@ -308,7 +310,7 @@ def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> No
     done = call("exec", "hello", "--", *agent("print('usage: \\x1b[1magent [file]')"))
     assert done.code == exit_codes.AGENT
     assert done.err == (
-        "acp-console: the agent exited with code 0; "
+        "error: the agent exited with code 0; "
         "it wrote invalid output to stdout: usage: ␛[1magent [file]\n"
     )
 
@@ -318,7 +320,7 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     done = call("exec", "--timeout", "0.5", "hello", "--", *command)
     assert done.code == exit_codes.TIME_LIMIT
     assert done.err == (
-        "acp-console: the response to initialize took longer than 0.5 s; "
+        "error: the response to initialize took longer than 0.5 s; "
         "it wrote invalid output to stdout: Ready.\n"
     )
 
@@ -349,9 +351,7 @@ end(prompt)
 """
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
-    assert done.err == (
-        "acp-console: ignored 3 lines of the agent's stdout: not a message of ACP\n"
-    )
+    assert done.err == ("warning: ignored 3 lines of the agent's stdout: not a message of ACP\n")
 
 
 def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
@@ -359,16 +359,30 @@ def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
     done = call("exec", "--timeout", "1", "hello", "--", *command)
     assert (done.code, done.out) == (exit_codes.TIME_LIMIT, "well\n")
     assert done.err.splitlines() == [
-        "acp-console: the turn took longer than 1 s; the end of its stderr:",
+        "error: the turn took longer than 1 s; the end of its stderr:",
         "  | hm",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("1.5 D", 129600)],
+)
+def test_a_duration_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+def test_a_limit_takes_a_unit(agent: Agent, call: Call) -> None:
+    done = call("exec", "--timeout", "300ms", "hello", "--", *agent("hear('never')"))
+    assert done.code == exit_codes.TIME_LIMIT
+    assert "took longer than 0.3 s" in done.err
 
 
 def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
     assert done.code == exit_codes.PEER
     assert done.err == (
-        "acp-console: the agent speaks protocol version 2; this client speaks version 1; "
+        "error: the agent speaks protocol version 2; this client speaks version 1; "
         "--protocol 2 asks for version 2\n"
     )
 
@@ -382,7 +396,7 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert "(Authentication required): acp-console agents login does it" in done.err
+    assert "(Authentication required)\nhint: acp-console agents login does it" in done.err
     assert done.err.endswith("The agent offers: web (With a browser; Opens a page), key\n")
 
 
@@ -394,7 +408,7 @@ hear("never")
 """
     done = call("exec", "hello", "--", *agent(script))
     assert done.code == exit_codes.PEER
-    assert done.err == "acp-console: the agent refused: Internal error (-32603)\n"
+    assert done.err == "error: the agent refused: Internal error (-32603)\n"
 
 
 # Wrong calls
@@ -403,15 +417,15 @@ hear("never")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "missing PROMPT, e.g."),
+        ([], "missing PROMPT\nhint: e.g."),
         (["  "], "the prompt is empty"),
-        (["nobody", "hello"], "unknown agent 'nobody'; ready are demo"),
-        (["a", "b", "c"], "put it into quotes"),
-        (["read", "README.md"], "If 'read' begins the prompt: the prompt is one argument: put it"),
+        (["nobody", "hello"], "unknown agent 'nobody'\nhint: ready are demo"),
+        (["a", "b", "c"], "put the prompt into quotes"),
+        (["read", "README.md"], "If 'read' begins the prompt, put the prompt into quotes"),
         (["hello", "--"], "missing the agent's command after --"),
         (["demo", "hello", "--", "cat"], "not both"),
-        (["--timeout", "0", "hello"], "'0' is not a number of seconds above 0"),
-        (["--timeout", "abc", "hello"], "'abc' is not a number of seconds above 0"),
+        (["--timeout", "0", "hello"], "'0' is not a duration above 0"),
+        (["--timeout", "abc", "hello"], "'abc' is not a duration above 0"),
         (["--allow", "everything", "hello"], "--allow"),
         (["--format", "xml", "hello"], "--format"),
         (["--cwd", "/no/such/place", "hello"], "--cwd"),
@@ -558,3 +572,47 @@ def test_files_and_images_go_with_the_prompt(
     monkeypatch.setenv("IMAGE", "1")
     done = call("exec", *files, "look", "--", *agent(KEEPS))
     assert done.out == "new: text resource image\n"
+
+
+# MCP servers
+
+CLAIMING = """
+greet(agentCapabilities={"mcpCapabilities": {"http": True}})
+opened = hear("session/new")
+sys.stderr.write(json.dumps(opened["params"]["mcpServers"]) + "\\n")
+sys.stderr.flush()
+tell(id=opened["id"], result={"sessionId": "s1"})
+end(hear("session/prompt"))
+"""
+
+
+def test_mcp_servers_of_a_file_reach_the_session(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(
+        '{"mcpServers": {"files": {"command": "files"}, "web": {"url": "https://x.example"}}}'
+    )
+    done = call("exec", "--stderr", "--mcp", str(path), "hi", "--", *agent(CLAIMING))
+    assert done.code == exit_codes.DONE
+    assert json.loads(done.err.splitlines()[0]) == [
+        {"name": "files", "command": "files", "args": [], "env": []},
+        {"type": "http", "name": "web", "url": "https://x.example", "headers": []},
+    ]
+
+
+def test_an_mcp_server_that_the_agent_cannot_reach_is_refused(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "mcp.toml"
+    path.write_text('[mcp.feed]\ntype = "sse"\nurl = "https://x.example"\n')
+    done = call("exec", "--mcp", str(path), "hi", "--", *agent(CLAIMING))
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert done.err == (
+        "error: --mcp: MCP server feed is left out: the agent has no sse\n"
+        "hint: remove it from the file, or choose another agent\n"
+    )
+
+
+def test_a_file_of_mcp_servers_that_is_missing_starts_no_agent(call: Call, tmp_path: Path) -> None:
+    done = call("exec", "--mcp", str(tmp_path / "none"), "hi", "--", "/no/such/agent")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "none: cannot be read: No such file" in done.err

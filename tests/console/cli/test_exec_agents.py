@@ -177,7 +177,7 @@ def test_calls_are_shown_by_what_they_do_and_effects_without_asking_are_counted(
         "  ✗ failed: no such file",
         "  * Read b.txt",
         "  * replace: /w/c.txt",
-        f"acp-console: the agent acted without asking (edit 1, execute 1): --allow reads {HOLDS}",
+        f"warning: the agent acted without asking (edit 1, execute 1): --allow reads {HOLDS}",
     ]
     assert call("exec", "--allow", "all", "go", "--", *agent(ACTING)).err.count("\n") == 5
     done = call("exec", "--format", "json", "go", "--", *agent(ACTING))
@@ -200,19 +200,20 @@ hear("never")
         line for line in map(json.loads, done.out.splitlines()) if "update" not in line
     ][1:]
     assert permission == {
+        "v": 1,
         "permission": {
             "toolCallId": "t",
             "title": "bash",
             "kind": "execute",
             "decision": "reject",
-        }
+        },
     }
     assert (done.code, last["refusals"]) == (exit_codes.DONE, 1)
 
 
 def test_an_empty_turn_is_reported(agent: Agent, call: Call) -> None:
     done = call("exec", "go", "--", *agent("end(hear_prompt())\nhear('never')"))
-    assert done.err == "acp-console: the turn ended without any output\n"
+    assert done.err == "warning: the turn ended without any output\n"
 
 
 @pytest.mark.parametrize("key", ["details", "reason", "message"])
@@ -224,10 +225,10 @@ tell(id=prompt["id"], error=error)
 hear("never")
 """)
     done = call("exec", "go", "--", *command)
-    assert done.err == "acp-console: the agent refused: Internal error (-32603): no credit left\n"
+    assert done.err == "error: the agent refused: Internal error (-32603): no credit left\n"
     done = call("exec", "--format", "json", "go", "--", *command)
     error = {"code": -32603, "message": "Internal error", "data": {key: "no credit left"}}
-    assert json.loads(done.out.splitlines()[-1]) == {"error": error}
+    assert json.loads(done.out.splitlines()[-1]) == {"v": 1, "error": error}
 
 
 LOGIN = """

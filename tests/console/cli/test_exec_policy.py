@@ -270,11 +270,11 @@ def test_a_wrong_file_is_refused_with_the_line_before_the_agent_starts(
     policy.write_text(text)
     done = call("exec", "--policy", str(policy), "go", "--", "no-such-agent")
     assert (done.code, done.out) == (exit_codes.USAGE, "")
-    assert done.err.startswith(f"acp-console: {policy}{problem}")
+    assert done.err.startswith(f"error: {policy}{problem}")
     assert done.err.count("\n") == 1
 
 
 def test_a_file_that_is_not_there_is_named(call: Call, policy: Path) -> None:
     done = call("exec", "--policy", str(policy), "go", "--", "no-such-agent")
     assert done.code == exit_codes.USAGE
-    assert done.err == f"acp-console: {policy}: cannot be read: No such file or directory\n"
+    assert done.err == f"error: {policy}: cannot be read: No such file or directory\n"

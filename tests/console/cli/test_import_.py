@@ -22,10 +22,8 @@ def test_it_says_what_it_recognised_and_what_it_guessed(call: Call, tmp_path: Pa
     assert done.code == exit_codes.DONE
     assert done.out == f"{out}: 9 frames from plain messages, one a line\n"
     told = done.err.splitlines()
-    assert (
-        "acp-console: the sender of each message is guessed from methods and open requests" in told
-    )
-    assert "acp-console: 1 line could not be read; kept as text" in told
+    assert "note: the sender of each message is guessed from methods and open requests" in told
+    assert "warning: 1 line could not be read; kept as text" in told
     assert sum("guessed for 1 frame:" in line for line in told) == 3
     assert len(read_recording(out).frames) == 9
 
@@ -73,7 +71,7 @@ def test_an_empty_file_is_said_to_be_empty(call: Call, tmp_path: Path) -> None:
     (tmp_path / "in").touch()
     done = call("import", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
     assert done.code == exit_codes.USAGE
-    assert done.err == f"acp-console: cannot import {tmp_path / 'in'}: it is empty\n"
+    assert done.err == f"error: cannot import {tmp_path / 'in'}: it is empty\n"
 
 
 def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.group import COMMANDS
+from acp_console.cli.group import COMMANDS, GROUPS, WITHOUT_CLICK
 from acp_console.cli.main import run
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.console.conftest import Agent, Call
+
+HELLO = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
 
 
 def test_the_version_names_the_schema_that_is_built_in(call: Call) -> None:
@@ -61,6 +64,9 @@ def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
     ("words", "meant"),
     [
         (["shw"], "show"),
+        (["agents", "lst"], "ls"),
+        (["show", "--fromat", "json", "x"], "--format"),
+        (["lint", "--rules", "ACP-134"], "ACP-L134"),
         (["proxy", "--recrd", "x", "--", "cat"], "--record"),
         (["agent", "--modle", "x"], "--model"),
     ],
@@ -68,8 +74,8 @@ def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
 def test_a_mistyped_word_is_told_what_was_meant(call: Call, words: list[str], meant: str) -> None:
     done = call(*words)
     assert (done.code, done.out) == (exit_codes.USAGE, "")
-    assert f"Did you mean {meant!r}?" in done.err
-    assert done.err.count("\n") <= 4
+    assert f"\nhint: did you mean {meant}?\n" in done.err
+    assert done.err.count("\n") == 2
 
 
 def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call) -> None:
@@ -77,8 +83,8 @@ def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call
     assert done.code == exit_codes.DONE
     assert "demo agent" in done.out
     assert done.err == (
-        "acp-console: no terminal found: running one turn with the embedded demo agent\n"
-        "acp-console: mode architect: the most restrictive that is offered\n"
+        "note: no terminal found: running one turn with the embedded demo agent\n"
+        "note: mode architect: the most restrictive that is offered\n"
     )
 
 
@@ -91,7 +97,7 @@ def test_without_a_terminal_a_command_gets_its_turn_too(agent: Agent, call: Call
 def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
     done = call("chat")
     assert done.code == exit_codes.USAGE
-    assert "chat needs a terminal; without one, use acp-console exec" in done.err
+    assert "chat needs a terminal\nhint: without one, use acp-console exec" in done.err
 
 
 def test_what_is_no_recording_is_refused_before_the_screen_opens(
@@ -116,7 +122,7 @@ def test_debug_shows_where_and_keeps_the_exit_code(capsys: pytest.CaptureFixture
     assert ending.value.code == exit_codes.AGENT
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback")
-    assert shown.endswith("there is no such command; check its spelling and PATH\n")
+    assert shown.endswith("there is no such command\nhint: check its spelling and PATH\n")
 
 
 def test_what_nobody_foresaw_is_one_sentence_too(
@@ -128,10 +134,11 @@ def test_what_nobody_foresaw_is_one_sentence_too(
     monkeypatch.setattr("acp_console.cli.group.home", fail)
     done = call()
     assert done.code == exit_codes.FOUND
-    assert len(done.err.splitlines()) == 1
-    assert done.err.rstrip("\n").isprintable()
-    assert "ZeroDivisionError" in done.err
-    assert "--debug" in done.err
+    error, hint = done.err.splitlines()
+    assert error.startswith("error: ")
+    assert "ZeroDivisionError" in error
+    assert error.isprintable()
+    assert hint.startswith("hint: run acp-console --debug")
 
 
 @pytest.mark.parametrize("words", [["show", "--help"], ["agents"], ["--help"]])
@@ -165,6 +172,53 @@ def test_the_shell_completes_commands_options_and_values(
     assert call().out == f"{offered}\n"
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_script_of_the_shell(call: Call, shell: str) -> None:
+    done = call("completion", shell)
+    assert (done.code, done.err) == (exit_codes.DONE, "")
+    assert f"_ACP_CONSOLE_COMPLETE={shell}_complete" in done.out
+
+
+def test_help_groups_the_commands_and_ends_with_the_docs(call: Call) -> None:
+    shown = call("--help").out
+    places = [shown.index(f"\n{title}:\n") for title in GROUPS]
+    assert places == sorted(places)
+    assert shown.endswith("\nMore: docs/index.md\n")
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in WITHOUT_CLICK])
+def test_each_help_names_a_page_that_exists(call: Call, command: str) -> None:
+    page = call(command, "--help").out.rpartition("\nMore: ")[2].strip()
+    assert (Path(__file__).parents[3] / page).is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor",),
+        ("agents",),
+        ("agents", "info", "demo"),
+        ("show", HELLO),
+        ("show", "--view", "capabilities", HELLO),
+        ("stats", HELLO),
+        ("lint", HELLO),
+        ("lint", "--rules"),
+        ("diff", HELLO, HELLO),
+        ("scan", HELLO),
+        ("exec", "hello"),
+        ("replay", HELLO, "demo"),
+    ],
+)
+def test_json_is_short_for_its_format_and_carries_a_version(
+    call: Call, words: tuple[str, ...]
+) -> None:
+    done = call(*words, "--json")
+    assert [json.loads(line)["v"] for line in done.out.splitlines()] == [1] * done.out.count("\n")
+    assert done.out.count("\n") >= 1
+    refused = call(*words, "--json", "--format", "text" if words[0] != "show" else "table")
+    assert (refused.code, refused.out) == (exit_codes.USAGE, "")
+
+
 def test_a_log_is_told_in_one_line_without_its_traceback() -> None:
     """In a process of its own, because the log is set up once."""
     program = """
@@ -180,7 +234,7 @@ group.home = home
 group.run_words([], is_debug=False)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30)
-    assert done.stderr.decode() == "acp-console: an observer␛ failed\n"
+    assert done.stderr.decode() == "error: an observer␛ failed\n"
 
 
 @pytest.mark.parametrize("command", [("chat",), ("exec", "hi")])
@@ -191,7 +245,7 @@ def test_an_existing_recording_is_refused_with_advice_that_the_command_can_take(
     path.write_text("mine")
     done = call(*command, "--record", str(path))
     assert done.code == exit_codes.USAGE
-    assert "it.acp.ndjson exists already; choose another name" in " ".join(done.err.split())
+    assert "it.acp.ndjson exists already\nhint: choose another name" in done.err
     assert "--append" not in done.err
 
 

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import report, say
+from acp_console.cli.errors import fail, report, warn
 from acp_console.client.agents import SignInRequiredError, UnknownAgentError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
@@ -48,12 +48,24 @@ def test_each_problem_has_its_code(
 
 
 def test_no_further_line_looks_like_one_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    say("one\nacp-console: two\r\n\x1b[2Jthree")
-    say("four\n  | five", indent="  | ")
+    fail("one\nerror: two\r\n\x1b[2Jthree", "four\nhint: five")
+    warn("six\n\nerror: seven")
     assert capsys.readouterr().err.splitlines() == [
-        "acp-console: one",
-        "             acp-console: two",
-        "             ␛[2Jthree",
-        "  | four",
-        "      | five",
+        "error: one",
+        "       error: two",
+        "       ␛[2Jthree",
+        "hint: four",
+        "      hint: five",
+        "warning: six",
+        "",
+        "         error: seven",
     ]
+
+
+def test_a_hint_has_a_line_of_its_own_and_ends_the_text_elsewhere(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    problem = AgentStartError("cannot start", hint="look again")
+    report(problem)
+    assert capsys.readouterr().err == "error: cannot start\nhint: look again\n"
+    assert str(problem) == "cannot start; look again"

@@ -57,6 +57,7 @@ def test_the_report_in_json(call: Call, recording: Path, tmp_path: Path) -> None
     out = tmp_path / "out"
     done = call("redact", "--format", "json", "--rule", "anthropic", str(recording), "-o", str(out))
     assert json.loads(done.out) == {
+        "v": 1,
         "version": 1,
         "file": str(recording),
         "output": str(out),

@@ -27,7 +27,7 @@ hear("never")
 """
 
 
-HANDED = "acp-console: hands to the agent: prompts: 1\n"
+HANDED = "note: hands to the agent: prompts: 1\n"
 
 
 def without_places(stderr: str) -> str:

@@ -47,9 +47,12 @@ def test_a_clean_file_is_reported_as_clean(call: Call, tmp_path: Path) -> None:
     clean.write_text("nothing here\n")
     done = call("scan", str(clean), str(clean))
     assert (done.code, done.out) == (exit_codes.DONE, "")
-    assert done.err == "acp-console: no secret found in 2 files\n"
+    assert done.err == "note: no secret found in 2 files\n"
     done = call("scan", "--format", "json", str(clean))
-    assert (done.code, json.loads(done.out)) == (exit_codes.DONE, {"findings": [], "counts": {}})
+    assert (done.code, json.loads(done.out)) == (
+        exit_codes.DONE,
+        {"v": 1, "findings": [], "counts": {}},
+    )
 
 
 def test_a_file_that_cannot_be_read_is_no_clean_file(call: Call, tmp_path: Path) -> None:

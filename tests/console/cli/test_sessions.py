@@ -169,7 +169,7 @@ def test_sessions_are_removed_by_id(store: SessionStore, call: Call) -> None:
     for name in ("a", "b"):
         recorded(store, *opening("session/new", name), *turn(name, "x"))
     outcome = call("sessions", "rm", "a", "--yes")
-    assert (outcome.code, outcome.err) == (0, "acp-console: removed 1 session\n")
+    assert (outcome.code, outcome.err) == (0, "note: removed 1 session\n")
     assert [each.session_id for each in store.sessions()] == ["b"]
 
 

@@ -84,7 +84,7 @@ def test_json_is_one_object_a_line_that_no_terminal_obeys(call: Call, recording:
     assert rows[1]["id"] == "\x9b31m\u202e"
     assert rows[3]["latency"] == 0.75
     assert list(rows[0]) == [
-        *("n", "t", "from", "kind", "method", "id", "session", "latency", "size", "summary")
+        *("v", "n", "t", "from", "kind", "method", "id", "session", "latency", "size", "summary")
     ]
 
 
@@ -181,8 +181,9 @@ def test_what_is_followed_has_no_count(call: Call, recording: Path) -> None:
 def test_an_expression_that_is_none_is_shown_with_carets(call: Call, recording: Path) -> None:
     done = call("show", "--filter", "size > 4kb and metod == x", str(recording))
     assert (done.code, done.out) == (exit_codes.USAGE, "")
-    assert "--filter: there is no field `metod`; did you mean `method`?\n" in done.err
-    assert "  size > 4kb and metod == x\n                 ^^^^^\n" in done.err
+    assert done.err.startswith("error: --filter: there is no field `metod`\n")
+    assert "  size > 4kb and metod == x\n                        ^^^^^\n" in done.err
+    assert done.err.endswith("\nhint: did you mean `method`?\n")
 
 
 def test_an_expression_reaches_the_terminal_as_what_can_be_shown(
@@ -196,7 +197,7 @@ def test_an_expression_reaches_the_terminal_as_what_can_be_shown(
 def test_an_unknown_field_is_reported_with_the_known_ones(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,color", str(recording))
     assert done.code == exit_codes.USAGE
-    assert "unknown field 'color'; fields: n, t, from" in done.err
+    assert "unknown field 'color'\nhint: fields: n, t, from" in done.err
 
 
 def test_a_recording_that_was_cut_is_shown_as_far_as_it_goes(call: Call, recording: Path) -> None:
@@ -261,7 +262,7 @@ def test_a_foreign_file_is_named_as_such(
     for words in (["show"], ["show", "--count"], ["show", "--filter", "x"], ["replay"]):
         done = call(*words, str(path), *(["demo"] if words == ["replay"] else []))
         assert (done.code, done.out) == (exit_codes.USAGE, "")
-        assert done.err == f"acp-console: {path} is not a recording: {sentence}\n"
+        assert done.err == f"error: {path} is not a recording: {sentence}\n"
 
 
 def test_a_file_that_cannot_be_read_is_an_error(call: Call, tmp_path: Path) -> None:

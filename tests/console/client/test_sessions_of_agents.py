@@ -16,6 +16,7 @@ from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_console.client.probe import login_methods
 from acp_inspector.journal import Journal
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
@@ -101,6 +102,88 @@ for cursor, following in [(None, "a"), ("a", "b"), ("b", None)]:
 async def test_long_lists_come_page_by_page(agent: Agent, tmp_path: Path) -> None:
     async with talk(agent(PAGES), tmp_path) as link:
         assert list(await listed(link)) == ["after None", "after a", "after b"]
+
+
+ARCHIVES = """
+able = {"archive": {}, "status": {}, "list": {}}
+hello = hear("initialize")
+if VERSION == 1:
+    tell(id=hello["id"], result={"protocolVersion": 1,
+         "agentCapabilities": {"sessionCapabilities": able}})
+else:
+    tell(id=hello["id"], result={"protocolVersion": 2, "info": {"name": "a", "version": "1"},
+         "capabilities": {"session": able}})
+archived = set()
+while True:
+    message = json.loads(sys.stdin.readline() or sys.exit(0))
+    id_ = message["params"].get("sessionId")
+    match message["method"]:
+        case "session/archive":
+            archived.add(id_)
+            tell(id=message["id"], result={})
+        case "session/unarchive":
+            archived.discard(id_)
+            tell(id=message["id"], result={})
+        case "session/list":
+            shown = {"s1", "s2"} if message["params"].get("archived") == "include" \
+                else {"s1", "s2"} - archived
+            page = [{"sessionId": each, "cwd": "/", "archived": each in archived}
+                    for each in sorted(shown)]
+            tell(id=message["id"], result={"sessions": page})
+        case "session/status":
+            tell(id=message["id"], result={"status": {"s1": "open", "s2": "_parked"}[id_]})
+        case "session/close" | "session/delete":
+            code = -32002 if id_ == "gone" else -32603
+            tell(id=message["id"], error={"code": code, "message": "no"})
+"""
+
+
+@VERSIONS
+async def test_sessions_are_archived_and_listed_again(
+    agent: Agent, tmp_path: Path, version: int
+) -> None:
+    script = f"VERSION = {version}\n{ARCHIVES}"
+    async with talk(agent(script), tmp_path, version) as link:
+        assert link.can("archive")
+        assert link.can("status")
+        await link.archive_session("s1", is_archived=True)
+        assert set(await listed(link)) == {"s2"}
+        everything, _ = await link.list_sessions(with_archived=True)
+        assert {str(get(each, "sessionId")): get(each, "archived") for each in everything} == {
+            "s1": True,
+            "s2": False,
+        }
+        await link.archive_session("s1", is_archived=False)
+        assert set(await listed(link)) == {"s1", "s2"}
+        assert [await link.session_status(each) for each in ("s1", "s2")] == ["open", "saved"]
+
+
+async def test_a_session_that_is_gone_already_counts_as_closed_and_deleted(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with talk(agent(f"VERSION = 1\n{ARCHIVES}"), tmp_path) as link:
+        await link.close_session("gone")
+        await link.delete_session("gone")
+        with pytest.raises(RequestFailedError, match="no"):
+            await link.delete_session("s1")
+
+
+NEVER = """
+greet()
+asked = hear("session/list")
+assert hear("$/cancel_request")["params"] == {"requestId": asked["id"]}
+tell(id=asked["id"], error={"code": -32800, "message": "cancelled"})
+open_session()
+"""
+
+
+async def test_a_request_that_is_given_up_is_cancelled_at_the_agent(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with talk(agent(NEVER), tmp_path) as link:
+        with anyio.move_on_after(0):
+            await link.list_sessions()
+        assert (await link.new_session(tmp_path))["sessionId"] == "s1"
 
 
 @VERSIONS

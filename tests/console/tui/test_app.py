@@ -12,10 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import anyio
 import pytest
 from textual.events import Key, Paste
-from textual.widgets import Checkbox, Input, Select, SelectionList
+from textual.widgets import Button, Checkbox, Input, Select, SelectionList
 
+from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore
@@ -29,11 +31,10 @@ from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.watch.screen import WatchScreen
-from acp_inspector.analysis.items import PermissionRequest
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
-from tests.console.tui.conftest import notices, say, until
+from tests.console.tui.conftest import LIMIT, notices, say, until
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
@@ -53,6 +54,19 @@ async def test_enter_at_home_opens_a_chat_with_the_demo_agent(workplace: Path) -
         await pilot.press("enter")
         await until(pilot, lambda: "● ready" in say(app))
         assert "Try one of these" in say(app)
+
+
+async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ChoiceStore().update(DEMO_AGENT.name, mode="code")
+    app = ConsoleApp(cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "Claude Code" in say(app))
+        assert say(app).count("Demo agent") == 1
+        await pilot.press(*"demo", "enter")
+        await until(pilot, lambda: "mode Code" in say(app))
 
 
 async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
@@ -275,6 +289,8 @@ async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Pat
         await until(pilot, lambda: "✗ stopped" in say(app))
         assert "there is no such command" in say(app)
         assert "F5 starts the agent again" in say(app)
+        # One row each.
+        assert len(re.findall(r"  \| (?:words )+.*…", say(app))) == 4
 
 
 async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
@@ -285,15 +301,59 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
         "import os, sys, runpy\n"
         f"flag = {str(flag)!r}\n"
         "if os.path.exists(flag): runpy.run_module('acp_agent', run_name='__main__')\n"
-        "open(flag, 'w').close(); print('no [b]memory[/b] left', file=sys.stderr); sys.exit(9)\n"
+        "open(flag, 'w').close()\n"
+        "print('no [b]memory[/b] left', *['words ' * 40] * 4, sep='\\n', file=sys.stderr)\n"
+        "sys.exit(9)\n"
     )
     agent = command_agent([sys.executable, "-c", script])
     app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "exited with code 9" in say(app))
         assert "no [b]memory[/b] left" in say(app)
+        assert "F5 starts the agent again" in say(app)
         await pilot.press("f5")
         await until(pilot, lambda: "● ready" in say(app))
+
+
+WORDLESS = """
+prompt = hear_prompt()
+details = {"details": "the model takes no images"}
+tell(id=prompt["id"], error={"code": -32603, "message": "Internal error", "data": details})
+end(hear("session/prompt"))
+prompt = hear("session/prompt")
+say("a reply")
+end(prompt)
+hear("never")
+"""
+
+
+async def test_why_a_turn_failed_stays_and_a_turn_without_a_reply_says_so(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(WORDLESS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"one", "enter")
+        await until(pilot, lambda: "turn failed" in say(app))
+        await pilot.press(*"two", "enter")
+        await until(pilot, lambda: "— turn ended without a reply" in say(app))
+        assert "Internal error (-32603): the model takes no images" in say(app)
+        await pilot.press(*"three", "enter")
+        await until(pilot, lambda: "a reply" in say(app) and "● ready" in say(app))
+        assert say(app).count("without a reply") == 1
+
+
+async def test_a_prompt_is_shown_wherever_one_has_scrolled(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"help", "enter")
+        await until(pilot, lambda: "plan, think" in say(app) and "● ready" in say(app))
+        await pilot.press("ctrl+home")
+        await until(pilot, lambda: "plan, think" not in say(app))
+        await pilot.press(*"plan", "enter")
+        await until(pilot, lambda: "The plan is done" in say(app))
 
 
 async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Path) -> None:
@@ -468,6 +528,23 @@ async def test_the_mode_is_shown_by_its_name(workplace: Path) -> None:
         await until(pilot, lambda: "mode Ask" in say(app))
 
 
+PROVIDERS = """
+greet()
+options = [{"type": "select", "id": id_, "name": id_.title(), "category": "model",
+            "currentValue": value, "options": [{"value": value, "name": value}]}
+           for id_, value in (("provider", "acme"), ("model", "large"))]
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "configOptions": options})
+hear("never")
+"""
+
+
+async def test_options_of_the_same_category_are_told_apart(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(PROVIDERS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "provider acme  ·  model large" in say(app))
+
+
 async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_nothing(
     workplace: Path, agent: Agent
 ) -> None:
@@ -637,6 +714,60 @@ async def test_nobody_allows_what_was_not_on_the_screen(
         await until(pilot, lambda: "Press a number" in say(app))
         await pilot.press("y")
         await until(pilot, lambda: "you said yes" in say(app))
+
+
+LONG_TITLE = """
+prompt = hear_prompt()
+title = "echo " + "a" * 900 + " && rm -rf work"
+ask_consent(toolCallId="t", title=title, kind="execute")
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_command_in_the_title_is_wholly_shown_before_it_is_allowed(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(LONG_TITLE))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert "&& rm -rf work" in say(app)
+        await pilot.press("n")
+
+
+ALWAYS_FIRST = """
+prompt = hear_prompt()
+kinds = ["allow_always", "allow_always", "allow_once", "reject_once"]
+options = [{"optionId": f"{kind} {n}", "name": f"Option {n}", "kind": kind}
+           for n, kind in enumerate(kinds)]
+call = {"toolCallId": "t", "title": "Run it", "kind": "execute"}
+answer = ask("session/request_permission", toolCall=call, options=options)
+say("you said " + answer["result"]["outcome"]["optionId"])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_what_allows_once_comes_before_what_allows_always(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(ALWAYS_FIRST))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Press a number" in say(app))
+        labels = [str(each.label) for each in app.screen.query(Button)]
+        assert [label[:11] for label in labels] == [
+            "1  Option 2", "2  Option 0", "3  Option 1", "4  Option 3",
+        ]  # fmt: skip
+        await pilot.press("1")
+        await until(pilot, lambda: "you said allow_once 2" in say(app))
 
 
 async def test_text_that_comes_at_once_answers_no_permission_prompt(
@@ -879,6 +1010,34 @@ async def test_list_of_agents_names_its_key_in_the_footer(tmp_path: Path) -> Non
         await until(pilot, lambda: "Open" in "".join(say(app).splitlines()[-1:]))
 
 
+MODELS = """
+greet()
+models = [{"modelId": "a", "name": "Small"}, {"modelId": "b", "name": "Large"}]
+offered = {"currentModelId": "a", "availableModels": models}
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "models": offered})
+tell(id=hear("session/set_model")["id"], result={})
+hear("never")
+"""
+
+
+async def test_the_model_that_was_chosen_is_shown_and_chats_are_told_apart(
+    workplace: Path, agent: Agent
+) -> None:
+    """No update says which model is set; and the agent gives its sessions no titles."""
+    command = command_agent(agent(MODELS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "model Small" in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        await pilot.press(*"large", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "model Large" in say(app))
+        await pilot.press(*"mend it", "enter")
+        await until(pilot, lambda: re.search("▌. mend it", say(app)))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "mend it" in say(app))
+
+
 async def test_several_chats_are_open_at_once_and_go_on_unseen(
     workplace: Path, agent: Agent
 ) -> None:
@@ -936,8 +1095,26 @@ async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent
             assert chat_of(app).chat.is_waiting_for_user
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "ends with this program. Quit?" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "Restart the agent?" in say(app))
         await pilot.press("y")
         await until(pilot, lambda: "agent restarted" in say(app) and "● ready" in say(app))
+
+
+async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        assert app.return_code is None
+        await pilot.press("ctrl+q")
+        with anyio.fail_after(LIMIT):
+            while app.return_code is None:
+                await anyio.sleep(0.01)
+        assert app.return_code == 0
 
 
 async def test_chats_at_the_same_time_record_beside_each_other(workplace: Path) -> None:
@@ -961,18 +1138,14 @@ async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None
     async with app.run_test(size=(140, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"/tour", "enter")
-        await until(pilot, lambda: chat_of(app).open_prompt() is not None)
-        chat_of(app).chat.answer(open_permission(app), "allow_once")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert "Files  1" not in say(app)
+        await pilot.press("y")
         await until(pilot, lambda: "Plan  " in say(app) and "Files  1" in say(app))
         assert "acp-tour.txt" in say(app)
         await pilot.press("ctrl+b")
         await until(pilot, lambda: "Files  1" not in say(app))
-
-
-def open_permission(app: ConsoleApp) -> PermissionRequest:
-    prompt = chat_of(app).open_prompt()
-    assert isinstance(prompt, PermissionView)
-    return prompt.permission
 
 
 async def test_a_session_goes_on_in_the_next_console_with_its_draft(
@@ -988,7 +1161,8 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     again = ConsoleApp(cwd=workplace, store=store, timing=AT_ONCE)
     async with again.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "Continue" in say(again) and "read notes.txt" in say(again))
-        await pilot.press(*"read notes", "enter")
+        # The list was there before the session was found; the first line is the cursor's.
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(again.screen, ChatScreen))
         await until(pilot, lambda: "● ready" in say(again) and "gave" in say(again))
         assert chat_of(again).editor.text == "half a thought"
@@ -1036,6 +1210,41 @@ async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) 
         assert chat_of(app).editor.text == "/"
 
 
+COMMANDS = """
+greet()
+open_session()
+commands = [{"name": name, "description": ""} for name in ("memory", "memory show", "memory list")]
+update("available_commands_update", availableCommands=commands)
+while True:
+    prompt = hear("session/prompt")
+    say("heard " + prompt["params"]["prompt"][0]["text"])
+    end(prompt)
+"""
+
+
+async def test_commands_with_spaces_are_offered_word_by_word(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(COMMANDS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        editor, menu = chat_of(app).editor, chat_of(app).menu
+        await pilot.press(*"/mem", "tab")
+        await until(pilot, lambda: editor.text == "/memory ")
+        await pilot.press(*"l", "tab")
+        await until(pilot, lambda: editor.text == "/memory list ")
+        await pilot.press("enter")
+        await until(pilot, lambda: "heard /memory list" in say(app) and "● ready" in say(app))
+        # A whole command is sent by Enter, unless the user has moved to another one.
+        await pilot.press(*"/memory", "enter")
+        await until(pilot, lambda: say(app).count("heard /memory") == 2 and "● ready" in say(app))
+        await pilot.press(*"/memory")
+        await until(pilot, lambda: menu.display)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: editor.text == "/memory show ")
+        await pilot.press(*"@no", "tab")
+        await until(pilot, lambda: editor.text == "/memory show @notes.txt ")
+
+
 async def test_files_are_offered_after_an_at_and_sent_with_the_prompt(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
@@ -1065,6 +1274,8 @@ async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> 
         await until(pilot, lambda: "mend the parser" in say(app))
         assert "write the docs" not in say(app)
         await pilot.press("down", "enter")
+        await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
+        await pilot.press("ctrl+r", *" x", "escape")
         await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
         await pilot.press("ctrl+u", "up", "up")
         await until(pilot, lambda: chat_of(app).editor.text == "write the docs\nin English")
@@ -1135,6 +1346,8 @@ async def test_the_sessions_of_an_agent_are_listed_loaded_deleted_and_forked(
         assert chat_of(app).chat.session_id == "old0"
         await pilot.press("f8")
         await until(pilot, lambda: chat_of(app).chat.session_id == "fork of old0")
+        await until(pilot, lambda: "this session is a copy of the one above" in say(app))
+        assert "what it said" in say(app)
         # It is open already.
         await pilot.press("f7")
         await until(pilot, lambda: "Title 0" in say(app))

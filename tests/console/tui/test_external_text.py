@@ -10,7 +10,8 @@ import pytest
 from textual.app import App, ComposeResult
 
 import acp_console.tui
-from acp_console.tui.intercept.pane import InterceptPane
+from acp_console.state.traffic.rows import TrafficRow
+from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Thought
 from tests.console.tui.conftest import say, until
@@ -26,7 +27,7 @@ class PaneApp(App[None]):
         self.client = client
 
     def compose(self) -> ComposeResult:
-        yield InterceptPane(self.client)
+        yield HeldPane(self.client, lambda hold: TrafficRow(hold.seq, 0, hold.side, "request", ""))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -35,7 +36,7 @@ async def test_refusal_that_quotes_markup_is_shown_as_it_is(text: str) -> None:
     app = PaneApp(client)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         client.refusals.append(text)
-        app.query_one(InterceptPane).sync()
+        app.query_one(HeldPane).sync(4)
         await until(pilot, lambda: text in say(app))
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from acp_console.state.intercept import InterceptClient
-from acp_inspector.proxy.client import AttachError
+from acp_inspector.proxy.client import AttachError, ProxyClient
 from acp_inspector.proxy.control import (
     MAX_PREVIEW_BYTES,
     ControlServer,
@@ -150,6 +150,36 @@ def test_who_closes_the_desk_releases_what_it_held() -> None:
         it.client.close()
         until(lambda: not it.scene.controller.breakpoints)
         assert it.scene.out("agent") == [TELL + b"\n"]
+
+
+def test_a_client_that_only_watches_releases_nothing_when_it_leaves() -> None:
+    with office() as it:
+        with ProxyClient(it.control.path) as other:
+            other.call("break", filter="from == agent", lasting=False, passing=True)
+        assert it.scene.passed("agent", TELL) == []
+        until(lambda: it.client.state.held_frames)
+        it.client.close()
+        until(lambda: not it.control._threads)  # pyright: ignore[reportPrivateUsage] - its connection is closed
+        assert it.scene.out("agent") == []
+        assert it.scene.controller.breakpoints
+
+
+def test_a_text_about_a_frame_is_kept_while_it_is_paused() -> None:
+    with office() as it:
+        it.client.send_command("pause")
+        until(lambda: it.client.state.is_paused)
+        it.scene.passed("client", ASK)
+        it.scene.passed("agent", TELL)
+        until(lambda: len(it.client.state.held_frames) == 2)
+        first, second = it.client.state.held_frames
+        it.client.open_draft(first).texts["frame"] = "mine"
+        it.client.open_draft(second)
+        assert it.client.open_draft(first).texts["frame"] == "mine"
+        it.client.send_command("release", id=first.id)
+        until(lambda: it.client.state.find_held(first.id) is None)
+        del it.client.drafts[second.id]
+        it.client.open_draft(second)
+        assert set(it.client.drafts) == {second.id}
 
 
 def test_with_the_proxy_gone_the_desk_says_so_and_tries_again() -> None:

@@ -168,6 +168,13 @@ def test_wrapping_loses_no_word_and_keeps_within_the_width(text: str, width: int
     assert joined.split() == text.split()
 
 
+def test_a_tab_is_spaces_that_count() -> None:
+    """A terminal moves its cursor for a tab, and leaves what was there before."""
+    rows = wrap([("one\ttwo\t\tthree", LOOK.text)], 11)
+    lines = ["".join(piece for piece, _ in row) for row, _ in rows]
+    assert lines == ["one    two", "three"]
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(0, 5)), max_size=80))
 def test_sums_of_heights_are_those_of_a_list(steps: list[tuple[bool, int, int]]) -> None:
     heights, plain = Heights(), list[int]()

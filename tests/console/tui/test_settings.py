@@ -39,7 +39,7 @@ async def test_a_setting_is_changed_in_the_file_and_comments_stay(
     app = ConsoleApp(cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        await pilot.press("f9")
+        await pilot.press("f11")
         await until(pilot, lambda: "privacy.journal" in say(app))
         assert str(config.parent)[:20] in say(app)
         await pilot.press("down", "enter")
@@ -54,7 +54,7 @@ async def test_a_setting_is_changed_by_mouse(config: Path, workplace: Path) -> N
     app = ConsoleApp(cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        await pilot.press("f9")
+        await pilot.press("f11")
         await until(pilot, lambda: "not there yet" in say(app))
         assert await pilot.click("SettingsScreen OptionList", offset=(5, 2))
         await until(pilot, config.exists)
@@ -68,7 +68,7 @@ async def test_a_theme_is_seen_at_once_and_kept(
     app = ConsoleApp(cwd=workplace, preferences=store)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        await pilot.press("f9")
+        await pilot.press("f11")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
         await pilot.press("right", "right", "left")
         await until(pilot, lambda: THEME_NAMES[1] in say(app))
@@ -83,7 +83,7 @@ async def test_what_is_wrong_in_the_file_is_shown_with_its_line_and_opens(
     app = ConsoleApp(cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        await pilot.press("f9")
+        await pilot.press("f11")
         await until(pilot, lambda: "config.toml:2" in say(app))
         assert "unknown key" in say(app)
         # A terminal of a test cannot be handed to another program.
@@ -92,7 +92,7 @@ async def test_what_is_wrong_in_the_file_is_shown_with_its_line_and_opens(
 
 
 async def test_keys_of_the_configuration_count_and_are_shown(config: Path, workplace: Path) -> None:
-    config.write_text('[keys]\n"console.help" = "f10"\n"console.hlp" = "f11"\n')
+    config.write_text('[keys]\n"console.help" = "f10"\n"console.hlp" = "f12"\n')
     app = ConsoleApp(cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "did you mean console.help?" in notices(app))

@@ -47,6 +47,42 @@ def test_nothing_differs_from_itself(talk: list[Said]) -> None:
         assert found(said, said, level) == []
 
 
+@given(talks(), talks())
+def test_every_step_is_in_one_pair_and_those_of_the_left_keep_their_order(
+    one: list[Said], other: list[Said]
+) -> None:
+    comparison = compare(frames(*one), frames(*other))
+    left = [pair.left for pair in comparison.pairs if pair.left is not None]
+    right = [pair.right for pair in comparison.pairs if pair.right is not None]
+    assert (len(left), len(right)) == comparison.compared
+    assert [step.frames[0] for step in left] == sorted(step.frames[0] for step in left)
+    differences = [each for pair in comparison.pairs for each in pair.differences]
+    assert len(differences) == len(comparison.differences)
+    assert set(map(id, differences)) == set(map(id, comparison.differences))
+
+
+def test_a_step_of_the_right_only_is_where_it_happened() -> None:
+    left = [prompt(1, "x"), chunk("a"), update("plan", entries=[]), chunk("b")]
+    right = [prompt(1, "x"), chunk("a"), update("tool_call", toolCallId="c"), chunk("b")]
+    pairs = compare(frames(*left), frames(*right)).pairs
+    names = [(pair.left and pair.left.name, pair.right and pair.right.name) for pair in pairs]
+    at = names.index(("plan", None))
+    assert names[at + 1] == (None, "tool call")
+    assert names[at + 2] == ("agent_message_chunk", "agent_message_chunk")
+
+
+def test_a_comparison_ends_with_what_its_progress_raises() -> None:
+    shares: list[float] = []
+
+    def stop(share: float) -> None:
+        shares.append(share)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        compare(frames(prompt(1, "x")), frames(prompt(1, "x")), progress=stop)
+    assert len(shares) == 1
+
+
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_no_real_talk_differs_from_itself(shared: Path, name: str) -> None:
     said = real_frames(shared, name)

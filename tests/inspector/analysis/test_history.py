@@ -23,6 +23,8 @@ def test_a_growth_is_what_it_was_had_it_ended_at_that_frame(steps: list[Any], n:
             for value in () if replaces else values:
                 growth.add(number, value)
     assert everything.at(n) == until.now() == until.at(n)
+    assert everything.snapshot(n).now() == until.now()
+    assert everything.snapshot(n).last == until.last
     assert len(until) == len(until.now())
 
 
@@ -36,6 +38,7 @@ def test_a_value_is_what_it_was_had_it_ended_at_that_frame(steps: list[Any], n: 
             until.set(number, value)
     assert everything.at(n) == until.now
     assert everything.until(n).versions() == until.versions()
+    assert everything.snapshot(n).versions() == until.versions()[-1:]
 
 
 def test_what_holds_at_first_holds_before_too() -> None:

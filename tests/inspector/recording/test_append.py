@@ -10,7 +10,7 @@ import pytest
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.reader import BLOCK
+from acp_inspector.recording.lines import BLOCK
 from acp_inspector.recording.writer import AppendState, RecordingWriter, read_append_state
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")

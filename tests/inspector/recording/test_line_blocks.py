@@ -7,7 +7,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.recording.reader import (
+from acp_inspector.recording.lines import (
     SkippedLine,
     line_begin,
     line_blocks,

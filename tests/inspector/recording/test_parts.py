@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.recording.format import Header, RecordingError
-from acp_inspector.recording.rotation import part_path, part_paths, series_of
+from acp_inspector.recording.format import Header, RecordingError, part_path, series_of
+from acp_inspector.recording.rotation import part_paths
 from acp_inspector.recording.writer import RecordingWriter
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.rotation import MAX_AGENT_NAME, expand_template, part_path
+from acp_inspector.recording.format import RecordingError, part_path
+from acp_inspector.recording.rotation import MAX_AGENT_NAME, expand_template
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
 

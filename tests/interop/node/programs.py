@@ -12,6 +12,8 @@ from typing import Any, Final
 LIMIT: Final = 60.0
 """Seconds after which a program counts as hung."""
 CONSOLE: Final = (sys.executable, "-m", "acp_console")
+MODE_NOTE: Final = "note: mode ask: the most restrictive that is offered\n"
+"""What `exec` writes to stderr first about an agent with modes."""
 AGENT: Final = (sys.executable, "-m", "acp_agent")
 
 
@@ -37,3 +39,8 @@ def console(cwd: Path, *words: object, **environment: str) -> subprocess.Complet
 def lines(done: subprocess.CompletedProcess[str]) -> list[Any]:
     """Return what a program said on stdout, one JSON value a line."""
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def updates_of(done: subprocess.CompletedProcess[str]) -> list[Any]:
+    """Return the updates among what `exec --format json` wrote."""
+    return [line["update"] for line in lines(done) if "update" in line]

@@ -14,7 +14,7 @@ from acp_console.client.connection import connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
-from tests.interop.node.programs import LIMIT, console, lines
+from tests.interop.node.programs import LIMIT, MODE_NOTE, console, lines, updates_of
 
 EDIT = "edit notes.md: milk => bread"
 
@@ -46,7 +46,7 @@ def agent(npm: Path) -> tuple[object, ...]:
 
 def test_its_text_is_streamed_to_stdout(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "good morning", *agent)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: good morning\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: good morning\n", MODE_NOTE)
 
 
 @pytest.mark.parametrize(
@@ -73,23 +73,23 @@ def test_what_it_must_not_ask_is_refused_by_the_right_code(
     """A terminal, an extension, a file that is not there, no path, a file outside."""
     done = console(place, "exec", "ask", *agent)
     assert done.stdout == "-32601 -32601 -32002 -32602 -32602\n"
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, MODE_NOTE)
 
 
 def test_each_kind_of_update_comes_through(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "--format", "json", "everything", *agent)
-    *updates, end = lines(done)
-    kinds = [line["update"]["sessionUpdate"] for line in updates]
-    assert (done.returncode, end["stopReason"]) == (0, "end_turn")
+    updates = updates_of(done)
+    kinds = [update["sessionUpdate"] for update in updates]
+    assert (done.returncode, lines(done)[-1]["stopReason"]) == (0, "end_turn")
     assert len(kinds) == 16
     assert kinds[-2:] == ["of_the_future", "agent_message_chunk"]
-    assert updates[-4]["update"]["_meta"] == {"mine": [1]}
+    assert updates[-4]["_meta"] == {"mine": [1]}
 
 
 def test_what_is_no_text_is_named(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "everything", *agent)
     assert done.stdout == "all of [image][resource_link][resource] it\n"
-    assert done.stderr == "  * Look at everything\n"
+    assert done.stderr == MODE_NOTE + "  * Look at everything: /notes.md\n"
 
 
 def test_a_recording_of_it_holds_nothing_that_is_not_understood(
@@ -105,13 +105,13 @@ def test_a_recording_of_it_holds_nothing_that_is_not_understood(
 def test_a_turn_that_takes_too_long_is_ended(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "--timeout", "5", "wait", *agent)
     assert (done.returncode, done.stdout) == (124, "waiting\n")
-    assert done.stderr == "acp-console: the turn took longer than 5 s\n"
+    assert done.stderr.endswith("error: the turn took longer than 5 s\n")
 
 
 def test_its_failure_is_told_in_one_sentence(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "fail", *agent)
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("acp-console: the agent refused: Internal error: out of ideas")
+    assert "error: the agent refused: Internal error: out of ideas" in done.stderr
 
 
 def test_an_agent_that_wants_to_know_its_user_says_how(
@@ -120,15 +120,14 @@ def test_an_agent_that_wants_to_know_its_user_says_how(
     done = console(place, "exec", "hello", *agent, "--sign-in")
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith(
-        "acp-console: the agent wants you to log in (Authentication required: who are you?): "
+        "error: the agent wants you to log in (Authentication required: who are you?)\nhint: "
     )
     assert "A key" in done.stderr.partition("The agent offers: ")[2]
 
 
 def test_odd_and_long_text_arrives_whole(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "--format", "json", "odd", *agent)
-    *updates, _ = lines(done)
-    texts = [update["update"]["content"]["text"] for update in updates]
+    texts = [update["content"]["text"] for update in updates_of(done)]
     *odd, long = texts
     assert odd == ["a\u2028b\u0085c", "😀", "\ud800", "\x00\x1b[31m", "\r\n"]
     assert len(long) == 10_000_000

@@ -17,7 +17,7 @@ from acp_protocol.host.process import spawn
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import parse_params, validate_result
 from acp_protocol.transport.stdio import StreamTransport
-from tests.interop.node.programs import LIMIT, console, lines
+from tests.interop.node.programs import LIMIT, MODE_NOTE, console, updates_of
 
 EDIT = "edit notes.md: milk => bread"
 HELLO: dict[str, Json] = {
@@ -271,21 +271,20 @@ def test_exec_speaks_version_2_where_it_is_asked_to(
 def test_exec_speaks_version_1_to_the_same_agent_by_itself(npm: Path, place: Path) -> None:
     agent = ("--", "node", npm / "agent_v2.mjs")
     done = console(place, "exec", "--format", "json", "hello", *agent)
-    *updates, _ = lines(done)
     assert done.returncode == 0
-    assert {update["update"]["sessionUpdate"] for update in updates} == {"agent_message_chunk"}
+    assert {update["sessionUpdate"] for update in updates_of(done)} == {"agent_message_chunk"}
 
 
 def test_exec_falls_back_to_the_version_of_an_older_agent(npm: Path, place: Path) -> None:
     agent = ("--", "node", npm / "agent_v1.mjs")
     done = console(place, "exec", "--protocol", "2", "hello", *agent)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", MODE_NOTE)
 
 
 def test_exec_says_in_one_sentence_that_an_agent_is_too_new(npm: Path, place: Path) -> None:
     done = console(place, "exec", "hello", "--", "node", npm / "agent_v2.mjs", "--only")
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("acp-console: ")
+    assert done.stderr.startswith("error: ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -293,4 +292,4 @@ def test_exec_tells_how_a_turn_failed(npm: Path, place: Path) -> None:
     agent = ("--", "node", npm / "agent_v2.mjs")
     done = console(place, "exec", "--protocol", "2", "fail", *agent)
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr == "acp-console: the agent refused: out of ideas (-32603)\n"
+    assert done.stderr == "error: the agent refused: out of ideas (-32603)\n"

@@ -49,6 +49,18 @@ async def test_moving_in_the_traffic_rewinds_the_conversation() -> None:
         assert "Write acp-tour.txt" in say(app)
 
 
+async def test_a_message_is_shown_as_far_as_it_was_said() -> None:
+    app = app_of(TOUR)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await go_to(pilot, app, 17)
+        await until(pilot, lambda: "feature │ shown" in say(app))
+        await go_to(pilot, app, 13)
+        assert "The tour" in say(app)
+        await until(pilot, lambda: "feature │ shown" not in say(app))
+        await go_to(pilot, app, 17)
+        await until(pilot, lambda: "feature │ shown" in say(app))
+
+
 async def test_the_item_that_a_frame_has_changed_is_marked() -> None:
     app = app_of(TOUR)
     async with app.run_test(size=(160, 40)) as pilot:

@@ -11,13 +11,9 @@ from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from textual.widgets import TextArea
 
 from acp_console.state.sources import FileSource, ProxySource
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.inspector_pane import InspectorPane
-from acp_console.tui.intercept.pane import InterceptPane
-from acp_console.tui.intercept.screens import EditScreen
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.proxy.client import RunningProxy, find_proxy
 from acp_inspector.recording.indexed import IndexedRecording
@@ -184,91 +180,15 @@ async def test_a_proxy_that_is_gone_is_told(tmp_path: Path) -> None:
         await until(pilot, lambda: "the proxy gone (1) is gone" in say(app))
 
 
-async def test_a_frame_is_held_changed_and_let_go(proxy: subprocess.Popen[bytes]) -> None:
-    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
-    async with app.run_test(size=(110, 40)) as pilot:
-        await until(pilot, lambda: '"first"' in say(app))
-        await pilot.press("f2")
-        await until(pilot, lambda: "there is no breakpoint yet" in say(app))
-        await pilot.press(*"from == client", "enter")
-        await until(pilot, lambda: "break on from == client" in say(app))
-        assert proxy.stdin is not None
-        proxy.stdin.write(b'{"jsonrpc":"2.0","method":"old"}\n')
-        proxy.stdin.flush()
-        await until(pilot, lambda: "1 held" in say(app))
-        await until(pilot, lambda: "notification old" in say(app))
-        await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, EditScreen))
-        area = app.screen.query_one(TextArea)
-        area.text = "{broken"
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "✗ invalid JSON" in say(app))
-        area.text = '{\n  "jsonrpc": "2.0",\n  "method": "new"\n}'
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "1 held" not in say(app))
-        assert proxy.stdout is not None
-        assert proxy.stdout.readline() == b'{"jsonrpc":"2.0","method":"new"}\n'
-        await pilot.press("f2")
-        await until(pilot, lambda: not app.screen.query("InterceptPane"))
-
-
-async def test_f2_from_the_rows_leads_to_the_pane_that_holds_frames(
-    proxy: subprocess.Popen[bytes],
-) -> None:
-    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
-    async with app.run_test(size=(200, 40)) as pilot:
-        await until(pilot, lambda: '"first"' in say(app))
-        await pilot.press("f2")
-        await until(pilot, lambda: "there is no breakpoint yet" in say(app))
-        await pilot.press(*"method == session/update", "enter")
-        await until(pilot, lambda: "break on method == session/update" in say(app))
-        assert "f2 Close" in say(app)
-        assert proxy.stdin is not None
-        proxy.stdin.write(b'{"jsonrpc":"2.0","method":"session/update"}\n')
-        proxy.stdin.flush()
-        await until(pilot, lambda: "k for more" in say(app))
-        app.screen.query_one(InspectorPane).focus_content()
-        await until(pilot, lambda: "f2 Intercept" in say(app))
-        assert "k for more" not in say(app)
-        await pilot.press("f2")
-        await until(pilot, lambda: "f2 Close" in say(app))
-        assert "break on method == session/update" in say(app)
-        await pilot.press("f2")
-        await until(pilot, lambda: not app.screen.query(InterceptPane))
-
-
-async def test_frames_like_the_chosen_one_are_held_and_it_is_sent_again(
-    proxy: subprocess.Popen[bytes],
-) -> None:
-    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
-    async with app.run_test(size=(200, 40)) as pilot:
-        await until(pilot, lambda: '"first"' in say(app))
-        assert isinstance(app.screen, WatchScreen)
-        watch = app.screen
-        await until(pilot, lambda: watch.inspection.traffic.table.has_focus)
-        assert proxy.stdin is not None
-        proxy.stdin.write(b'{"jsonrpc":"2.0","method":"session/update"}\n')
-        proxy.stdin.flush()
-        await until(pilot, lambda: "session/update" in say(app))
-        await pilot.press("b")
-        await until(pilot, lambda: "break on method == session/update" in say(app))
-        await pilot.press("s")
-        await until(pilot, lambda: '"method": "session/update"' in say(app))
-        await until(pilot, lambda: "Send a new frame" in say(app))
-        before = len(watch.inspection.traffic.entries)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: len(watch.inspection.traffic.entries) > before)
-
-
 async def test_a_recording_cannot_be_interfered_with_nor_followed_and_nobody_offers_to() -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "hello.acp.ndjson")])
     async with app.run_test(size=(110, 36)) as pilot:
         await until(pilot, lambda: "■ recording" in say(app))
         await until(pilot, lambda: "Filter" in say(app).splitlines()[-1])
-        assert "Intercept" not in say(app).splitlines()[-1]
+        assert "Breakpoints" not in say(app).splitlines()[-1]
         assert "Follow" not in say(app).splitlines()[-1]
         await pilot.press("f2", "f")
-        await until(pilot, lambda: not app.screen.query("InterceptPane"))
+        assert isinstance(app.screen, WatchScreen)
         assert "following" not in say(app)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
+from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.overview import Overview
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.pane import TrafficPane
@@ -65,6 +66,14 @@ def test_what_comes_later_is_counted_later() -> None:
     assert not any(span.has_error for span in overview.spans(3))
     heard.extend(TALK[5:])
     assert any(span.has_error for span in searched(overview).spans(3))
+
+
+def test_a_mark_is_shown_where_it_is() -> None:
+    view = TrafficModel(EntryList(TALK))
+    overview = Overview(view.entries, view.marks)
+    assert not any(span.is_marked for span in overview.spans(4))
+    view.marks.set(25)
+    assert [span.is_marked for span in overview.spans(4)] == [False, False, True, False]
 
 
 def test_where_nothing_was_said_there_are_no_places() -> None:

@@ -57,7 +57,7 @@ def test_what_comes_later_is_filtered_later(view: TrafficModel) -> None:
 def test_what_has_changed_is_looked_at_again_behind_what_is_shown(view: TrafficModel) -> None:
     view.filter(compile_filter("marked"))
     run(view)
-    view.mark(4)
+    view.marks.set(4)
     view.renew()
     assert (len(view), view.is_behind) == (0, True)
     run(view)
@@ -65,12 +65,13 @@ def test_what_has_changed_is_looked_at_again_behind_what_is_shown(view: TrafficM
 
 
 def test_a_mark_is_set_shown_and_taken_away(view: TrafficModel) -> None:
-    assert view.mark(9) is True
-    assert view.mark(2) is True
-    assert view.marks == [2, 9]
+    view.marks.set(9)
+    view.marks.set(2)
+    assert view.marks.rows == [2, 9]
     assert view.is_marked(9)
-    assert view.mark(9) is False
-    assert view.marks == [2]
+    view.marks.remove(9)
+    assert view.marks.rows == [2]
+    assert not view.is_marked(9)
 
 
 @pytest.mark.parametrize("near", [1, 3, 4096])

@@ -15,6 +15,7 @@ from acp_inspector.analysis.items import (
     TurnEnd,
     UserMessage,
 )
+from acp_protocol.jsonrpc import Json
 from tests.console.tui.conftest import say, until
 
 
@@ -171,6 +172,60 @@ async def test_a_running_call_shows_its_last_lines_and_a_failed_one_all() -> Non
         begin = lines(app).index("│ out 0")
         assert lines(app)[begin - 5 : begin - 1] == ["│ out 6", "│ out 7", "│ out 8", ""]
         assert lines(app)[begin + 8] == "│ out 8"
+
+
+async def test_a_long_title_is_whole_once_the_call_is_unfolded() -> None:
+    item = call(1)
+    item.change(1, title="echo " + "a" * 60 + " && rm notes.txt\nls")
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "✓ echo" in say(app))
+        assert "rm notes.txt" not in say(app)
+        await pilot.click(TranscriptView, offset=(4, 0))
+        await until(pilot, lambda: "rm notes.txt" in say(app))
+        assert any(line.startswith("ls") for line in lines(app))
+
+
+async def test_a_title_that_is_but_a_name_is_followed_by_what_the_call_touches() -> None:
+    named, titled = call(1), call(2)
+    for item, title in ((named, "execute"), (titled, "Run the tests")):
+        item.change(1, title=title, kind="execute", raw_input={"cwd": "/w", "command": "pytest"})
+    app = TranscriptApp(named, titled)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "✓ execute  pytest  execute · ▸" in lines(app))
+        assert "✓ Run the tests  execute · ▸" in lines(app)
+
+
+async def test_a_call_that_the_user_rejected_says_so() -> None:
+    item = call(1, "pending")
+    options: list[Json] = [
+        {"optionId": "yes", "kind": "allow_once"},
+        {"optionId": "no", "kind": "reject_once"},
+    ]
+    item.add_permission(PermissionRequest(1, options, {"outcome": "selected", "optionId": "no"}), 1)
+    withdrawn = call(2, "in_progress")
+    withdrawn.add_permission(PermissionRequest(2, options, {"outcome": "cancelled"}), 1)
+    allowed = call(3, "pending")
+    outcome: Json = {"outcome": "selected", "optionId": "yes"}
+    allowed.add_permission(PermissionRequest(3, options, outcome), 1)
+    app = TranscriptApp(item, withdrawn, allowed)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "✗ Call 1  rejected" in lines(app))
+        assert lines(app)[1:3] == ["◌ Call 2  cancelled", "○ Call 3  pending"]
+
+
+async def test_the_path_of_a_change_is_shown_once_and_a_change_has_no_last_lines() -> None:
+    raw: Json = {"path": "/w/a.py", "cwd": "/w"}
+    diff: Json = {"type": "diff", "path": "/w/a.py", "oldText": "old", "newText": "new"}
+    items = [call(1, "in_progress"), call(2, "failed")]
+    for item in items:
+        item.change(1, raw_input=raw)
+        item.add(diff, 1)
+    app = TranscriptApp(*items)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "│ + new" in lines(app))
+        assert lines(app)[:2] == ["◐ Call 1  +1 −1 · running · ▸", ""]
+        assert [line for line in lines(app) if "/w" in line] == ["│ cwd: /w", "│ /w/a.py"]
 
 
 async def test_a_thought_is_one_line_until_it_is_unfolded() -> None:

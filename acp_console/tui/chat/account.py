@@ -1,0 +1,107 @@
+"""Who is logged in at the agent, and the way in or out."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from acp_console.client.connection import AgentConnection
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.jsonrpc import Json
+
+STATES = {
+    "authenticated": "logged in",
+    "unauthenticated": "not logged in",
+    "not_required": "no login is needed",
+}
+MAX_ACCOUNTS = 10
+
+
+class AccountScreen(ModalScreen[Literal["in", "out"] | None]):
+    """Shows what the agent says of its accounts; returns whether to log in or out."""
+
+    DEFAULT_CSS = """
+    AccountScreen {
+        align: center middle;
+        & > Vertical {
+            width: 70;
+            max-width: 95%;
+            height: auto;
+            max-height: 80%;
+            padding: 1 2;
+            border: round $primary;
+            background: $surface;
+        }
+        Horizontal {
+            height: auto;
+            margin-top: 1;
+            align-horizontal: right;
+        }
+        Button {
+            margin-left: 2;
+            min-width: 12;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back"),
+        Binding("left,right", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, link: AgentConnection) -> None:
+        super().__init__()
+        self._link = link
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static("…", id="account", markup=False)
+            with Horizontal():
+                if self._link.auth_methods:
+                    yield Button("Log in", id="in")
+                if self._link.can_log_out:
+                    yield Button("Log out", id="out")
+                yield Button("Back", id="back")
+
+    def on_mount(self) -> None:
+        self.query_one("#back").focus()
+        self._ask()
+
+    @work(exclusive=True)
+    async def _ask(self) -> None:
+        try:
+            status = await self._link.auth_status()
+        except AcpError as problem:
+            text = f"✗ {single_line(str(problem), 400)}"
+        else:
+            text = account_text(status)
+        title = single_line(self._link.title, 60)
+        self.query_one("#account", Static).update(f"{title}: {text}")
+
+    @on(Button.Pressed)
+    def choose(self, event: Button.Pressed) -> None:
+        chosen = event.button.id
+        self.dismiss("in" if chosen == "in" else "out" if chosen == "out" else None)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def account_text(status: Json) -> str:
+    """Return the state of the login and the accounts, as text that is safe to show."""
+    if status is None:
+        return "this agent does not say who is logged in"
+    lines = [STATES.get(get_text(status, "state") or "", "it is not known who is logged in")]
+    for account in get_list(status, "accounts")[:MAX_ACCOUNTS]:
+        names = ("label", "name", "email", "organization")
+        about = [text for name in names if (text := get_text(account, name))]
+        sign = "●" if get(account, "active") is True else "○"
+        lines.append(f"{sign} {single_line(' · '.join(dict.fromkeys(about)), 200)}")
+    return "\n".join(lines)

@@ -1,0 +1,231 @@
+"""Two sources of traffic, compared: all steps, and the chosen one whole."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import ClassVar, Final
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.events import Resize
+from textual.geometry import Size
+from textual.screen import ModalScreen, Screen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widgets import Footer
+
+from acp_console.render.comparison import comparison_summary, difference_lines, step_json
+from acp_console.state.comparison import ComparisonRun, ComparisonSource
+from acp_console.tui.clipboard import copy
+from acp_console.tui.commands import bindings
+from acp_console.tui.compare.pairs import SPLIT_WIDTH, PairList, theme_look
+from acp_console.tui.transcript.cards import diff_rows
+from acp_console.tui.transcript.rows import Row
+from acp_inspector.analysis.diff import StepPair, frame_numbers
+from acp_inspector.analysis.steps import JournalStep
+from acp_protocol.host.sanitize import single_line
+
+POLL_INTERVAL_S: Final = 0.05
+"""Seconds between two checks of the comparison."""
+MAX_CHARS: Final = 400_000
+"""Characters of each message that are shown."""
+
+
+class CompareScreen(Screen[None]):
+    """Compares two sources in the background, and shows the result."""
+
+    DEFAULT_CSS = """
+    CompareScreen {
+        PairList {
+            height: 1fr;
+            border: round $primary;
+            border-title-color: $text;
+            border-subtitle-color: $text;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
+
+    pairs = getters.query_one(PairList)
+
+    def __init__(self, left: ComparisonSource, right: ComparisonSource) -> None:
+        super().__init__()
+        self.run_ = ComparisonRun(left, right)
+
+    def compose(self) -> ComposeResult:
+        yield PairList()
+        yield Footer()
+
+    def on_mount(self) -> None:
+        left, right = (single_line(each.title, 60) for each in (self.run_.left, self.run_.right))
+        self.pairs.border_title = Content(f"{left}  ↔  {right}")
+        self.run_.start()
+        self._timer = self.set_interval(POLL_INTERVAL_S, self._look)
+
+    def on_unmount(self) -> None:
+        self.run_.cancel()
+
+    def _look(self) -> None:
+        run = self.run_
+        text = f"{single_line(run.status, 70)} · esc cancels"
+        if run.problem:
+            text = "This cannot be compared."
+            self.notify(run.problem, severity="error", markup=False)
+        if run.found is not None:
+            text = "Nothing was said in either of them."
+            self.pairs.show(run.found.pairs)
+            parts = [comparison_summary(run.found), run.cut]
+            self.pairs.border_subtitle = Content(single_line(" · ".join(filter(None, parts)), 200))
+        if run.found is not None or run.problem:
+            self._timer.stop()
+        self.pairs.instead = text
+        self.pairs.refresh()
+
+    def action_go_on(self, is_next: bool) -> None:
+        if not self.pairs.go_to_difference(is_next=is_next):
+            self.notify("No more differences in this direction", severity="warning")
+
+    def action_whole(self) -> None:
+        self.pairs.action_open()
+
+    @on(PairList.Opened)
+    def show_whole(self) -> None:
+        pair = self.pairs.chosen
+        if pair is not None:
+            self.app.push_screen(StepScreen(pair))
+
+    def action_fold(self) -> None:
+        self.pairs.toggle()
+
+    def action_split(self) -> None:
+        self.pairs.toggle_split()
+
+    def action_copy(self) -> None:
+        pair = self.pairs.chosen
+        if pair is None:
+            self.notify("There is nothing to copy", severity="warning")
+            return
+        lines = [
+            line for each in pair.differences for line in difference_lines(each, are_many=False)
+        ]
+        text = "\n".join(lines) or _json(pair.left)
+        self.notify(f"Copied {copy(_encodable(text), self.app.copy_to_clipboard)}", markup=False)
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+
+class RowView(ScrollView, can_focus=True):
+    """Shows how two texts differ, all of both."""
+
+    DEFAULT_CSS = """
+    RowView {
+        scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
+        overflow-x: hidden;
+    }
+    """
+
+    def __init__(self, old: str, new: str) -> None:
+        super().__init__()
+        self._texts = old, new
+        self._rows: list[Row] = []
+        self.wants_split: bool | None = None
+
+    def on_resize(self, event: Resize) -> None:
+        del event
+        self.lay_out()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self.is_mounted:
+            self.lay_out()
+
+    @property
+    def is_split(self) -> bool:
+        wide = self.size.width >= SPLIT_WIDTH
+        return wide if self.wants_split is None else self.wants_split
+
+    def lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        self._rows = diff_rows(*self._texts, width, theme_look(self, is_split=self.is_split))
+        self.virtual_size = Size(width, len(self._rows))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width, place = self.scrollable_content_region.width, y + self.scroll_offset.y
+        row = self._rows[place] if place < len(self._rows) else Row([])
+        return row.strip(width, self.rich_style)
+
+
+class StepScreen(ModalScreen[None]):
+    """Shows both messages of a pair whole."""
+
+    DEFAULT_CSS = """
+    StepScreen {
+        RowView {
+            height: 1fr;
+            border: round $primary;
+            padding: 0 1;
+            background: $background;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter", "leave", "Close"),
+        Binding("d", "split", "Side by side"),
+        Binding("y", "copy", "Copy"),
+    ]
+
+    view = getters.query_one(RowView)
+
+    def __init__(self, pair: StepPair) -> None:
+        super().__init__()
+        self._pair = pair
+        self._old, self._new = _json(pair.left), _json(pair.right)
+
+    def compose(self) -> ComposeResult:
+        yield RowView(_cut(self._old), _cut(self._new))
+        yield Footer()
+
+    def on_mount(self) -> None:
+        step = self._pair.left or self._pair.right
+        assert step is not None
+        self.view.border_title = Content(f"{step.side}: {single_line(step.name, 60)}")
+        frames = [_frames(self._pair.left, "left"), _frames(self._pair.right, "right")]
+        about = " · ".join(filter(None, frames))
+        self.view.border_subtitle = Content(f"{about} · ids and times may differ")
+        self.view.focus()
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def action_split(self) -> None:
+        self.view.wants_split = not self.view.is_split
+        self.view.lay_out()
+
+    def action_copy(self) -> None:
+        lines = unified_diff(
+            self._old.splitlines(), self._new.splitlines(), "left", "right", lineterm=""
+        )
+        text = "\n".join(lines) or self._old
+        self.notify(f"Copied {copy(_encodable(text), self.app.copy_to_clipboard)}", markup=False)
+
+
+def _json(step: JournalStep | None) -> str:
+    return "" if step is None else step_json(step)
+
+
+def _frames(step: JournalStep | None, side: str) -> str:
+    return "" if step is None else f"{side}: {frame_numbers(step.frames)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n… cut here"
+
+
+def _encodable(text: str) -> str:
+    # JSON can contain lone surrogates, which no clipboard accepts.
+    return text.encode(errors="replace").decode()
