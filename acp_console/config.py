@@ -85,7 +85,13 @@ _AgentName = Annotated[str, AfterValidator(_check_name)]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
 
 
 class AgentTable(_Table):
@@ -113,13 +119,22 @@ class PrivacyTable(_Table):
     """`[privacy]`: what the console keeps by itself."""
 
     journal: bool = True
-    """Whether sessions of the chat and its prompts are kept."""
+    """Keep sessions of the chat and its prompts; counts from the next start."""
+
+
+class NotificationsTable(_Table):
+    """`[notifications]`: how the console calls the user."""
+
+    bell: bool = True
+    """Ring when a chat that is not on the screen needs you, and the like."""
 
 
 class _File(_Table):
     agents: dict[_AgentName, AgentTable] = {}
     mcp: dict[ServerId, ServerTable] = {}
     privacy: PrivacyTable = PrivacyTable()
+    notifications: NotificationsTable = NotificationsTable()
+    keys: dict[str, _Text] = {}
 
 
 class _ServersFile(_Table):
@@ -134,6 +149,9 @@ class Config:
     agents: Mapping[str, AgentTable] = field(default_factory=dict[str, AgentTable])
     mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
     privacy: PrivacyTable = field(default_factory=PrivacyTable)
+    notifications: NotificationsTable = field(default_factory=NotificationsTable)
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Keys of commands, by the commands' ids."""
     source: ParsedFile | None = field(default=None, repr=False)
 
     def at(self, *keys: str) -> str:
@@ -146,16 +164,16 @@ class Config:
         assert self.path is not None
         return self.path.absolute().parent / Path(path).expanduser()
 
-    def servers_of(self, agent: str) -> dict[str, ServerTable]:
-        """Return the MCP servers for the sessions of an agent, by their names."""
-        table = self.agents.get(agent)
+    def servers_of(self, agent: str | None) -> dict[str, ServerTable]:
+        """Return the MCP servers for the sessions of an agent, by their names; None: all."""
+        table = None if agent is None else self.agents.get(agent)
         wanted = None if table is None else table.mcp
         return {name: each for name, each in self.mcp.items() if wanted is None or name in wanted}
 
     def wire_servers(
-        self, agent: str, environment: Mapping[str, str]
+        self, agent: str | None, environment: Mapping[str, str]
     ) -> tuple[Mapping[str, Json], ...]:
-        """Return the MCP servers for the sessions of an agent as version 2 writes them.
+        """Return the MCP servers that `servers_of` returns as version 2 writes them.
 
         Raises:
             InvalidFileError: one refers to a variable that is not set.
@@ -283,7 +301,15 @@ def parse_config(path: Path, text: str) -> Config:
     else:
         problems += _unknown_servers(file)
         if not problems:
-            return Config(path, file.agents, file.mcp, file.privacy, source)
+            return Config(
+                path,
+                file.agents,
+                file.mcp,
+                file.privacy,
+                file.notifications,
+                file.keys,
+                source,
+            )
     # A union reports each of its types.
     lines = dict.fromkeys(
         (source.line(at), f"{source.at(at)}: {spelled(at)}: {problem}") for at, problem in problems
@@ -341,6 +367,7 @@ def _known_keys(path: KeyPath) -> Mapping[str, Any]:
         "agents": AgentTable,
         "mcp": ServerTable,
         "privacy": PrivacyTable,
+        "notifications": NotificationsTable,
     }
     model = _File if len(path) == 1 else models.get(path[0])
     return cast("Mapping[str, Any]", model.model_fields if model else {})

@@ -67,7 +67,7 @@ class ConfigFile:
             lines[header + 1 : header + 1] = added
         agents = self._agents()
         agents[name] = {**agents.get(name, {}), **table}
-        self._write(lines, agents, name)
+        self._write(lines, self._with_agents(agents), self._refusal(name))
 
     def remove_agent(self, name: str) -> None:
         """Remove the table of an agent, with the comments directly above it.
@@ -92,7 +92,38 @@ class ConfigFile:
                 kept += lines[start:end]
         while kept and not kept[-1].strip():
             kept.pop()
-        self._write(kept, agents, name)
+        self._write(kept, self._with_agents(agents), self._refusal(name))
+
+    def set_value(self, table: str, key: str, value: bool) -> None:
+        """Set a key of a table; comments beside and around it stay.
+
+        Raises:
+            ConfigEditError: the file cannot be changed as text.
+            FileWriteError: the file cannot be written.
+        """
+        lines = self._text.splitlines(keepends=True)
+        if lines:
+            lines[-1] = lines[-1].rstrip("\n") + "\n"
+        line = f"{_key(key)} = {_value(value)}"
+        header = next((at for at, each in enumerate(lines) if _table_of(each) == [table]), None)
+        if header is None:
+            lines += [*(["\n"] if lines else []), f"[{_key(table)}]\n", f"{line}\n"]
+        else:
+            written = re.compile(rf"\s*{re.escape(_key(key))}\s*=\s*(true|false)")
+            for at, each in enumerate(lines[header + 1 :], header + 1):
+                if each.lstrip().startswith("["):
+                    lines.insert(header + 1, f"{line}\n")
+                    break
+                if found := written.match(each):
+                    lines[at] = line + each[found.end() :]
+                    break
+            else:
+                lines.insert(header + 1, f"{line}\n")
+        tree = tomllib.loads(self._text)
+        refusal = ConfigEditError(
+            f"{self.path}: {table}.{key} is written in a way that only you can change"
+        )
+        self._write(lines, {**tree, table: {**tree.get(table, {}), key: value}}, refusal)
 
     def _agents(self) -> dict[str, Any]:
         return dict(tomllib.loads(self._text).get("agents", {}))
@@ -103,16 +134,19 @@ class ConfigFile:
     def _refusal(self, name: str) -> ConfigEditError:
         return ConfigEditError(f"{self._at(name)}: written in a way that only you can change")
 
-    def _write(self, lines: list[str], agents: Mapping[str, Any], name: str) -> None:
-        """Write the file if it then differs from what it was only in its agents."""
+    def _with_agents(self, agents: Mapping[str, Any]) -> Mapping[str, Any]:
+        others = {key: each for key, each in tomllib.loads(self._text).items() if key != "agents"}
+        return {**others, "agents": agents} if agents else others
+
+    def _write(self, lines: list[str], meant: Mapping[str, Any], refusal: ConfigEditError) -> None:
+        """Write the file if it then says what is meant."""
         text = "".join(lines)
         try:
             tree = tomllib.loads(text)
         except tomllib.TOMLDecodeError:
-            raise self._refusal(name) from None
-        meant = {**tomllib.loads(self._text), "agents": agents}
-        if {**tree, "agents": tree.get("agents", {})} != meant:
-            raise self._refusal(name)
+            raise refusal from None
+        if {key: each for key, each in tree.items() if each or key != "agents"} != meant:
+            raise refusal
         self.config = parse_config(self.path, text)
         self._text = text
         write_private(self.path, text)

@@ -11,7 +11,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -244,13 +244,13 @@ class Catalogue:
         )
         return spec.with_protocol(None)
 
-    def servers(self) -> list[Mapping[str, Json]]:
+    def servers(self) -> Sequence[Mapping[str, Json]]:
         """Return all MCP servers of the configuration.
 
         Raises:
             InvalidFileError: the configuration refers to a variable that is not set.
         """
-        return [self._server(name, server) for name, server in self.config.mcp.items()]
+        return self.config.wire_servers(None, self._environment)
 
     def confirm(self, entry: CatalogueEntry) -> None:
         """Remember that the user agreed to run the command of an agent.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SESSIONS: Final = 5
 """Sessions of this directory that are listed before the user looks for others."""
+WRAPPERS: Final = 3
+"""Agents that another program would have to download, and that are listed all the same."""
 RECORDINGS: Final = 20
 """Recordings that are listed, the newest first."""
 PAUSED: Final = "⏸"
@@ -71,13 +73,16 @@ def agent_entry(agent: AgentSpec) -> Entry:
 def catalogue_entries(catalogue: Catalogue) -> list[Entry]:
     """Return the agents that can be chosen by name, those that can start first."""
     found: list[Entry] = []
+    wrappers = 0
     for agent in catalogue.entries:
+        wrappers += agent.state == "wrapper"
         sign = "✓" if agent.state == "ready" else "○"
         command = "" if agent.source == "demo" else single_line(agent.command_line, 200)
         detail = DEMO_AGENT.description if agent.source == "demo" else command
         note = "yours" if agent.source == "config" and agent.state == "ready" else agent.status
         title = single_line(agent.title, 40)
-        found.append(Entry("Agents", sign, title, detail, note, agent, agent.state == "missing"))
+        is_minor = agent.state == "missing" or (agent.state == "wrapper" and wrappers > WRAPPERS)
+        found.append(Entry("Agents", sign, title, detail, note, agent, is_minor))
     return found
 
 

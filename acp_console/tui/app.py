@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, cast
 
 from anyio import to_thread
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.screen import Screen
@@ -20,7 +20,9 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Static
 
+from acp_agent.config.source import did_you_mean
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.paths import config_path
 from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.intercept import OpenProxies
 from acp_console.state.open_chats import OpenChats
@@ -30,7 +32,7 @@ from acp_console.state.sources import FileSource, ProxySource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
-from acp_console.tui.commands import Scope, bindings
+from acp_console.tui.commands import COMMANDS, Scope, bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.ending import EndTimer
 from acp_console.tui.help import HelpScreen
@@ -44,6 +46,7 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
+    from acp_console.config import Config
     from acp_console.state.prompt_history import PromptHistory
     from acp_console.state.session_store import SessionStore, StoredSession
     from acp_console.tui.traffic.pane import TrafficPane
@@ -72,6 +75,10 @@ class PausedBadge(Static):
         await self.app.run_action("paused")
 
 
+SHORT: Final = 16
+"""Rows below which frames and empty rows are left out."""
+
+
 class ConsoleApp(ThemedApp[int]):
     """Chats with agents and shows their traffic."""
 
@@ -79,10 +86,9 @@ class ConsoleApp(ThemedApp[int]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("everywhere")
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
-        *App.COMMANDS,
-        CommandProvider,
-    }
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT, "-tall")]  # noqa: RUF012 - Textual's own
+    # Textual's own commands are in it too, at the end.
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
 
     def __init__(
         self,
@@ -112,6 +118,8 @@ class ConsoleApp(ThemedApp[int]):
         self._preferences = preferences
         self._kept_theme = self.theme
         self._terminal_title = ""
+        self._rings = True
+        """Whether the bell may ring."""
         self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
@@ -137,6 +145,7 @@ class ConsoleApp(ThemedApp[int]):
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
+        self._configure()
         if self._end_timer is not None:
             self._end_timer.listen(self)
         if self._watch:
@@ -148,6 +157,46 @@ class ConsoleApp(ThemedApp[int]):
             self._continue(self._continued, self._start_agent)
         elif self._start_agent is not None:
             self._chat_with(self._start_agent, self._cwd)
+
+    @work(thread=True, group="configuration")
+    def _configure(self) -> None:
+        """Take keys and notifications from the configuration; Home reports what is wrong in it."""
+        with suppress(AcpError):
+            if config_path().exists():
+                # It takes time to import.
+                from acp_console.config import load_config
+
+                self.call_from_thread(self._take_config, load_config())
+
+    def _reconfigure(self, _: None) -> None:
+        self._configure()
+
+    def _take_config(self, config: Config) -> None:
+        self._rings = config.notifications.bell
+        known = [command.id for command in COMMANDS]
+        for unknown in config.keys.keys() - set(known):
+            near = did_you_mean(unknown, known)
+            hint = f"; did you mean {near}?" if near else ""
+            text = f"{config.at('keys', unknown)}: no command is called that{hint}"
+            self.notify(escape_controls(text), severity="warning", markup=False)
+        self.keys = config.keys
+        self.set_keymap({**config.keys})
+
+    def bell(self) -> None:
+        """Ring, unless the user wants silence."""
+        if self._rings:
+            super().bell()
+
+    def action_settings(self) -> None:
+        from acp_console.tui.settings import SettingsScreen
+
+        try:
+            path = config_path()
+        except AcpError as problem:
+            self.notify(escape_controls(str(problem)), severity="error", markup=False)
+            return
+        if not isinstance(self.screen, SettingsScreen):
+            self.push_screen(SettingsScreen(path), self._reconfigure)
 
     def _keep_theme(self, theme: Theme) -> None:
         if self._preferences is None or theme.name == self._kept_theme:
@@ -174,9 +223,9 @@ class ConsoleApp(ThemedApp[int]):
             self._driver.write(f"\x1b]2;{single_line(text, 80)}\x07")
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Return Textual's own commands, except for those that our table has too."""
+        """Return those of Textual's own commands that our table has not."""
         commands = super().get_system_commands(screen)
-        return (command for command in commands if command.title not in {"Quit", "Keys"})
+        return (command for command in commands if command.title in {"Theme", "Screenshot"})
 
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
         match message.target:
@@ -206,7 +255,7 @@ class ConsoleApp(ThemedApp[int]):
         for proxy, hold in held:
             if (proxy, hold.id) not in before:
                 name = single_line(f"{proxy.name}: {hold.name}", 80)
-                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; F11 goes there")
+                self._ring(f"⏸ {name} is paused for {hold.seconds_left:.0f} s; alt+p goes there")
         if self._paused != before:
             self.refresh_bindings()
         badges = self.screen.query(PausedBadge)
@@ -385,7 +434,7 @@ class ConsoleApp(ThemedApp[int]):
             scopes: list[Scope] = [
                 command.scope for node in nodes for command in commands_of(type(node))
             ]
-            self.push_screen(HelpScreen(scopes))
+            self.push_screen(HelpScreen(scopes, self.keys))
 
     def _chat_with(self, spec: AgentSpec, cwd: Path, setup: SessionSetup | None = None) -> None:
         """Start an agent, and open a session of it."""

@@ -65,10 +65,12 @@ class Command:
 _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "everywhere": (
         Command("console.help", "f1", "help", "Help", "Explain this screen"),
-        Command("console.paused", "f11", "paused", "Paused",
+        Command("console.paused", "alt+p", "paused", "Paused",
                 "Go to the message that a proxy has paused"),
         Command("console.quit", "ctrl+q", "quit", "Quit",
                 "Quit; this also stops the agent of the chat"),
+        Command("console.settings", "alt+s", "settings", "Settings",
+                "Change the theme and other settings, or open their file", False),
     ),
     "home": (
         Command("home.open", "enter", "open", "Open",

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
@@ -22,9 +22,14 @@ class ConfirmScreen(ModalScreen[bool]):
             width: 64;
             max-width: 95%;
             height: auto;
+            max-height: 90%;
             padding: 1 2;
             border: round $warning;
             background: $surface;
+        }
+        VerticalScroll {
+            height: auto;
+            max-height: 1fr;
         }
         Horizontal {
             height: auto;
@@ -33,7 +38,15 @@ class ConfirmScreen(ModalScreen[bool]):
         }
         Button {
             margin-left: 2;
-            min-width: 12;
+            min-width: 0;
+            background: $boost;
+            color: $text;
+        }
+        Button:focus {
+            background: $selection;
+        }
+        #yes {
+            color: $text-warning;
         }
     }
     """
@@ -41,6 +54,8 @@ class ConfirmScreen(ModalScreen[bool]):
         Binding("y", "agree", "Yes"),
         Binding("n,escape", "refuse", "No"),
         Binding("left,right", "app.focus_next", show=False),
+        Binding("up,pageup", "scroll(-1)", show=False),
+        Binding("down,pagedown", "scroll(1)", show=False),
     ]
 
     def __init__(self, text: str, *, yes: str = "Yes", no: str = "No") -> None:
@@ -50,17 +65,27 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(self._text, markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(self._text, markup=False)
             with Horizontal():
-                yield Button(f"{self._yes} (y)", id="yes", variant="warning")
-                yield Button(f"{self._no} (n)", id="no")
+                yield Button(f"{self._yes} (y)", id="yes", compact=True)
+                yield Button(f"{self._no} (n)", id="no", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()
 
+    def action_scroll(self, by: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)
+
     @on(Button.Pressed, "#yes")
     def action_agree(self) -> None:
-        self.dismiss(True)
+        text = self.query_one(VerticalScroll)
+        if text.scroll_y < text.max_scroll_y:
+            # Consent needs sight of all of it.
+            self.app.bell()
+            text.scroll_page_down(animate=False)
+        else:
+            self.dismiss(True)
 
     @on(Button.Pressed, "#no")
     def action_refuse(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Final
 
 from rich.console import Group, RenderableType
@@ -16,7 +17,7 @@ from textual.widgets import Static
 
 from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS, Scope
 
-KEYS: Final = 14
+KEYS: Final = 11
 """Columns of the keys."""
 
 
@@ -28,9 +29,12 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,f1,q,enter", "dismiss_help", "Close"),
     ]
 
-    def __init__(self, scopes: Sequence[Scope] = ()) -> None:
-        """Show the keys of `scopes` first."""
+    def __init__(
+        self, scopes: Sequence[Scope] = (), keys: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Show the keys of `scopes` first; `keys` are those that the user has changed."""
         super().__init__()
+        self._keys = keys
         self.scopes: list[Scope] = list(dict.fromkeys([*scopes, *SCOPES]))
         """The sections, in their order."""
 
@@ -49,7 +53,7 @@ class HelpScreen(ModalScreen[None]):
         parts: list[RenderableType] = []
         for scope in self.scopes:
             keys = [
-                (command.key.replace("slash", "/"), command.help)
+                (self._shown(self._keys.get(command.id, command.key)), command.help)
                 for command in COMMANDS
                 if command.scope == scope
             ]
@@ -58,6 +62,10 @@ class HelpScreen(ModalScreen[None]):
             if scope == "traffic":
                 parts += [Text("Signs before the rows", "bold underline"), _table(SIGNS), Text()]
         return Group(*parts)
+
+    def _shown(self, keys: str) -> str:
+        """Return keys as the footer shows them."""
+        return " ".join(self.app.get_key_display(Binding(key, "")) for key in keys.split(","))
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> Table:

@@ -1,8 +1,9 @@
-"""The command palette: the commands of the current screen and of its visible panes."""
+"""The command palette: the commands of the current screen and of its visible panes, with keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -10,12 +11,24 @@ from textual.actions import parse
 from textual.app import App
 from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.dom import DOMNode
+from textual.types import IgnoreReturnCallbackType
 from textual.widget import Widget
 
-from acp_console.tui.commands import COMMANDS, Command, Scope
+from acp_console.tui.commands import COMMANDS, SCOPES, Command, Scope
+from acp_console.tui.themes import ThemedApp
 
 Node: TypeAlias = Widget | App[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    title: str
+    help: str
+    run: IgnoreReturnCallbackType
+    key: str = ""
+
 
 _COMMANDS: Final = {command.id: command for command in COMMANDS}
 _PREFIXES: Final[dict[Scope, str]] = {
@@ -33,26 +46,41 @@ _PREFIXES: Final[dict[Scope, str]] = {
 
 
 class CommandProvider(Provider):
-    """Offers the commands of the app, of the current screen and of its visible widgets."""
+    """Offers the commands of the current screen, of its visible widgets and of the app."""
 
     async def startup(self) -> None:
-        self._available = [
-            (f"{prefix}: {command.title}" if prefix else command.title, node, command)
+        keys: Mapping[str, str] = self.app.keys if isinstance(self.app, ThemedApp) else {}
+        self._lines = [
+            _Line(
+                f"{_PREFIXES.get(command.scope, SCOPES[command.scope])}: {command.title}",
+                command.help,
+                partial(node.run_action, command.action),
+                " ".join(
+                    self.app.get_key_display(Binding(key, ""))
+                    for key in keys.get(command.id, command.key).split(",")
+                ),
+            )
             for node, command in self.available()
-            for prefix in [_PREFIXES.get(command.scope)]
+        ]
+        # What belongs to no screen comes last.
+        self._lines.sort(key=lambda line: line.title.startswith(SCOPES["everywhere"]))
+        self._lines += [
+            _Line(f"{SCOPES['everywhere']}: {each.title}", each.help, each.callback)
+            for each in self.app.get_system_commands(self.screen)
         ]
 
     async def discover(self) -> Hits:
-        for title, node, command in self._available:
-            run = partial(node.run_action, command.action)
-            yield DiscoveryHit(title, run, help=command.help)
+        for line in self._lines:
+            shown = Content.assemble(line.title, (f"  {line.key}", "$text-accent"))
+            yield DiscoveryHit(shown, line.run, line.title, line.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for title, node, command in self._available:
-            if (score := matcher.match(f"{title} {command.help}")) > 0:
-                run = partial(node.run_action, command.action)
-                yield Hit(score, matcher.highlight(title), run, help=command.help)
+        for line in self._lines:
+            if (score := matcher.match(f"{line.title} {line.help}")) > 0:
+                shown = matcher.highlight(line.title)
+                shown = Content.assemble(shown, (f"  {line.key}", "$text-accent"))
+                yield Hit(score, shown, line.run, line.title, line.help)
 
     def available(self) -> Iterator[tuple[Node, Command]]:
         """Yield the commands that are possible now, each with the node that runs it."""

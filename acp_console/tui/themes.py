@@ -104,6 +104,9 @@ MEANINGS: Final = {
 class ThemedApp(App[ReturnType]):
     """An app in one of the themes."""
 
+    keys: Mapping[str, str] = {}
+    """Keys of commands that the user has changed, by the commands' ids."""
+
     def __init__(self, theme: str = DEFAULT_THEME) -> None:
         super().__init__()
         for each in THEMES:
@@ -164,6 +167,9 @@ def with_meanings(variables: Mapping[str, str]) -> dict[str, str]:
         "input-cursor-background": fore.hex,
         "input-selection-background": result["selection"],
         "input-selection-foreground": fore.hex,
+        "scrollbar": back.blend(fore, 0.3).hex,
+        "scrollbar-hover": back.blend(fore, 0.45).hex,
+        "scrollbar-active": back.blend(fore, 0.6).hex,
         "scrollbar-background": back.hex,
         "scrollbar-background-hover": back.hex,
         "scrollbar-background-active": back.hex,

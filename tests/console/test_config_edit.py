@@ -120,3 +120,27 @@ def test_any_command_is_read_back_as_it_was_added(
     assert tomllib.loads(path.read_text())["agents"]["mine"] == {"command": command, "env": env}
     file.remove_agent("mine")
     assert path.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "[privacy]\njournal = false\n"),
+        ("[privacy] # why\n", "[privacy] # why\njournal = false\n"),
+        ("[privacy]\n\n[mcp]\n", "[privacy]\njournal = false\n\n[mcp]\n"),
+        ("[privacy]\n journal=true # x", "[privacy]\njournal = false # x\n"),
+        ("[mcp]", "[mcp]\n\n[privacy]\njournal = false\n"),
+    ],
+)
+def test_a_value_is_set_and_the_rest_stays(tmp_path: Path, before: str, after: str) -> None:
+    path = config(tmp_path, before)
+    ConfigFile(path).set_value("privacy", "journal", False)
+    assert path.read_text() == after
+
+
+@pytest.mark.parametrize("text", ["privacy.journal = true\n", "privacy = { journal = true }\n"])
+def test_a_value_that_stands_elsewhere_is_left_to_the_user(tmp_path: Path, text: str) -> None:
+    path = config(tmp_path, text)
+    with pytest.raises(ConfigEditError, match=r"privacy\.journal is written in a way"):
+        ConfigFile(path).set_value("privacy", "journal", False)
+    assert path.read_text() == text

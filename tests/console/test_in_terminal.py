@@ -177,8 +177,8 @@ def test_a_paused_request_is_answered_in_place_of_the_agent(
                 start = found.position
                 editor.prompt(2, "hello")
                 assert found.seen("1 paused!", LIMIT, start)
-                # F11, then a response, and Ctrl+S.
-                press(found, "\x1b[23~", "Answer a")
+                # Alt+P, then a response, and Ctrl+S.
+                press(found, "\x1bp", "Answer a")
                 press(found, "a", "end_turn")
                 found.press("\x13")
                 while not editor.has(2):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual.containers import Vertical
+from textual.events import DescendantFocus
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +50,5 @@ class Ask(Vertical):
     def on_focus(self) -> None:
         self.had_focus = True
 
-    def on_descendant_focus(self) -> None:
+    def on_descendant_focus(self, _event: DescendantFocus) -> None:
         self.had_focus = True

@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.events import DescendantFocus
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Input, Select, SelectionList, Static
@@ -75,7 +76,14 @@ class FormView(Ask):
 
     def take_focus(self) -> None:
         first = next(iter(self._inputs.values()), None)
-        (first or self.query(Button).first()).focus()
+        (first or self.query(Button).first()).focus(scroll_visible=False)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Keep the label of the field in sight."""
+        super().on_descendant_focus(event)
+        for label, each in zip(self.query(".label"), self._inputs.values(), strict=True):
+            if each is event.widget:
+                self.call_after_refresh(label.scroll_visible, animate=False)
 
     @on(Input.Submitted)
     def next_field(self, event: Input.Submitted) -> None:
@@ -117,7 +125,7 @@ class FormView(Ask):
             text = errors.get(field.name)
             self.query_one(f"#error-{place}", Static).update(f"✗ {text}" if text else "")
         if errors:
-            self._inputs[next(iter(errors))].focus()
+            self._inputs[next(iter(errors))].focus(scroll_visible=False)
         else:
             self.post_message(Answered(self._request, ElicitationAnswer("accept", content)))
 

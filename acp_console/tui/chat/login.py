@@ -48,7 +48,7 @@ class LoginView(Ask, can_focus=True):
         """The method whose variables are asked for."""
 
     def compose(self) -> ComposeResult:
-        text = "The agent wants you to log in. Press a number or click; F5 starts it again."
+        text = "The agent wants you to log in. Press a number; F5 starts it again."
         if self._can_leave:
             text = "Log in: press a number or click. Esc leaves it."
         elif not self._methods:

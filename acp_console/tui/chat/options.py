@@ -70,6 +70,7 @@ class OptionsScreen(ModalScreen[tuple[SessionOption, Json] | None]):
             yield OptionList(markup=False)
 
     def on_mount(self) -> None:
+        self.query_one(Vertical).border_title = "Options"
         self.values.can_focus = False
         self._show("")
         self.query_one(Input).focus()

@@ -39,12 +39,12 @@ KINDS: Final = {
 
 
 SETTLING: Final = "Allow this?"
-FOCUSED: Final = "Allow this? Press a number or click; w says no and why; d shows both sides."
+FOCUSED: Final = "Allow this? Press a number or click"
 UNFOCUSED: Final = "Allow this? Click, or press Tab and a number."
 UNSEEN: Final = "Allow this? Read to the end first: PgDn shows more, ! skips that."
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
-OTHER_ROWS: Final = 18
+OTHER_ROWS: Final = 14
 """Rows of the screen that are left to the options, the editor and the bars, if possible."""
 
 
@@ -55,9 +55,9 @@ class CallDetails(TranscriptView, can_focus=False):
         super().__init__(id="call-details")
         self.has_shown_end = False
         """Whether its last row was on the screen."""
-        card = ToolCard(call)
-        card.decides = True
-        self.show([card])
+        self.card = ToolCard(call)
+        self.card.decides = True
+        self.show([self.card])
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._fit)
@@ -170,12 +170,30 @@ class PermissionView(Ask, can_focus=True):
         """Show how to choose as soon as a choice counts."""
         counts_from = max(self.counts_from, self._keys_from if self.has_focus else 0)
         wait = counts_from - self.timing.clock()
-        text = SETTLING if wait > 0 else FOCUSED if self.has_focus else UNFOCUSED
+        text = SETTLING if wait > 0 else self._keys if self.has_focus else UNFOCUSED
         if wait <= 0 and not self._is_seen:
             text = UNSEEN
         self.query_one(".question", Static).update(text)
         if wait > 0:
             self.set_timer(wait, self._show_hint)
+
+    @property
+    def _keys(self) -> str:
+        """The keys that count here."""
+        keys = [FOCUSED]
+        if "reject_once" in self._kinds:
+            keys.append("w: no, and why")
+        if self._has_changes:
+            keys.append("d: side by side")
+        return f"{'; '.join(keys)}."
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [string(option, "kind") for option in self._options]
+
+    @property
+    def _has_changes(self) -> bool:
+        return self._details is not None and self._details.card.has_changes
 
     def on_key(self, event: Key) -> None:
         """Choose by number; other keys go to the editor."""
@@ -206,8 +224,8 @@ class PermissionView(Ask, can_focus=True):
         if character == "!":
             return not self._is_seen
         if character == "d":
-            return self._details is not None
-        kinds = [string(option, "kind") for option in self._options]
+            return self._has_changes
+        kinds = self._kinds
         return _KINDS_OF_KEYS.get(character) in kinds or character in "123456789"[: len(kinds)]
 
     def _take_key(self) -> None:
@@ -223,8 +241,7 @@ class PermissionView(Ask, can_focus=True):
         if key == "d" and self._details is not None:
             self._details.action_split()
             return
-        kinds = [string(option, "kind") for option in self._options]
-        place = int(key) - 1 if key.isdecimal() else kinds.index(_KINDS_OF_KEYS[key])
+        place = int(key) - 1 if key.isdecimal() else self._kinds.index(_KINDS_OF_KEYS[key])
         if not self._choose(place, explains=key == "w"):
             self._type(key)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -50,9 +49,16 @@ from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.outside import edit
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import Item, PermissionRequest, SubagentItem, ToolCallItem
+from acp_inspector.analysis.items import (
+    Item,
+    PermissionRequest,
+    SubagentItem,
+    ToolCallItem,
+    TurnEnd,
+)
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
@@ -532,17 +538,12 @@ class ChatScreen(Screen[None]):
 
     def action_edit_outside(self) -> None:
         """Write the prompt in $VISUAL or $EDITOR; nothing else happens meanwhile."""
-        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
         with tempfile.NamedTemporaryFile("w+", suffix=".md", encoding="utf-8") as file:
             file.write(self.editor.text)
             file.flush()
-            try:
-                with self.app.suspend():
-                    subprocess.run([*command, file.name], check=True)
-                self.editor.put(Path(file.name).read_text(encoding="utf-8").rstrip("\n"))
-            except (OSError, ValueError, subprocess.CalledProcessError, SuspendNotSupported) as why:
-                text = f"{shlex.join(command)} did not work: {why}"
-                self.notify(escape_controls(text), severity="error", markup=False)
+            if edit(self, Path(file.name)):
+                text = Path(file.name).read_text(encoding="utf-8", errors="replace")
+                self.editor.put(text.rstrip("\n"))
 
     def _take_choice(self, choice: Choice) -> None:
         if self._before_search is not None:
@@ -925,6 +926,11 @@ class ChatScreen(Screen[None]):
 
     def _show_error(self) -> None:
         error = self.chat.error
+        items = self.chat.conversation.items if self.chat.conversation is not None else ()
+        last = items[-1] if items else None
+        if self.chat.needs_login or (isinstance(last, TurnEnd) and last.error):
+            # What can be done is offered, or the transcript ends with it.
+            error = None if self.chat.state != "stopped" or self.chat.needs_login else error
         box = self.query_one("#problem", Static)
         box.display = error is not None
         if error is None:
@@ -947,6 +953,8 @@ class ChatScreen(Screen[None]):
     def _show_status(self) -> None:
         chat = self.chat
         state = "waits for you" if chat.is_waiting_for_user else chat.state
+        if chat.needs_login:
+            state = "needs you to log in"
         parts = [f"{chat.sign} {state}"]
         if chat.recording_failure:
             parts.append("✗ not recorded")

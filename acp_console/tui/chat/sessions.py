@@ -101,6 +101,7 @@ class SessionsScreen(ModalScreen[ListedSession | None]):
             yield Static(id="sessions-note", markup=False)
 
     def on_mount(self) -> None:
+        self.query_one(Vertical).border_title = "Sessions"
         self.options.can_focus = False
         self.query_one(Input).focus()
         self._load()

@@ -98,7 +98,7 @@ class ChatSidebar(Vertical):
         """Draw what has changed."""
         if not self.display:
             return
-        width = max(self.size.width - 3, 8)
+        width = max(self.size.width, 8)
         lines: list[Content] = []
         self._targets = []
         for chat in self._chats.chats:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.cells import cell_len
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -44,10 +45,14 @@ if TYPE_CHECKING:
     from acp_inspector.proxy.client import RunningProxy
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
+FIRST: Final = """\
+Enter starts the demo agent: it needs no key and no network, and /tour shows what an agent can do.
+An agent of your own starts by its command, such as: my-agent --acp. F1 lists the keys."""
 NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
 LOOK_INTERVAL_S: Final = 2.0
 """Seconds between two looks for proxies and recordings."""
 TITLE_WIDTH: Final = 26
+"""Columns of the titles, at least; where there is room, they get those of the longest one."""
 WIDTH: Final = 110
 """Columns of the list, at most."""
 
@@ -128,6 +133,7 @@ class HomeScreen(Screen[None]):
             yield HomeLine(placeholder=PLACEHOLDER, id="home-line")
             yield OptionList(id="entries", markup=False)
             yield Static(NOTHING, id="nothing", markup=False)
+            yield Static(FIRST, id="first", markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
@@ -196,7 +202,7 @@ class HomeScreen(Screen[None]):
         self._sessions, self._others = sessions, others
         if not self._has_looked:
             # What was there before it is no choice of the user.
-            self._has_looked = True
+            self._has_looked, is_same = True, False
             if not self._has_moved:
                 self.options.highlighted = None
         if not is_same:
@@ -295,6 +301,8 @@ class HomeScreen(Screen[None]):
         ]
         self._shown = list(shown_entries(entries, text, self._folder))
         width = max(min(self.size.width, WIDTH) - 6, 20)
+        longest = max((cell_len(entry.title) for entry in self._shown), default=0)
+        title_width = max(TITLE_WIDTH, min(longest, width // 3))
         options: list[Option] = []
         self._rows = []
         chosen: int | None = None
@@ -307,12 +315,17 @@ class HomeScreen(Screen[None]):
             if chosen is None or _look_of(entry) == before:
                 chosen = len(self._rows)
             self._rows.append(number)
-            options.append(Option(_row(entry, width)))
+            options.append(Option(_row(entry, width, title_width)))
         self.options.clear_options()
         self.options.add_options(options)
         self.options.highlighted = chosen
+        if chosen == 1:
+            # Its heading too.
+            self.options.scroll_home(animate=False)
         self.options.display = bool(options)
         self.query_one("#nothing").display = not options
+        is_used = bool(self._sessions or self._others or self._chats.chats)
+        self.query_one("#first").display = self._has_looked and not text and not is_used
 
     def _heading(self, section: str, *, is_first: bool) -> Content:
         hidden = sum(entry.is_minor for entry in self._known)
@@ -329,14 +342,16 @@ def _look_of(entry: Entry) -> tuple[str, ...]:
     return entry.section, entry.title, entry.detail, entry.note
 
 
-def _row(entry: Entry, width: int) -> Content:
-    detail = single_line(entry.detail, max(width - TITLE_WIDTH - len(entry.note) - 6, 0))
-    title = single_line(entry.title, max(min(TITLE_WIDTH, width - len(entry.note) - 6), 8))
-    gap = max(width - 2 - max(len(title), TITLE_WIDTH) - 1 - len(detail) - len(entry.note) - 1, 1)
+def _row(entry: Entry, width: int, title_width: int) -> Content:
+    title_width = max(min(title_width, width - len(entry.note) - 4), 8)
+    room = width - title_width - len(entry.note) - 6
+    detail = single_line(entry.detail, room) if room > 0 else ""
+    title = single_line(entry.title, title_width)
+    gap = max(width - title_width - len(detail) - len(entry.note) - 4, 1)
     sign = "$text-success" if entry.sign in {"✓", "●"} else "$text-muted"
     return Content.assemble(
         (f"{entry.sign} ", sign),
-        (f"{title:<{TITLE_WIDTH}} ", "bold"),
+        (f"{title:<{title_width}} ", "bold"),
         (detail, "$text-muted"),
         " " * gap,
         (entry.note, "bold $text-warning" if entry.note.startswith(PAUSED) else "$text-muted"),

@@ -324,6 +324,11 @@ class ToolCard(Card):
         return self._call.facts.status == "failed"
 
     @property
+    def has_changes(self) -> bool:
+        """Whether there are two sides to show beside each other."""
+        return any(piece.hunk for piece in self.pieces)
+
+    @property
     def is_folded(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         if self.decides:
             return False
@@ -478,11 +483,12 @@ class PlanCard(Card):
             status = string(entry, "status")
             word = {"in_progress": "running"}.get(status, "")
             priority = string(entry, "priority")
-            shown = priority if priority in {"high", "low"} else ""
+            shown = f"{priority} priority" if priority in {"high", "low"} else ""
             about = "  " + " · ".join(filter(None, (word, shown)))
             style = look.muted if status == "completed" else look.text
             text = escape_controls(string(entry, "content"))
-            lead = [(f" {STEPS.get(status, '?')} ", look.success if word == "" else look.warning)]
+            color = {"completed": look.success, "in_progress": look.warning}.get(status, look.muted)
+            lead = [(f" {STEPS.get(status, '?')} ", color)]
             rest = [("   ", look.text)]
             runs = [(text, style), (about.rstrip(), look.muted)]
             rows += wrapped(runs, min(width, PROSE_WIDTH), lead, rest)

@@ -13,10 +13,12 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, TypeAlias
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.events import Click, Key, MouseDown, MouseMove, MouseScrollDown, MouseScrollUp, MouseUp
+from textual.filter import Monochrome
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -25,7 +27,7 @@ from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
-from acp_console.tui.transcript.rows import Heights, Look, Row
+from acp_console.tui.transcript.rows import Heights, Look, Row, wrapped
 from acp_inspector.analysis.items import Item
 
 FRAME_S: Final = 1 / 30
@@ -410,7 +412,7 @@ class TranscriptView(Widget, can_focus=True):
             shown = [
                 _Shown(None, row, self._strip(None, row, look))
                 for line in self._welcome.splitlines()
-                for row in [Row([(line, look.muted)])]
+                for row in wrapped([(line, look.muted)], self._text_width)
             ][:height]
         blank = _Shown(None, self._blank, self._strip(None, self._blank, look))
         shown += [blank] * (height - len(shown))
@@ -444,12 +446,14 @@ class TranscriptView(Widget, can_focus=True):
         text = strip.text.lower()
         wanted = self.query_text.lower()
         at = text.find(wanted)
-        if at < 0 or not strip.text.isascii():
+        # A few characters have more than one in lower case.
+        if at < 0 or len(text) != len(strip.text):
             return strip
         cuts: list[int] = []
         while at >= 0:
-            cuts += [at, at + len(wanted)]
-            at = text.find(wanted, at + len(wanted))
+            end = at + len(wanted)
+            cuts += [cell_len(strip.text[:at]), cell_len(strip.text[:end])]
+            at = text.find(wanted, end)
         parts = strip.divide([*cuts, strip.cell_length])
         return Strip.join(
             part.apply_style(look.match) if number % 2 else part
@@ -506,6 +510,9 @@ class TranscriptView(Widget, can_focus=True):
         bar = "█" if _is_in(y, self._thumb) else " "
         right = Segment(f" {bar}", self._base + look.muted)
         line = Strip([left, *shown.strip, right], self.size.width)
+        if self.app.no_color:
+            # Textual filters only what goes through its cache.
+            line = line.apply_filter(Monochrome(), self.background_colors[1])
         shown.line = None if self.has_focus else line
         return line
 

@@ -36,7 +36,7 @@ async def test_home_offers_its_own_commands_only(workplace: Path) -> None:
     app = ConsoleApp(cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        assert offered(app) == ["console.help", "console.quit", "home.open"]
+        assert offered(app) == ["console.help", "console.quit", "console.settings", "home.open"]
         titles = [command.title for command in app.get_system_commands(app.screen)]
         assert "Frame" not in titles
 
@@ -47,7 +47,7 @@ async def test_modal_screen_offers_no_command_of_what_lies_below(workplace: Path
         await until(pilot, lambda: "■ recording" in say(app))
         app.push_screen(DelayScreen(1))
         await until(pilot, lambda: isinstance(app.screen, DelayScreen))
-        assert offered(app) == ["console.help", "console.quit"]
+        assert offered(app) == ["console.help", "console.quit", "console.settings"]
 
 
 async def test_chat_offers_traffic_once_it_is_shown(workplace: Path) -> None:

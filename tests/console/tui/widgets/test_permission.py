@@ -75,3 +75,13 @@ async def test_the_hint_comes_when_the_prompt_has_settled() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(PermissionView).focus()
         await until(pilot, lambda: "Press a number" in say(app))
+
+
+async def test_the_hint_names_only_keys_that_count() -> None:
+    app = Asking(SHORT, settle_s=0)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(PermissionView).focus()
+        await until(pilot, lambda: "Press a number" in say(app))
+        # There is no way to reject, and there are no changes to show.
+        assert "w:" not in say(app)
+        assert "d:" not in say(app)

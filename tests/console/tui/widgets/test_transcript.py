@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.app import App, ComposeResult
 
 from acp_console.tui.transcript.view import TranscriptView
@@ -341,3 +342,37 @@ async def test_another_theme_repaints_all_of_it() -> None:
             assert {each.style.bgcolor for each in app.view.render_line(y) if each.style} == {
                 background
             }
+
+
+async def test_what_is_searched_is_marked_in_text_of_any_script() -> None:
+    app = TranscriptApp(message("größer — a needle in 干草"))
+    async with app.run_test(size=(60, 10)) as pilot:
+        await until(pilot, lambda: "needle" in say(app))
+        app.view.search("needle")
+        await pilot.pause()
+        marked = [
+            text
+            for strip in app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage] - no other way
+            for text, style, _ in strip
+            if style is not None and style.reverse
+        ]
+        assert marked == ["needle"]
+
+
+async def test_output_has_no_colors_where_the_user_wants_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = TranscriptApp(call(1, "failed", output="\x1b[31mred\x1b[0m"))
+    async with app.run_test(size=(60, 10)) as pilot:
+        await until(pilot, lambda: "red" in say(app))
+        colors = {
+            color.get_truecolor()
+            for y in range(10)
+            for segment in app.view.render_line(y)
+            if segment.style is not None
+            for color in (segment.style.color, segment.style.bgcolor)
+            if color is not None
+        }
+        assert colors
+        assert all(red == green == blue for red, green, blue in colors)
