@@ -22,6 +22,7 @@ from textual.widgets import Static
 
 from acp_agent.config.source import did_you_mean
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.client.connection import OpeningWay
 from acp_console.paths import config_path
 from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.intercept import OpenProxies
@@ -376,35 +377,36 @@ class ConsoleApp(ThemedApp[int]):
         if message.chat is not None:
             self._show_chat(message.chat)
             return
-        screen = cast("ChatScreen", self.screen)
+        screen = message.screen
         chat = screen.chat
         setup = message.setup or chat.setup
         if chat.agent.is_running:
-            way = message.way
             self._open_chat(
                 ChatSession(
                     chat.agent,
                     setup.cwd,
-                    way=way,
+                    way=message.way,
                     session_id=message.session_id,
                     directories=setup.directories,
                     servers=setup.servers,
-                    earlier=screen.settled_items() if way == "fork" else (),
+                    earlier=screen.settled_items() if message.way == "fork" else (),
                 )
             )
         else:
-            self._chat_with(chat.spec, setup.cwd, setup)
+            way: OpeningWay = "new" if message.way == "fork" else message.way
+            self._chat_with(chat.spec, setup.cwd, setup, way, message.session_id)
 
     async def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
         screen = message.screen
+        if self._chat_screens.pop(screen.chat, None) is None:
+            return
         other = self.open_chats.beside(screen.chat, 1)
         if screen.is_current:
             if other is screen.chat:
                 self.pop_screen()
             else:
                 self._show_chat(other)
-        del self._chat_screens[screen.chat]
         self.uninstall_screen(screen)
         await screen.remove()
 
@@ -436,10 +438,24 @@ class ConsoleApp(ThemedApp[int]):
             ]
             self.push_screen(HelpScreen(scopes, self.keys))
 
-    def _chat_with(self, spec: AgentSpec, cwd: Path, setup: SessionSetup | None = None) -> None:
+    def _chat_with(
+        self,
+        spec: AgentSpec,
+        cwd: Path,
+        setup: SessionSetup | None = None,
+        way: OpeningWay = "new",
+        session_id: str | None = None,
+    ) -> None:
         """Start an agent, and open a session of it."""
         agent, setup = self._new_agent(spec, cwd), setup or SessionSetup(cwd)
-        self._open_chat(ChatSession(agent, directories=setup.directories, servers=setup.servers))
+        chat = ChatSession(
+            agent,
+            way=way,
+            session_id=session_id,
+            directories=setup.directories,
+            servers=setup.servers,
+        )
+        self._open_chat(chat)
         self.run_worker(agent.run(), group="agents", exit_on_error=True)
 
     def _new_agent(self, spec: AgentSpec, cwd: Path) -> RunningAgent:

@@ -341,7 +341,7 @@ EDITOR_KEYS: Final = (
 
 
 PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
-                   "ctrl+q")  # fmt: skip
+                   "ctrl+q", "alt+n", "alt+p", "alt+s")  # fmt: skip
 """Keys that no widget may take, nor a dialog those of the app."""
 
 

@@ -135,7 +135,7 @@ class NotesFile:
         marks += [] if after is None else [after]
         moved = [replace(each, seq=each.seq + self._offset) for each in marks]
         notes = {"v": VERSION, "marks": [asdict(each) for each in sorted(moved, key=_place)]}
-        text = f"{json.dumps(notes, indent=1)}\n"
+        text = f"{json.dumps(notes, indent=1, ensure_ascii=False)}\n"
         if self._beside is not None:
             with suppress(FileWriteError, OSError):
                 write_private(self._beside, text)

@@ -44,7 +44,8 @@ class Ask(Vertical):
         self.counts_from = self.timing.clock() + self.timing.settle_s
 
     def take_focus(self) -> None:
-        """Take the focus automatically."""
+        """Take the focus automatically; keys that were meant for the editor do not count."""
+        self.counts_from = self.timing.clock() + self.timing.settle_s
         self.focus()
 
     def on_focus(self) -> None:

@@ -101,10 +101,12 @@ class AttachmentsScreen(ModalScreen[None]):
         suggested = str(self._cwd / attachment.file_name)
         name = await self.app.push_screen_wait(InputScreen(label, suggested))
         if name is not None:
-            self._write(attachment, self._absolute(name))
-
-    def _absolute(self, name: str) -> Path:
-        return self._cwd / Path(name).expanduser()
+            try:
+                path = self._cwd / Path(name).expanduser()
+            except RuntimeError as problem:
+                self.notify(escape_controls(str(problem)), severity="error", markup=False)
+            else:
+                self._write(attachment, path)
 
     def _write(self, attachment: Attachment, path: Path) -> bool:
         """Write a new file; return whether that worked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -124,14 +125,17 @@ class NewSessionScreen(ModalScreen[SessionSetup | None]):
         except ValueError as problem:
             self._refuse(f"Other directories: {problem}")
             return
-        cwd, *directories = (
-            self._setup.cwd / Path(each).expanduser()
-            for each in (self.query_one("#setup-cwd", Input).value, *others)
-        )
-        for path in (cwd, *directories):
-            if not path.is_dir():
-                self._refuse(f"{path} is no directory")
+        paths: list[Path] = []
+        for each in (self.query_one("#setup-cwd", Input).value, *others):
+            try:
+                paths.append(self._setup.cwd / Path(each).expanduser())
+                is_directory = stat.S_ISDIR(paths[-1].stat().st_mode)
+            except (OSError, RuntimeError, ValueError):
+                is_directory = False
+            if not is_directory:
+                self._refuse(f"{each} is no directory")
                 return
+        cwd, *directories = paths
         servers = self._setup.servers
         for each in self.query(SelectionList[int]):
             servers = [self._servers[place] for place in sorted(each.selected)]

@@ -127,6 +127,7 @@ class ChatScreen(Screen[None]):
     class Wanted(Message):
         """The user wants another chat: an open one, or None: another session of the same agent."""
 
+        screen: ChatScreen
         chat: ChatSession | None
         way: OpeningWay = "new"
         session_id: str | None = None
@@ -817,7 +818,7 @@ class ChatScreen(Screen[None]):
         self.app.pop_screen()
 
     def action_new(self) -> None:
-        self.post_message(self.Wanted(None))
+        self.post_message(self.Wanted(self, None))
 
     @work
     async def action_new_with(self) -> None:
@@ -836,7 +837,7 @@ class ChatScreen(Screen[None]):
         screen = NewSessionScreen(setup, servers, chosen, takes_directories=takes_directories)
         wanted = await self.app.push_screen_wait(screen)
         if wanted is not None:
-            self.post_message(self.Wanted(None, setup=wanted))
+            self.post_message(self.Wanted(self, None, setup=wanted))
 
     @work
     async def action_sessions(self) -> None:
@@ -850,12 +851,12 @@ class ChatScreen(Screen[None]):
             return
         for chat in self._chats.chats:
             if chat.agent is self.chat.agent and chat.session_id == chosen.session_id:
-                self.post_message(self.Wanted(chat))
+                self.post_message(self.Wanted(self, chat))
                 return
         way: OpeningWay = "load" if link.can("load") else "resume"
         directories = chosen.directories if link.can("additionalDirectories") else ()
         self.post_message(
-            self.Wanted(None, way, chosen.session_id, SessionSetup(chosen.cwd, directories))
+            self.Wanted(self, None, way, chosen.session_id, SessionSetup(chosen.cwd, directories))
         )
 
     def action_fork(self) -> None:
@@ -864,14 +865,16 @@ class ChatScreen(Screen[None]):
         if link is None or not link.can("fork") or self.chat.session_id is None:
             self.notify("This agent cannot fork sessions.", severity="warning")
         else:
-            self.post_message(self.Wanted(None, "fork", self.chat.session_id, self.chat.setup))
+            self.post_message(
+                self.Wanted(self, None, "fork", self.chat.session_id, self.chat.setup)
+            )
 
     def action_switch(self, by: int) -> None:
-        self.post_message(self.Wanted(self._chats.beside(self.chat, by)))
+        self.post_message(self.Wanted(self, self._chats.beside(self.chat, by)))
 
     @on(ChatSidebar.Switched)
     def switch_chat(self, event: ChatSidebar.Switched) -> None:
-        self.post_message(self.Wanted(event.chat))
+        self.post_message(self.Wanted(self, event.chat))
 
     @work
     async def action_close(self) -> None:

@@ -270,7 +270,7 @@ class SessionsScreen(ModalScreen[ListedSession | None]):
         except AcpError as problem:
             self.notify(escape_controls(str(problem)), severity="error", markup=False)
             return
-        self._sessions.remove(session)
+        self._sessions = [each for each in self._sessions if each is not session]
         self._show()
 
     def action_leave(self) -> None:
