@@ -19,6 +19,14 @@ from acp_inspector.lint.catalog import BASES, FAMILIES, UNSTABLE_FAMILIES, LintR
 from acp_inspector.lint.registry import registry
 
 FOLDER: Final = Path(__file__).parent.parent / "docs"
+SIGNS: Final = {
+    "slash": "/",
+    "apostrophe": "'",
+    "plus": "+",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+}
+"""Keys for which Textual has names."""
 WIDTH: Final = "100"
 """Columns that help texts are wrapped to."""
 
@@ -87,7 +95,7 @@ def _rule(rule: LintRule) -> str:
 
 def _scope(scope: str, title: str) -> str:
     rows = [
-        (command.key.replace("slash", "/"), command.help)
+        (", ".join(SIGNS.get(key, key) for key in command.key.split(",")), command.help)
         for command in TUI_COMMANDS
         if command.scope == scope
     ]
