@@ -12,16 +12,16 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS, Scope
+from acp_console.tui.overlay import Overlay
 
 KEYS: Final = 11
 """Columns of the keys."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Overlay[None]):
     """A table of the keys."""
 
     CSS_PATH = "help.tcss"

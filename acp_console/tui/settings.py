@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -20,6 +19,7 @@ from acp_console.config import Config
 from acp_console.config_edit import ConfigFile
 from acp_console.paths import write_private
 from acp_console.tui.outside import edit
+from acp_console.tui.overlay import Overlay
 from acp_console.tui.themes import THEME_NAMES
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -30,7 +30,7 @@ NAMES: Final = 200
 """Characters of names that are listed."""
 
 
-class SettingsScreen(ModalScreen[None]):
+class SettingsScreen(Overlay[None]):
     """Lists the settings, and writes those that are changed."""
 
     DEFAULT_CSS = """

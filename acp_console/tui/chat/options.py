@@ -10,18 +10,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.client.session_options import SessionOption
+from acp_console.tui.overlay import Overlay
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 NOTHING: Final = "This agent has nothing to choose from."
 
 
-class OptionsScreen(ModalScreen[tuple[SessionOption, Json] | None]):
+class OptionsScreen(Overlay[tuple[SessionOption, Json] | None]):
     """Lists the values of each option; Enter chooses one, typing filters."""
 
     DEFAULT_CSS = """

@@ -12,8 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ItemGrid
 from textual.content import Content
-from textual.events import Key, Paste
+from textual.events import Click, Key, Paste
 from textual.message import Message
+from textual.style import Style
 from textual.timer import Timer
 from textual.widgets import Button, Static
 
@@ -41,7 +42,20 @@ KINDS: Final = {
 SETTLING: Final = "Allow this?"
 FOCUSED: Final = "Allow this? Press a number or click"
 UNFOCUSED: Final = "Allow this? Click, or press Tab and a number."
-UNSEEN: Final = "Allow this? Read to the end first: PgDn shows more, ! skips that."
+META: Final = "permission_key"
+"""Names the key in what can be clicked."""
+
+
+def _clickable(text: str, key: str) -> Content:
+    """Return a hint; a click on it does what its key does."""
+    return Content.styled(text, Style.from_meta({META: key}))
+
+
+UNSEEN: Final = Content.assemble(
+    "Allow this? Read to the end first: PgDn shows more, ", _clickable("! skips that", "!"), "."
+)
+WHY: Final = _clickable("w: no, and why", "w")
+SIDES: Final = _clickable("d: side by side", "d")
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
 OTHER_ROWS: Final = 14
@@ -170,7 +184,11 @@ class PermissionView(Ask, can_focus=True):
         """Show how to choose as soon as a choice counts."""
         counts_from = max(self.counts_from, self._keys_from if self.has_focus else 0)
         wait = counts_from - self.timing.clock()
-        text = SETTLING if wait > 0 else self._keys if self.has_focus else UNFOCUSED
+        text: str | Content = UNFOCUSED
+        if wait > 0:
+            text = SETTLING
+        elif self.has_focus:
+            text = self._keys
         if wait <= 0 and not self._is_seen:
             text = UNSEEN
         self.query_one(".question", Static).update(text)
@@ -178,14 +196,14 @@ class PermissionView(Ask, can_focus=True):
             self.set_timer(wait, self._show_hint)
 
     @property
-    def _keys(self) -> str:
-        """The keys that count here."""
-        keys = [FOCUSED]
+    def _keys(self) -> Content:
+        """The keys that count here; a click on one does the same."""
+        keys = [Content(FOCUSED)]
         if "reject_once" in self._kinds:
-            keys.append("w: no, and why")
+            keys.append(WHY)
         if self._has_changes:
-            keys.append("d: side by side")
-        return f"{'; '.join(keys)}."
+            keys.append(SIDES)
+        return Content("; ").join(keys) + "."
 
     @property
     def _kinds(self) -> list[str]:
@@ -213,6 +231,11 @@ class PermissionView(Ask, can_focus=True):
             self._key_timer = self.set_timer(self.timing.burst_s, self._take_key)
         else:
             self._decide(character)
+
+    def on_click(self, event: Click) -> None:
+        key = event.style.meta.get(META)
+        if key is not None and self.has_settled:
+            self._decide(key)
 
     def on_paste(self, event: Paste) -> None:
         event.stop()

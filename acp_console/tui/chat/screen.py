@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
+from rich.style import Style
 from rich.text import Text
 from textual import getters, on, work
 from textual.app import ComposeResult, SuspendNotSupported
@@ -103,6 +104,8 @@ Try one of these:
   help                everything it can do
 
 F2 shows every frame on the wire beside it, and what is wrong with it."""
+NEXT_MODE: Final = Style(meta={"@click": "screen.next_mode"})
+OPTIONS: Final = Style(meta={"@click": "screen.options"})
 EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
 WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
 
@@ -177,7 +180,7 @@ class ChatScreen(Screen[None]):
         self._pause: Timer | None = None
         self._has_news = False
         self._could_cancel = False
-        self._bar_texts: dict[str, str] = {}
+        self._bar_texts: dict[str, Text] = {}
         """The texts that stand in the bars: each is drawn again only when it changes."""
         self._asks: dict[int, tuple[ToolCallItem, PermissionRequest]] = {}
         """Open permission requests, oldest first, by their calls."""
@@ -946,19 +949,19 @@ class ChatScreen(Screen[None]):
         # What comes last may not fit.
         width = max(self.query_one("#talk").size.width - 10, 20)
         lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]
-        self._say("problem", escape_controls("\n".join(lines)))
+        self._say("problem", Text(escape_controls("\n".join(lines))))
 
-    def _say(self, name: str, text: str) -> None:
+    def _say(self, name: str, text: Text) -> None:
         if self._bar_texts.get(name) != text:
             self._bar_texts[name] = text
-            self.query_one(f"#{name}", Static).update(Text(text, no_wrap=name == "status"))
+            self.query_one(f"#{name}", Static).update(text)
 
     def _show_status(self) -> None:
         chat = self.chat
         state = "waits for you" if chat.is_waiting_for_user else chat.state
         if chat.needs_login:
             state = "needs you to log in"
-        parts = [f"{chat.sign} {state}"]
+        parts: list[str | tuple[str, Style]] = [f"{chat.sign} {state}"]
         if chat.recording_failure:
             parts.append("✗ not recorded")
             if not self._has_warned:
@@ -974,10 +977,12 @@ class ChatScreen(Screen[None]):
             is_only = categories.count(option.category) == 1
             name = option.category if is_only else single_line(option.title.lower(), 24)
             if option.current_name:
-                parts.append(f"{name} {single_line(option.current_name, 24)}")
+                click = NEXT_MODE if is_only and name == "mode" else OPTIONS
+                parts.append((f"{name} {single_line(option.current_name, 24)}", click))
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         self._watch_stop()
         if self._is_stop_overdue:
             parts.append("F5 restarts the agent")
-        self._say("status", "  ·  ".join(parts))
+        texts = [Text.assemble(part) for part in parts]
+        self._say("status", Text("  ·  ", no_wrap=True).join(texts))

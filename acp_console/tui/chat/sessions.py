@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -20,6 +19,7 @@ from acp_console.render.values import plural
 from acp_console.state.home import age
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.overlay import Overlay
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get, get_list, get_text
@@ -37,7 +37,7 @@ class ListedSession(NamedTuple):
     """Other directories that the agent may read and write in it."""
 
 
-class SessionsScreen(ModalScreen[ListedSession | None]):
+class SessionsScreen(Overlay[ListedSession | None]):
     """Lists the agent's sessions, page by page; Enter opens one."""
 
     DEFAULT_CSS = """

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.app import App
@@ -72,6 +73,13 @@ def say(app: App[Any]) -> str:
     """Return all text that the screen shows now."""
     lines = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage] - no other way
     return "\n".join(strip.text for strip in lines)
+
+
+def place_of(app: App[Any], text: str) -> tuple[int, int]:
+    """Return column and row of a text on the screen, to click on it."""
+    rows = say(app).splitlines()
+    row = next(row for row, line in enumerate(rows) if text in line)
+    return cell_len(rows[row].partition(text)[0]), row
 
 
 def notices(app: App[Any]) -> str:

@@ -34,7 +34,7 @@ from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
-from tests.console.tui.conftest import LIMIT, notices, say, until
+from tests.console.tui.conftest import LIMIT, notices, place_of, say, until
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
@@ -251,6 +251,22 @@ async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
         await until(pilot, lambda: "Allow this? Press" in say(app))
         assert await pilot.click("PermissionView Button.allow")
         await until(pilot, lambda: "✓ Run echo hi" in say(app))
+
+
+async def test_the_keys_in_the_hint_of_a_permission_can_be_clicked(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"edit notes.txt: two => three", "enter")
+        await until(pilot, lambda: "d: side by side" in say(app))
+        assert not re.search("- two .*three", say(app))
+        await pilot.click(offset=place_of(app, "d: side"))
+        await until(pilot, lambda: re.search("- two .*three", say(app)))
+        await until(pilot, lambda: "w: no, and why" in say(app))
+        await pilot.click(offset=place_of(app, "w: no"))
+        await until(pilot, lambda: not app.screen.query(PermissionView))
+        assert "Tell the agent why" in say(app)
+        assert (workplace / "notes.txt").read_text() == "one\ntwo\n"
 
 
 async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Path) -> None:
@@ -690,9 +706,9 @@ hear("never")
 """
 
 
-@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("skip", ["", "key", "mouse"])
 async def test_nobody_allows_what_was_not_on_the_screen(
-    workplace: Path, agent: Agent, skip: bool
+    workplace: Path, agent: Agent, skip: str
 ) -> None:
     command = command_agent(agent(LONG_QUESTION))
     app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
@@ -706,8 +722,10 @@ async def test_nobody_allows_what_was_not_on_the_screen(
         assert await pilot.click("PermissionView Button.allow")
         await pilot.pause()
         assert app.screen.query(PermissionView)
-        if skip:
+        if skip == "key":
             await pilot.press("!")
+        elif skip == "mouse":
+            await pilot.click(offset=place_of(app, "! skips"))
         else:
             await pilot.press(*["pagedown"] * 12)
             await until(pilot, lambda: "line 99" in say(app))
@@ -1297,6 +1315,18 @@ async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
         assert f"● {before.current_name}" not in say(app)
         await pilot.press(*"ask", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "mode Ask" in say(app))
+
+
+async def test_mode_and_options_are_chosen_by_mouse(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "mode Ask" in say(app))
+        await pilot.click(offset=place_of(app, "mode Ask"))
+        await until(pilot, lambda: "mode Ask" not in say(app) and "mode " in say(app))
+        await pilot.click(offset=place_of(app, "model "))
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        await pilot.click(offset=(0, 39))
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
 
 
 LISTS = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.screen import Screen
 
 from acp_console.state.preferences import PreferenceStore
 from acp_console.tui.app import ConsoleApp
@@ -12,7 +13,7 @@ from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.settings import SettingsScreen
 from acp_console.tui.themes import THEME_NAMES
-from tests.console.tui.conftest import notices, say, until
+from tests.console.tui.conftest import notices, place_of, say, until
 
 WRITTEN = """# mine
 [privacy]  # of all chats
@@ -100,3 +101,21 @@ async def test_keys_of_the_configuration_count_and_are_shown(config: Path, workp
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         assert "f10" in say(app)
         assert "f1 " not in say(app)
+
+
+@pytest.mark.parametrize(("key", "overlay"), [("alt+s", SettingsScreen), ("f1", HelpScreen)])
+async def test_a_click_beside_an_overlay_closes_it(
+    config: Path, workplace: Path, key: str, overlay: type[Screen[None]]
+) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press(key)
+        await until(pilot, lambda: isinstance(app.screen, overlay) and "Esc closes" in say(app))
+        # Its frame and its title belong to it.
+        await pilot.click(offset=place_of(app, "Esc closes"))
+        await pilot.pause()
+        assert isinstance(app.screen, overlay)
+        await pilot.click(offset=(0, 0))
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+    assert not config.exists()
