@@ -101,26 +101,27 @@ class AttachmentsScreen(ModalScreen[None]):
         suggested = str(self._cwd / attachment.file_name)
         name = await self.app.push_screen_wait(InputScreen(label, suggested))
         if name is not None:
-            try:
-                path = self._cwd / Path(name).expanduser()
-            except RuntimeError as problem:
-                self.notify(escape_controls(str(problem)), severity="error", markup=False)
-            else:
-                self._write(attachment, path)
+            self._write(attachment, Path(name))
 
     def _write(self, attachment: Attachment, path: Path) -> bool:
         """Write a new file; return whether that worked."""
         try:
             content = attachment.content()
+            path = self._cwd / path.expanduser()
             with path.open("xb") as file:
                 file.write(content)
-        except (OSError, ValueError) as problem:
-            reason = describe_os_error(problem) if isinstance(problem, OSError) else "not base64"
-            text = f"Not saved to {path}: {reason}"
-            self.notify(escape_controls(text), severity="error", markup=False)
-            return False
-        self.notify(f"Saved: {escape_controls(str(path))}", markup=False)
-        return True
+        except OSError as problem:
+            reason = describe_os_error(problem)
+        except RuntimeError:
+            reason = "there is no such user"
+        except ValueError:
+            reason = "not base64"
+        else:
+            self.notify(f"Saved: {escape_controls(str(path))}", markup=False)
+            return True
+        text = f"Not saved to {path}: {reason}"
+        self.notify(escape_controls(text), severity="error", markup=False)
+        return False
 
     @work
     async def action_open(self) -> None:
