@@ -11,11 +11,11 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
-from acp_console.cli.format_option import VERSION, format_option, print_json
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
 from acp_console.render.comparison import difference_lines
-from acp_console.render.values import plural
+from acp_console.render.values import OUTPUT_VERSION, plural
 from acp_inspector.analysis.diff import (
     ABSENT,
     JournalComparison,
@@ -92,7 +92,7 @@ def comparison_json(
 ) -> dict[str, Json]:
     """Return the comparison as JSON; `absent` is the value of missing members."""
     return {
-        "acp_diff": VERSION,
+        "acp_diff": OUTPUT_VERSION,
         "left": str(left),
         "right": str(right),
         "level": level,

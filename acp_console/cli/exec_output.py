@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.cli.errors import say, warn
-from acp_console.cli.format_option import VERSION, ascii_json
+from acp_console.cli.format_option import ascii_json
 from acp_console.client.permissions import (
     EDIT_KINDS,
     EFFECT_KINDS,
@@ -21,6 +21,7 @@ from acp_console.client.permissions import (
     merge_tool_call,
     required_level,
 )
+from acp_console.render.values import OUTPUT_VERSION
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
@@ -262,7 +263,7 @@ class TurnPrinter:
                 pass
 
     def _write_json(self, value: Mapping[str, Json]) -> None:
-        self._write(f"{ascii_json({'v': VERSION, **value})}\n")
+        self._write(f"{ascii_json({'v': OUTPUT_VERSION, **value})}\n")
 
     def _write(self, text: str) -> None:
         if not (text and self.is_read):

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
 from acp_console.cli.errors import UsageError
-from acp_console.render.values import ascii_json
+from acp_console.render.values import OUTPUT_VERSION, ascii_json
 from acp_protocol.jsonrpc import Json
-
-VERSION: Final = 1
-"""Version of the JSON output of all commands."""
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -51,4 +48,4 @@ def format_option(formats: Sequence[str], about: str) -> Callable[[Command], Com
 
 def print_json(value: Mapping[str, Json]) -> None:
     """Print an object on one line, with the version of the output."""
-    click.echo(ascii_json({"v": VERSION, **value}))
+    click.echo(ascii_json({"v": OUTPUT_VERSION, **value}))

@@ -12,10 +12,11 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, fail, say, warn
-from acp_console.cli.format_option import VERSION, ascii_json, format_option, print_json
+from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
 from acp_console.cli.reading import annotate, filter_option, parse_filter, warn_about_filter
+from acp_console.render.values import OUTPUT_VERSION
 from acp_inspector.analysis.annotations import LINT_FIELDS
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import Filter
@@ -239,7 +240,7 @@ def lint_json(
     applied = frozenset[str]().union(*(each.applicable for each in every))
     failed = {rule: problem for each in every for rule, problem in each.failed.items()}
     return {
-        "acp_lint": VERSION,
+        "acp_lint": OUTPUT_VERSION,
         "findings": cast("Json", findings),
         "unreadable": [
             {"file": file, "line": fault.line, "reason": fault.reason}

@@ -17,12 +17,12 @@ from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import record_option
 from acp_console.cli.command import Group
 from acp_console.cli.errors import UsageError, say
-from acp_console.cli.format_option import VERSION, ascii_json, format_option, print_json
+from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import transcript_lines
 from acp_console.render.transcript_markdown import markdown_lines, markdown_text
-from acp_console.render.values import cell_text, plural
+from acp_console.render.values import OUTPUT_VERSION, cell_text, plural
 from acp_console.state.home import age
 from acp_console.state.session_store import (
     Decision,
@@ -354,7 +354,7 @@ def _json(session: StoredSession) -> str:
 
 def _facts(session: StoredSession) -> dict[str, Json]:
     return {
-        "v": VERSION,
+        "v": OUTPUT_VERSION,
         "id": session.id,
         "session": session.session_id,
         "agent": session.agent.name,

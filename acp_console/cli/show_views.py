@@ -12,12 +12,12 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError
-from acp_console.cli.format_option import VERSION, print_json
+from acp_console.cli.format_option import print_json
 from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
 from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import change_lines, transcript_lines
-from acp_console.render.values import cell_text, format_seconds, sender
+from acp_console.render.values import OUTPUT_VERSION, cell_text, format_seconds, sender
 from acp_console.render.waiting import alarms, wait_tree
 from acp_inspector.analysis.capabilities import Capability
 from acp_inspector.analysis.exchanges import Exchange
@@ -68,7 +68,7 @@ def print_view(view: View, request: ViewRequest) -> int:
 
 
 def _print_json(view: View, model: SessionModel, **members: Json) -> None:
-    print_json({"acp_view": VERSION, "view": view, "at": model.n, **members})
+    print_json({"acp_view": OUTPUT_VERSION, "view": view, "at": model.n, **members})
 
 
 # Exchanges

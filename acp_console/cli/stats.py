@@ -10,7 +10,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
-from acp_console.cli.format_option import VERSION, format_option, print_json
+from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
     filter_option,
@@ -29,6 +29,7 @@ from acp_console.render.statistics import (
     session_turns,
     turn_cells,
 )
+from acp_console.render.values import OUTPUT_VERSION
 from acp_inspector.analysis.conversation import SessionTurn
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
@@ -93,7 +94,7 @@ def statistics_json(model: SessionModel, by: By) -> dict[str, Json]:
     else:
         rows = [_turn_json(turn, tally) for turn, tally in counted_turns(model)]
     total = _tally_json(statistics.total)
-    return {"acp_stats": VERSION, "by": by, "total": total, "rows": rows}
+    return {"acp_stats": OUTPUT_VERSION, "by": by, "total": total, "rows": rows}
 
 
 # JSON

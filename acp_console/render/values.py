@@ -8,6 +8,8 @@ from typing import Final
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
+OUTPUT_VERSION: Final = 1
+"""Version of the JSON output of all commands."""
 CELL_WIDTH: Final = 60
 """Characters of untrusted text in a table, at most."""
 _ARROWS: Final = {"client": "→", "agent": "←"}

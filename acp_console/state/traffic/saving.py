@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from acp_console.render.frames import ShownRow, frame_json, other_row, table_lines
 from acp_console.render.transcript_markdown import markdown_lines, markdown_text
-from acp_console.render.values import ascii_json
+from acp_console.render.values import OUTPUT_VERSION, ascii_json
 from acp_console.state.traffic.rows import size_of
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -97,7 +97,7 @@ def _lines(found: Iterable[Entry], format_: SaveFormat, context: Collection[int]
             yield from _markdown(found)
         case "JSON lines":
             for row in _shown_rows(found, context):
-                yield ascii_json(frame_json(row))
+                yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})
         case _:
             yield from table_lines(_shown_rows(found, context))
 

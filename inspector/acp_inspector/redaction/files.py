@@ -111,9 +111,10 @@ def redact_recording(
         UnknownRuleError: `rules` contains an unknown name.
         UnmatchedRuleError: a rule in `rules` found nothing; `target` was not written.
     """
-    if target.exists() and source.exists() and target.samefile(source):
+    if not overwrite and target.exists() and source.exists() and target.samefile(source):
         raise RecordingError(
-            f"{target} is the recording itself", hint="name another file; nothing was written"
+            f"{target} is the recording itself",
+            hint="name another file, or replace it for good by --overwrite",
         )
     requested = tuple(rules)
     detector = SecretDetector(chosen_rules(requested), environment)

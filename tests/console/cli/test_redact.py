@@ -118,13 +118,14 @@ def test_a_file_that_is_no_recording_is_explained_in_one_sentence(
     assert "is not a recording" in done.err
 
 
-@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)])
-def test_a_recording_is_not_replaced_by_its_own_copy(
-    call: Call, recording: Path, overwrite: tuple[str, ...]
+def test_a_recording_is_replaced_by_its_own_copy_only_if_wanted(
+    call: Call, recording: Path
 ) -> None:
     before = recording.read_bytes()
     out = recording.parent / "." / recording.name
-    done = call("redact", str(recording), "-o", str(out), *overwrite)
+    done = call("redact", str(recording), "-o", str(out))
     assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert "is the recording itself\nhint: name another file" in done.err
     assert recording.read_bytes() == before
+    assert call("redact", str(recording), "-o", str(out), "--overwrite").code == exit_codes.DONE
+    assert recording.read_bytes() != before

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
+from acp_console.cli.errors import UsageError
 from acp_console.cli.group import run_words
 from acp_console.state.preferences import PreferenceStore
 from acp_console.state.sources import FileSource
@@ -161,5 +161,6 @@ async def test_no_color_leaves_grey(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     "words", [["--theme", "acp-lite"], ["inspect", "--theme", "acp-lite", "x"]]
 )
 def test_unknown_theme_is_refused_with_the_one_probably_meant(words: list[str]) -> None:
-    with pytest.raises(click.BadParameter, match=r"did you mean acp-light\?"):
+    with pytest.raises(UsageError) as refused:
         run_words(words, is_debug=False)
+    assert refused.value.hint == "did you mean acp-light?"

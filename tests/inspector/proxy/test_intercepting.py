@@ -191,7 +191,7 @@ def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> N
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--break", "methd == x"), b"did you mean `method`"),
+        (("--break", "methd == x"), b"there is no field `methd`"),
         (("--rules", "/no/such/file"), b"/no/such/file cannot be read"),
         (("--addon", "/no/such/file"), b"/no/such/file"),
     ],
@@ -207,7 +207,7 @@ def test_invalid_options_are_reported_before_the_agent_starts(
     first, *rest = done.stderr.splitlines()
     assert sentence in first
     # Only what has a place of its own in an expression is shown with it.
-    assert len(rest) == (2 if "--break" in options else 0)
+    assert (b"hint: did you mean `method`?" in rest) == ("--break" in options)
 
 
 def test_an_addon_changes_what_passes(tmp_path: Path) -> None:
