@@ -36,6 +36,8 @@ from acp_protocol.jsonrpc import Json
 
 LABEL: Final = 200
 """Characters of a label that are shown."""
+MAX_TEXT: Final = 20_000
+"""Characters of a message that are shown."""
 
 
 @dataclass
@@ -61,8 +63,9 @@ class FormView(Ask):
 
     def compose(self) -> ComposeResult:
         request = self._request
-        for text in filter(None, (request.title, request.message, request.description)):
-            yield Static(escape_controls(text[:2000]), classes="question", markup=False)
+        with VerticalScroll(classes="message", can_focus=False):
+            for text in filter(None, (request.title, request.message, request.description)):
+                yield Static(_shown(text), classes="question", markup=False)
         with VerticalScroll(classes="fields", can_focus=False):
             for place, field in enumerate(request.fields):
                 yield Static(_label(field), classes="label", markup=False)
@@ -146,10 +149,11 @@ class PageView(Ask, can_focus=True):
 
     def compose(self) -> ComposeResult:
         request = self._request
-        yield Static(escape_controls(request.message[:2000]), classes="question", markup=False)
         about = Content.assemble("The agent wants you to go to ", (request.host, "bold"), ":")
         yield Static(about, markup=False)
         yield Static(request.url, classes="address", markup=False)
+        with VerticalScroll(classes="message", can_focus=False):
+            yield Static(_shown(request.message), classes="question", markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Open (o)", name="open", compact=True, classes="allow")
             yield Button("Copy the address (c)", name="copy", compact=True, classes="allow")
@@ -184,6 +188,12 @@ class PageView(Ask, can_focus=True):
 
     def _accept(self) -> None:
         self.post_message(Answered(self._request, ElicitationAnswer("accept")))
+
+
+def _shown(text: str) -> str:
+    """Return a text of the agent; one that is too long says that it is cut."""
+    end = "\n… (cut)" if len(text) > MAX_TEXT else ""
+    return escape_controls(text[:MAX_TEXT]) + end
 
 
 def has_browser() -> bool:
