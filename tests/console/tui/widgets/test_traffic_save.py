@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from acp_console.state.traffic.saving import SaveFormat, save_rows
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.themes import ThemedApp
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
 from acp_inspector.filter.entries import EntryList
@@ -46,6 +47,10 @@ class PaneApp(App[None]):
         self.query_one(TrafficPane).table.focus()
 
 
+class ThemedPaneApp(PaneApp, ThemedApp[None]):
+    """The same in a theme of ours, which dialogs of the console need."""
+
+
 async def opened(app: PaneApp, pilot: Pilot[Any]) -> SaveScreen:
     """Open the dialog, and return it once it says what it would save."""
     await pilot.press("ctrl+s")
@@ -74,7 +79,7 @@ async def test_what_the_filter_shows_is_saved_without_its_secrets(tmp_path: Path
 async def test_a_file_is_replaced_only_by_one_who_agrees(tmp_path: Path) -> None:
     path = tmp_path / "saved.acp.ndjson"
     path.write_text("mine")
-    app = PaneApp()
+    app = ThemedPaneApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await opened(app, pilot)
         await pilot.press("enter")
