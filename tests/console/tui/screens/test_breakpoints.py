@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
 from acp_console.state.intercept import InterceptState
 from acp_console.tui.intercept.screens import BreakpointsScreen
-from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient
 
 TWO = ((4, "from == client"), (5, "from == agent"))
@@ -32,14 +31,14 @@ class ListApp(App[None]):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
-async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
+async def test_it_fits_every_size(size: tuple[int, int]) -> None:
     client = FakeInterceptClient(
         breakpoints=TWO, is_paused=True, rule_counts={"slow updates": 3, "hooks.py": 0}
     )
     app = ListApp(client)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "slow updates ×3" in say(app) and "Remove all" in say(app))
-        assert await settled(pilot) == picture
+        assert "break on" in say(app)
 
 
 async def test_breakpoint_is_written_and_sent() -> None:
