@@ -193,11 +193,11 @@ hear("never")
 
 def foreign(path: Path, params: dict[str, object]) -> Path:
     """Write a recording whose client opens a session with `params` and sends nothing more."""
-    writer = RecordingWriter(path, new_header(["agent"], Path("/work")))
+    writer = RecordingWriter(path, new_header(["agent"], Path("/project")))
     journal = Journal()
     journal.line("client", encode_request(0, "initialize", {"protocolVersion": 1}))
     journal.line("agent", encode_result(0, {"protocolVersion": 1}))
-    opening: dict[str, object] = {"cwd": "/work", "mcpServers": [], **params}
+    opening: dict[str, object] = {"cwd": "/project", "mcpServers": [], **params}
     journal.line("client", encode_request(1, "session/new", opening))
     journal.line("agent", encode_result(1, {"sessionId": "s1"}))
     writer.write(journal.entries)
@@ -238,7 +238,7 @@ def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
 def test_a_session_works_in_a_temporary_directory_unless_one_is_named(
     agent: Agent, call: Call, tmp_path: Path
 ) -> None:
-    path = foreign(tmp_path / "foreign.acp.ndjson", {"additionalDirectories": ["/work/more"]})
+    path = foreign(tmp_path / "foreign.acp.ndjson", {"additionalDirectories": ["/project/more"]})
     seen = tmp_path / "seen"
     command = agent(f"""
 greet()
