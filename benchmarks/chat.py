@@ -314,6 +314,7 @@ STRESS: Final = {
     "a table of 3,000 × 100 cells": Flood("cells", 3_000),
     "30 MB of prose": Flood("prose", 7_500),
     "20,000 tool calls": Flood("tools", 20_000),
+    "4,000 tool calls with 100 kB of output each": Flood("outputs", 4_000),
     "5,000 permission requests": Flood("permissions", 5_000),
     "100,000 updates of one tool call": Flood("one-call", 100_000),
 }

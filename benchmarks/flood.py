@@ -68,6 +68,20 @@ def tools(count: int) -> Iterator[bytes]:
         )
 
 
+def outputs(count: int) -> Iterator[bytes]:
+    """Yield tool calls with 100 kB of output each."""
+    for n in range(count):
+        lines = "".join(f"line {line} of output {n}, which is long\n" for line in range(2500))
+        yield update(
+            "tool_call",
+            toolCallId=f"call-{n}",
+            title=f"Read file {n}.txt",
+            kind="read",
+            status="completed",
+            content=[block(lines)],
+        )
+
+
 def prose(count: int) -> Iterator[bytes]:
     """Yield paragraphs of 4,000 bytes."""
     paragraph = (WORDS * 60)[:3990]
@@ -109,6 +123,7 @@ def one_call(count: int) -> Iterator[bytes]:
 KINDS: dict[str, Callable[[int], Iterator[bytes]]] = {
     "chunks": chunks,
     "tools": tools,
+    "outputs": outputs,
     "prose": prose,
     "cells": cells,
     "permissions": permissions,

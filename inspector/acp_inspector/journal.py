@@ -8,16 +8,31 @@ precedes its response.
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol, TypeAlias
+from math import inf
+from typing import Any, Final, Protocol, TypeAlias, overload
 
+from acp_inspector.spill import Place, SpillFile
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
+
+IN_MEMORY: Final = 32 << 20
+"""Bytes of the newest entries that are kept in memory, about."""
+BLOCK: Final = 1 << 20
+"""Bytes of entries that are moved to the file at a time, about."""
+BLOCKS: Final = 8
+"""Blocks of the file that are kept in memory too."""
+ENTRY_BYTES: Final = 200
+"""Bytes that an entry takes besides its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +91,137 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
+class Entries(Sequence[Entry]):
+    """Entries by position: the newest are in memory, the older ones in a temporary file.
+
+    One thread appends; any thread may read.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[Entry] = (),
+        *,
+        file: SpillFile | None = None,
+        in_memory: int = IN_MEMORY,
+        block: int = BLOCK,
+    ) -> None:
+        self._newest: list[Entry] = []
+        self._count = 0
+        self._size = 0
+        self._limit: float = in_memory
+        self._block = block
+        self._file = file or SpillFile()
+        self._places: list[Place] = []
+        self._firsts = array("Q")
+        """The position of the first entry of each block in the file."""
+        self._spilled = 0
+        """Entries that are in the file."""
+        self._read: OrderedDict[int, list[Entry]] = OrderedDict()
+        """The blocks of the file that were read last."""
+        self._lock = threading.Lock()
+        self.extend(entries)
+
+    def append(self, entry: Entry) -> None:
+        self._newest.append(entry)
+        self._count += 1
+        self._size += ENTRY_BYTES + len(entry.data)
+        if self._size > self._limit:
+            self._spill()
+
+    def extend(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.append(entry)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Entry]: ...
+    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
+        found = range(self._count)[place]
+        if isinstance(found, range):
+            return [self[each] for each in found] if found.step != 1 else self._between(found)
+        with self._lock:
+            entries, first = self._around(found)
+            return entries[found - first]
+
+    def __iter__(self) -> Iterator[Entry]:
+        at = 0
+        while at < self._count:
+            with self._lock:
+                entries, first = self._around(at)
+                found = entries[at - first :]
+            yield from found
+            at += len(found)
+
+    def _between(self, wanted: range) -> list[Entry]:
+        found: list[Entry] = []
+        while len(found) < len(wanted):
+            with self._lock:
+                entries, first = self._around(wanted.start + len(found))
+                begin = wanted.start + len(found) - first
+                found += entries[begin : wanted.stop - first]
+        return found
+
+    def _around(self, at: int) -> tuple[list[Entry], int]:
+        """Return the entries that are kept together with one, and the position of the first."""
+        if at >= self._spilled:
+            return self._newest, self._spilled
+        block = bisect_right(self._firsts, at) - 1
+        if block in self._read:
+            self._read.move_to_end(block)
+        else:
+            rows: list[Any] = self._file.read(self._places[block])
+            others = StderrChunk | JournalEvent
+            entries = [row if isinstance(row, others) else Frame(*row) for row in rows]
+            self._read[block] = entries
+            if len(self._read) > BLOCKS:
+                self._read.popitem(last=False)
+        return self._read[block], self._firsts[block]
+
+    def _spill(self) -> None:
+        """Move the oldest entries in memory to the file."""
+        count = size = 0
+        while size < self._block and count < len(self._newest):
+            size += ENTRY_BYTES + len(self._newest[count].data)
+            count += 1
+        # Tuples are written several times faster than frames.
+        rows = [
+            (each.seq, each.time, each.side, bytes(each.data), each.line_ending)
+            if isinstance(each, Frame)
+            else each
+            for each in self._newest[:count]
+        ]
+        place = self._file.write(rows)
+        if place is None:
+            self._limit = inf
+            return
+        with self._lock:
+            self._places.append(place)
+            self._firsts.append(self._spilled)
+            self._spilled += count
+            del self._newest[:count]
+        self._size -= size
+
+
 class Journal:
     """Entries in order, and the observers of new ones."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, clock: Callable[[], float] = time.monotonic, entries: Entries | None = None
+    ) -> None:
+        """Begin; `entries` is where they are kept."""
         self._clock = clock
         self._began = clock()
-        self._entries: list[Entry] = []
+        self._entries = Entries() if entries is None else entries
         self._observers: list[Callable[[Entry], None]] = []
         self.created = datetime.now(UTC)
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All entries so far, oldest first; the list goes on growing."""
+        """All entries so far, oldest first; it goes on growing."""
         return self._entries
 
     def __len__(self) -> int:

@@ -258,6 +258,8 @@ class ConversationChange:
     session_id: str
     item: Item | None
     is_new: bool = False
+    terminal: TerminalItem | None = None
+    """The terminal that has changed."""
 
 
 class Conversation:
@@ -287,7 +289,7 @@ class Conversation:
         self.terminals: list[TerminalItem] = []
         self._terminals: dict[str, TerminalItem] = {}
         self._terminal_begins = array("Q")
-        self._showers: dict[str, ToolCallItem] = {}
+        self._showers: dict[str, list[ToolCallItem]] = {}
         self._messages: dict[tuple[type[TextItem], str], TextItem] = {}
         self._notices: dict[str, Notice] = {}
         self._count = 0
@@ -448,11 +450,13 @@ class Conversation:
 
     def show(self, call: ToolCallItem, terminal: TerminalItem) -> None:
         call.show(terminal)
-        self._showers[terminal.key] = call
+        calls = self._showers.setdefault(terminal.key, [])
+        if call not in calls:
+            calls.append(call)
 
-    def call_showing(self, terminal: TerminalItem) -> ToolCallItem | None:
-        """Return the tool call that shows `terminal`, the latest if several do."""
-        return self._showers.get(terminal.key)
+    def calls_showing(self, key: str) -> Sequence[ToolCallItem]:
+        """Return the tool calls that show a terminal, or have shown it, the latest last."""
+        return self._showers.get(key, ())
 
     def known_subagent(self, session_id: str) -> SubagentItem | None:
         found = self._notices.get(f"subagent {session_id}")
@@ -465,8 +469,7 @@ class Conversation:
         return self._terminals.get(key)
 
     def open_calls(self) -> list[ToolCallItem]:
-        final = {"completed", "failed", "cancelled"}
-        return [call for call in self._calls.values() if call.facts.status not in final]
+        return [call for call in self._calls.values() if not call.is_over]
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
         if plan_id in self._plans:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from acp_inspector.analysis.conversation import (
     Conversation,
@@ -22,6 +22,7 @@ from acp_inspector.analysis.conversation import (
     SessionTurn,
 )
 from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage
+from acp_inspector.analysis.history import HasHistory, ItemCache
 from acp_inspector.analysis.items import (
     ElicitationItem,
     PermissionRequest,
@@ -41,7 +42,10 @@ from acp_protocol.jsonrpc import (
     Message,
     Notification,
     Request,
+    RequestId,
     SuccessResponse,
+    id_key,
+    is_request_id,
 )
 
 OPENING_METHODS: Final = frozenset(
@@ -64,13 +68,28 @@ class OpenRequest:
     """Applies the response if that needs values known at the request."""
 
 
+_Key: TypeAlias = tuple[Side, int, tuple[str, RequestId]]
+"""Who has sent a request, in which frame, and its id."""
+
+
+def _key(exchange: Exchange) -> _Key:
+    frame = exchange.request_frame
+    return frame.side, frame.seq, id_key(exchange.request.id)
+
+
 class Conversations:
     """Folds the frames of a connection, one by one."""
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
-        """Decode frames of `dialect`; None: recognise the dialect."""
+    def __init__(self, dialect: Dialect | None = None, *, cache: ItemCache | None = None) -> None:
+        """Begin a connection.
+
+        Args:
+            dialect: the dialect of its frames; None: recognise it.
+            cache: keeps the items in bounds.
+        """
         self._decoder = Decoder(dialect)
-        self._exchanges = Exchanges()
+        self._exchanges = Exchanges(is_lean=True)
+        self._cache = cache or ItemCache()
         self.cursor = Cursor()
         """Its position."""
         self.sessions: dict[str, Conversation] = {}
@@ -78,7 +97,8 @@ class Conversations:
         """The protocol version that was agreed on."""
         self.errors: list[SessionError] = []
         """Error responses to requests without a session."""
-        self._open: dict[Exchange, OpenRequest] = {}
+        self._open: dict[_Key, list[OpenRequest]] = {}
+        """Several only of a batch in which an id is used again."""
 
     def get(self, session_id: str) -> Conversation:
         """Return the conversation of a session, an empty one if there is none yet."""
@@ -99,11 +119,17 @@ class Conversations:
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
             paired = self._exchanges.pair(self._decoder.decode(frame))
-        return [
-            change
-            for message, exchange in paired
-            for change in self._apply(frame.side, message, exchange)
-        ]
+        with self._cache.applies():
+            changes = [
+                change
+                for message, exchange in paired
+                for change in self._apply(frame.side, message, exchange)
+            ]
+            for change in changes:
+                for item in (change.item, change.terminal):
+                    if isinstance(item, HasHistory):
+                        self._cache.note(item, len(frame.data))
+        return changes
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: pending requests of the last one stay open.
@@ -135,10 +161,9 @@ class Conversations:
 
     def session_of_request(self, id_: Json) -> str:
         """Return the session of a pending request of the client; empty if there is none."""
-        for exchange, request in self._open.items():
-            same_type = type(exchange.request.id) is type(id_)
-            if exchange.requester == "client" and same_type and exchange.request.id == id_:
-                return request.session_id
+        for (side, _, known), requests in self._open.items():
+            if side == "client" and is_request_id(id_) and known == id_key(cast("RequestId", id_)):
+                return requests[0].session_id
         return ""
 
     def _apply(
@@ -146,7 +171,8 @@ class Conversations:
     ) -> list[ConversationChange]:
         match message:
             case Request() if exchange is not None:
-                self._open[exchange], changes = take_request(self, side, message)
+                request, changes = take_request(self, side, message)
+                self._open.setdefault(_key(exchange), []).append(request)
                 return changes
             case Notification(method="session/update", params=params) if side == "agent":
                 session_id, update = get(params, "sessionId"), get(params, "update")
@@ -161,8 +187,12 @@ class Conversations:
                     self.get(child).update_info(parent=session_id)
                 return changes
             case SuccessResponse() | ErrorResponse() if exchange is not None:
-                request = self._open.pop(exchange, None)
-                return [] if request is None else take_response(self, side, request, message)
+                requests = self._open.pop(_key(exchange), [])
+                if not requests:
+                    return []
+                if requests[1:]:
+                    self._open[_key(exchange)] = requests[1:]
+                return take_response(self, side, requests[0], message)
             case _:
                 return []
 

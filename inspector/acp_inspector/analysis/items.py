@@ -11,7 +11,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from acp_inspector.analysis.history import HasHistory, Versioned, VersionedList
 from acp_protocol.json_values import get
@@ -52,12 +52,12 @@ class TerminalFacts:
 class TerminalItem(HasHistory):
     """A terminal: the agent's (version 2), or the client's as the agent sees it."""
 
-    __slots__ = ("_facts", "_output", "key", "live")
+    __slots__ = ("_facts", "_live", "_output", "is_over", "key")
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.live: str | None = None
-        """The output of a client's own terminal, before the agent has asked for it."""
+        self.is_over = False
+        self._live: str | None = None
         self._facts = Versioned(TerminalFacts())
         self._output = VersionedList[bytes]()
 
@@ -69,8 +69,20 @@ class TerminalItem(HasHistory):
     def text(self) -> str:
         return b"".join(self._output.now()).decode(errors="replace")
 
+    @property
+    def live(self) -> str | None:
+        """The output of a client's own terminal, before the agent has asked for it."""
+        return self._live
+
+    @live.setter
+    def live(self, output: str | None) -> None:
+        self.touch()
+        self._live = output
+
     def change(self, n: int, **facts: Any) -> None:
-        self._facts.set(n, replace(self._facts.now, **facts))
+        now = replace(self._facts.now, **facts)
+        self._facts.set(n, now)
+        self.is_over = now.is_over
 
     def add(self, data: str, n: int = 0) -> None:
         """Append output, given as base64; invalid base64 is ignored."""
@@ -90,6 +102,13 @@ class TerminalItem(HasHistory):
         elif len(output) > len(known):
             self._output.add(n, output[len(known) :])
 
+    def _heavy(self) -> dict[str, Any]:
+        return {**super()._heavy(), "_live": self._live}
+
+
+FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+"""States of a tool call that has come to its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
@@ -106,17 +125,19 @@ class CallFacts:
     """Whether the client may ask the agent to cancel it alone (version 2)."""
 
 
-class ToolCallItem:
+class ToolCallItem(HasHistory):
     """A tool call of the agent."""
 
-    __slots__ = ("_content", "_facts", "_permissions", "_terminals", "key")
+    __slots__ = ("_content", "_facts", "_permissions", "_terminals", "is_over", "key")
 
     def __init__(self, key: str, *, n: int = 0) -> None:
         self.key = key
         self._facts = Versioned(CallFacts(), n)
         self._content = VersionedList[Json]()
-        self._permissions = VersionedList[PermissionRequest]()
+        self._permissions: list[PermissionRequest] = []
         self._terminals: dict[str, TerminalItem] = {}
+        self.is_over = False
+        """Whether it has come to its end."""
 
     @property
     def facts(self) -> CallFacts:
@@ -126,7 +147,7 @@ class ToolCallItem:
     def status(self) -> str:
         """How far it is: "rejected" or "cancelled" if it was not allowed and has not ended."""
         status, permission = self.facts.status, self.permission
-        if permission is None or status in {"completed", "failed", "cancelled"}:
+        if permission is None or self.is_over:
             return status
         kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
         if kinds.get(string(permission.outcome, "optionId"), "").startswith("reject"):
@@ -139,12 +160,11 @@ class ToolCallItem:
 
     @property
     def permission(self) -> PermissionRequest | None:
-        requests = self._permissions.now()
-        return requests[-1] if requests else None
+        return self._permissions[-1] if self._permissions else None
 
     @property
     def permissions(self) -> list[PermissionRequest]:
-        return self._permissions.now()
+        return self._permissions
 
     @property
     def terminals(self) -> dict[str, TerminalItem]:
@@ -160,14 +180,14 @@ class ToolCallItem:
     @property
     def last(self) -> int:
         """The last frame that changed the tool call or a terminal it shows."""
-        permission_frames = [
-            each.answered or each.requested for each in self._permissions.now()[-1:]
-        ]
+        permission_frames = [each.answered or each.requested for each in self._permissions[-1:]]
         shown = [terminal.last for terminal in self._terminals.values()]
-        return max(self._facts.last, self._content.last, *permission_frames, *shown)
+        return max((super().last, *permission_frames, *shown))
 
     def change(self, n: int, **facts: Any) -> None:
-        self._facts.set(n, replace(self._facts.now, **facts))
+        now = replace(self._facts.now, **facts)
+        self._facts.set(n, now)
+        self.is_over = now.status in FINAL
 
     def replace(self, content: list[Json], n: int) -> None:
         self._content.replace(n, content)
@@ -179,13 +199,15 @@ class ToolCallItem:
         self._terminals[terminal.key] = terminal
 
     def add_permission(self, permission: PermissionRequest, n: int) -> None:
-        self._permissions.add(n, permission)
+        permission.requested = n
+        self._permissions.append(permission)
 
-    def at(self, n: int) -> ToolCallItem:
+    def at(self, n: int) -> ToolCallItem:  # pyright: ignore[reportIncompatibleMethodOverride]
         copy = ToolCallItem(self.key)
         copy._facts = self._facts.until(n)
         copy._content = self._content.snapshot(n)
-        copy._permissions = VersionedList(each.at(n) for each in self._permissions.at(n))
+        copy._permissions = [each.at(n) for each in self._permissions if each.requested <= n]
+        copy.is_over = copy.facts.status in FINAL
         for key in terminal_keys(copy.content):
             if key in self._terminals:
                 copy.show(self._terminals[key].at(n))
@@ -281,6 +303,10 @@ class TextItem(HasHistory):
         copy = super().at(n)
         copy.forget_text()
         return copy
+
+    def _heavy(self) -> dict[str, Any]:
+        self.forget_text()
+        return super()._heavy()
 
     def forget_text(self) -> None:
         """Discard the joined text; the next read joins it again."""

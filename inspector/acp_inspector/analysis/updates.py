@@ -120,7 +120,8 @@ def exit_facts(status: Json) -> dict[str, Any]:
 
 def shown(talk: Conversation, terminal: TerminalItem) -> ConversationChange:
     """Return the change of a terminal, as one of the tool call that shows it."""
-    return ConversationChange(talk.session_id, talk.call_showing(terminal))
+    calls = talk.calls_showing(terminal.key)
+    return ConversationChange(talk.session_id, calls[-1] if calls else None, terminal=terminal)
 
 
 def _terminal_chunk(talk: Conversation, update: Json) -> ConversationChange:

@@ -1,4 +1,4 @@
-"""Sequences of entries that filters search: in a recording or in memory."""
+"""Sequences of entries that filters search: in a recording, or as they arrive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.frames import EntryFields
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.journal import IN_MEMORY, Entries, Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.index import Pairing, envelope
 from acp_inspector.recording.reader import Row
 
@@ -33,16 +33,16 @@ class EntrySequence(Protocol):
 
 
 class EntryList:
-    """Entries in memory, as they arrive."""
+    """Entries of a connection, as they arrive."""
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._entries: list[Entry] = []
+    def __init__(self, entries: Iterable[Entry] = (), *, in_memory: int = IN_MEMORY) -> None:
+        self._entries = Entries(in_memory=in_memory)
         self._pairing = Pairing()
         self.extend(entries)
 
     def extend(self, entries: Iterable[Entry]) -> None:
         new = list(entries)
-        self._entries += new
+        self._entries.extend(new)
         envelopes = [
             (place, found)
             for place, entry in enumerate(new)
