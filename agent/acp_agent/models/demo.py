@@ -9,6 +9,8 @@ from typing import Final, TypeAlias, cast
 
 from acp_agent.markdown import fence
 from acp_agent.models.types import (
+    REJECTED,
+    AssistantMessage,
     HistoryEntry,
     ModelEvent,
     PlanChange,
@@ -138,8 +140,10 @@ def _lacks_tool(word: str, tools: Sequence[ToolSpec]) -> bool:
     return needed is not None and needed not in {tool.name for tool in tools}
 
 
-def script(prompt: PromptMessage, tools: Sequence[ToolSpec] = ()) -> Script:
-    """Yield the reply to `prompt`, where `tools` are there."""
+def script(
+    prompt: PromptMessage, tools: Sequence[ToolSpec] = (), *, was_rejected: bool = False
+) -> Script:
+    """Yield the reply to `prompt`, where `tools` are there, and after a call was rejected."""
     if prompt.attachments or prompt.images:
         yield _received(prompt)
     commands = _commands(prompt.text)
@@ -159,6 +163,11 @@ def script(prompt: PromptMessage, tools: Sequence[ToolSpec] = ()) -> Script:
             yield from handler(command.partition(" ")[2].strip())
         else:
             quoted = command.replace("\n", "\n> ")
+            if was_rejected:
+                yield TextDelta(
+                    f"So I leave it, as you said:\n\n> {quoted}\n\nWhat shall I do?\n\n"
+                )
+                continue
             yield TextDelta(f"You said:\n\n> {quoted}\n\nI only do what I know. {help_text(tools)}")
 
 
@@ -385,7 +394,11 @@ class DemoModel:
         prompt = history[start]
         assert isinstance(prompt, PromptMessage)
         answers = [entry for entry in history[start:] if isinstance(entry, ToolResult)]
-        for event in _next_events(script(prompt, tools), answers):
+        earlier = [each for each in history[:start] if not isinstance(each, AssistantMessage)]
+        last_one = earlier[-1] if earlier else None
+        was_rejected = isinstance(last_one, ToolResult) and last_one.text == REJECTED
+        events = script(prompt, tools, was_rejected=was_rejected)
+        for event in _next_events(events, answers):
             if isinstance(event, TextDelta | ReasoningDelta):
                 for piece in pieces(event.text):
                     yield type(event)(piece)

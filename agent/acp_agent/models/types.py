@@ -173,6 +173,10 @@ class AssistantMessage:
     events: tuple[ModelEvent, ...]
 
 
+REJECTED: Final = "rejected by the user"
+"""The result of a call that the user does not permit."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a tool call; results stand in the order of the calls."""

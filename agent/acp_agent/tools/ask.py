@@ -85,17 +85,17 @@ def ask_user_tool(user: UserElicitation) -> Tool:
         AskArguments,
     )
     async def ask_user(wanted: AskArguments, _: Workspace) -> PreparedCall:
-        question = wanted.question.strip()
+        text = wanted.question.strip()
         properties, required = _form(
             wanted.fields or [FormField(name="answer", kind="text", options=None)]
         )
         schema = {"type": "object", "properties": properties, "required": required}
-        check_form(question, *properties)
+        check_form(text, *properties)
 
         async def run(_: ReportContent) -> Outcome:
-            return _outcome(await user.form(question, schema))
+            return _outcome(await user.form(text, schema))
 
-        title = single_line(f"Ask: {question}", TITLE_WIDTH)
+        title = single_line(f"Ask: {text}", TITLE_WIDTH)
         return PreparedCall(title, "think", run, is_elicitation=True)
 
     return ask_user

@@ -17,7 +17,7 @@ from typing import Final
 
 import anyio
 
-from acp_agent.models.types import ToolResult, ToolUse
+from acp_agent.models.types import REJECTED, ToolResult, ToolUse
 from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.store.database import StoreError
 from acp_agent.tools.call import (
@@ -47,7 +47,7 @@ MAX_PARALLEL_CALLS: Final = 8
 _READ_ONLY: Final[frozenset[ToolKind]] = frozenset({"read", "search", "fetch"})
 """Kinds that change nothing, so that their order does not matter."""
 _REASONS: Final[dict[Verdict, str]] = {
-    "reject": "rejected by the user",
+    "reject": REJECTED,
     "forbidden": "this mode changes nothing and runs nothing",
     "cancelled": "cancelled",
 }

@@ -53,6 +53,19 @@ async def test_only_the_last_prompt_counts() -> None:
     assert (await replied(history))[-1] == ToolUse("read", {"path": "b"})
 
 
+async def test_reason_of_a_rejection_is_acknowledged_instead_of_explaining_itself() -> None:
+    history: list[HistoryEntry] = [
+        PromptMessage("run make"),
+        ToolResult("run", "rejected by the user", is_failed=True),
+        AssistantMessage((TextDelta("`make` failed: rejected by the user"),)),
+        PromptMessage("the disk is full"),
+    ]
+    expected = "So I leave it, as you said:\n\n> the disk is full\n\nWhat shall I do?\n\n"
+    assert said(await replied(history)) == expected
+    history += [AssistantMessage((TextDelta(expected),)), PromptMessage("the disk is full")]
+    assert "I only do what I know" in said(await replied(history))
+
+
 async def test_the_same_history_gives_the_same_events() -> None:
     history = [PromptMessage("/tour")]
     assert await replied(history) == await replied(history)
