@@ -119,7 +119,7 @@ class PrivacyTable(_Table):
     """`[privacy]`: what the console keeps by itself."""
 
     journal: bool = True
-    """Keep sessions of the chat and its prompts; counts from the next start."""
+    """Keep sessions and prompts of the chat, from the next start on."""
 
 
 class NotificationsTable(_Table):

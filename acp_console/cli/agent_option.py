@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from acp_console.cli.command import Command
-from acp_console.cli.duration import parse_duration
 from acp_console.cli.errors import UsageError, warn
 from acp_console.client.agents import (
     DEMO_AGENT,
@@ -24,6 +23,7 @@ from acp_console.client.agents import (
 from acp_console.paths import FileWriteError, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
+from acp_protocol.host.arguments import parse_duration
 from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ CANCEL_TIMEOUT_S: Final = 2.0
 """Seconds that a turn has to end after it was cancelled."""
 
 
-class SessionError(AcpError):
+class OpeningError(AcpError):
     """The session to go on with is not there, or the agent cannot go on with it."""
 
 
@@ -277,6 +277,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         OperationTimeoutError: the turn has not ended in time.
         OptionError: the agent does not offer a mode, a model or an option.
         BrokenPipeError: the reader of our stdout has gone.
+        AcpError: our stdout cannot be written to.
     """
     allow, policy = options.allow, None
     if options.policy is not None:
@@ -326,8 +327,13 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         raise
     finally:
         printer.finish()
-    if not printer.is_read:
-        raise BrokenPipeError
+    if isinstance(printer.failure, BrokenPipeError):
+        raise printer.failure
+    if printer.failure is not None:
+        hint = "make room on the disk, or send the output elsewhere"
+        raise AcpError(
+            f"writing to stdout failed: {printer.failure.strerror or printer.failure}", hint=hint
+        )
     if printer.stray_lines:
         lines = plural(printer.stray_lines, "line")
         warn(f"ignored {lines} of the agent's stdout: not a message of ACP")
@@ -381,17 +387,17 @@ async def _session(
     """Open the session that the options name, or a new one.
 
     Raises:
-        SessionError: the agent cannot go on with it, or there is none.
+        OpeningError: the agent cannot go on with it, or there is none.
     """
     session_id = options.session
     if options.is_continued:
         if not link.can("list"):
-            raise SessionError(f"{link.title} does not list its sessions; give --session ID")
+            raise OpeningError(f"{link.title} does not list its sessions; give --session ID")
         found, _ = await link.list_sessions(cwd)
         newest = max(found, key=lambda each: get_text(each, "updatedAt") or "", default=None)
         session_id = get_text(newest, "sessionId")
         if session_id is None:
-            raise SessionError(f"{link.title} has no session in {cwd}")
+            raise OpeningError(f"{link.title} has no session in {cwd}")
     if session_id is None:
         return await link.new_session(cwd)
     for way in ("resume", "load"):
@@ -401,7 +407,7 @@ async def _session(
             session = await link.open_session(way, cwd, session_id)
             printer.is_replaying = False
             return session
-    raise SessionError(f"{link.title} cannot go on with a session")
+    raise OpeningError(f"{link.title} cannot go on with a session")
 
 
 async def _prompt(link: AgentConnection, cwd: Path, text: str, options: TurnOptions) -> list[Json]:

@@ -44,14 +44,14 @@ class TurnPrinter:
     def __init__(
         self,
         format_: Format,
-        on_reader_gone: Callable[[], None],
+        on_stdout_failure: Callable[[], None],
         dialect: Dialect | None = None,
         *,
         allowed: AllowLevel = "all",
         rules: Rules | None = None,
         has_stderr: bool = False,
     ) -> None:
-        """Print in `format_`; call `left` when the reader of our stdout has gone.
+        """Print in `format_`; call `on_stdout_failure` when stdout takes no more.
 
         Messages are translated from `dialect`; None: detect it. `allowed` is what the agent may do
         without asking, `rules` come before it. `has_stderr` prints the stderr of the agent as well.
@@ -59,7 +59,7 @@ class TurnPrinter:
         self._allowed: AllowLevel = allowed
         self._rules = rules
         self._format: Format = format_
-        self._left = on_reader_gone
+        self._on_stdout_failure = on_stdout_failure
         self._is_in_line = False
         self._decoder = Decoder(dialect)
         self._messages: set[str] = set()
@@ -82,8 +82,8 @@ class TurnPrinter:
         self._stderr = getincrementaldecoder("utf-8")("replace") if has_stderr else None
         self.stray_lines = 0
         """Lines of the agent's stdout that were no message."""
-        self.is_read = True
-        """Whether the reader of stdout is still there."""
+        self.failure: OSError | None = None
+        """Why stdout takes no more, such as a reader that has gone or a full disk."""
 
     def show(self, entry: Entry) -> None:
         if isinstance(entry, StderrChunk) and self._stderr is not None:
@@ -116,7 +116,8 @@ class TurnPrinter:
     def show_mode(self, mode: str) -> None:
         """Print the mode that was chosen for the user."""
         if self._format == "text":
-            say(f"mode {single_line(mode, TITLE_WIDTH)}: the most restrictive that is offered")
+            name = single_line(mode, TITLE_WIDTH)
+            say(f"mode {name}: the most restrictive; --allow edits or all keeps the agent's own")
 
     def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
         """Print a refusal, and in JSON every decision."""
@@ -266,15 +267,16 @@ class TurnPrinter:
         self._write(f"{ascii_json({'v': OUTPUT_VERSION, **value})}\n")
 
     def _write(self, text: str) -> None:
-        if not (text and self.is_read):
+        if not text or self.failure is not None:
             return
         self._has_output = True
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
-        except BrokenPipeError:
-            self.is_read = False
-            self._left()
+        except OSError as problem:
+            # Raised here, it would reach only the journal.
+            self.failure = problem
+            self._on_stdout_failure()
 
 
 def _subject(call: Mapping[str, Json]) -> str | None:

@@ -14,12 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from acp_console.cli import exit_codes
-from acp_console.cli.duration import parse_duration
 from acp_inspector.proxy.process import take_stdio
 from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
-from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.arguments import ArgumentParser, parse_duration
 from acp_protocol.host.sanitize import error_text
 
 

@@ -22,7 +22,7 @@ from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import transcript_lines
 from acp_console.render.transcript_markdown import markdown_lines, markdown_text
-from acp_console.render.values import OUTPUT_VERSION, cell_text, plural
+from acp_console.render.values import OUTPUT_VERSION, below_home, cell_text, plural
 from acp_console.state.home import age
 from acp_console.state.session_store import (
     Decision,
@@ -46,7 +46,11 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["recording", "markdown", "json"]
 
 WIDTH: Final = 160
-SUFFIXES: Final[dict[str, Format]] = {".md": "markdown", ".json": "json"}
+SUFFIXES: Final[dict[str, Format]] = {
+    ".md": "markdown",
+    ".json": "json",
+    ".ndjson": "recording",
+}
 LIST: Final = Layout(
     columns=("id", "used", "state", "agent", "directory", "context", "session"),
     words=("id", "used", "state", "agent", "directory", "session"),
@@ -167,7 +171,7 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
 @click.option(
     "--to",
     type=click.Choice(get_args(Format)),
-    help="Format; by default that of the name: .md, .json, else a recording.",
+    help="Format; by default that of the name: .md, .json or .ndjson (a recording).",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def export_command(*, id_: str | None, out: Path | None, to: Format | None, overwrite: bool) -> int:
@@ -189,7 +193,12 @@ def export_command(*, id_: str | None, out: Path | None, to: Format | None, over
         return exit_codes.DONE
     if os.path.lexists(out) and not overwrite:
         raise UsageError(f"{out} exists already", "choose another name, or use --overwrite")
-    chosen = to or SUFFIXES.get(out.suffix, "recording")
+    chosen = to or SUFFIXES.get(out.suffix)
+    if chosen is None:
+        raise UsageError(
+            f"{out} does not say which format to export",
+            "use a name that ends with .ndjson, .md or .json, or --to recording|markdown|json",
+        )
     fresh = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         if chosen == "recording":
@@ -276,14 +285,13 @@ def _list(sessions: Sequence[StoredSession]) -> int:
     if not sessions:
         say("no session is kept")
         return exit_codes.DONE
-    home = str(Path.home())
     rows = [
         (
             each.id,
             age(each.last_used),
             each.state,
             cell_text(each.agent.name),
-            cell_text(_below_home(str(each.cwd), home)),
+            cell_text(below_home(each.cwd)),
             _context(each.usage),
             cell_text(each.title or each.draft or "nothing was said"),
         )
@@ -291,10 +299,6 @@ def _list(sessions: Sequence[StoredSession]) -> int:
     ]
     print_table(LIST, rows)
     return exit_codes.DONE
-
-
-def _below_home(path: str, home: str) -> str:
-    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
 
 
 def _context(usage: Usage) -> str:

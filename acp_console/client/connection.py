@@ -130,7 +130,8 @@ class AgentConnection:
             raise
         except RequestFailedError as refusal:
             if refusal.code == METHOD_NOT_FOUND:
-                refusal.hint = NO_AGENT_HINT
+                reason = "the program does not speak ACP: it does not know initialize"
+                raise RemoteProtocolError(reason, hint=NO_AGENT_HINT) from None
             if refusal.code != UNSUPPORTED_VERSION:
                 raise
             raise RemoteProtocolError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,13 @@ from acp_protocol.jsonrpc import Json
 
 SESSION_TIMEOUT_S: Final = 30.0
 """Seconds that an agent has to open a session."""
+
+_RUNNER: Final = re.compile(
+    "(?:a|ba|c|da|fi|k|tc|z|)sh|busybox|cmd|powershell|pwsh|py|pypy|pythonw?|node|nodejs|bun|deno"
+    "|dotnet|java|lua|perl|php|ruby|bunx|npm|npx|pnpm|yarn|pipx|uv|uvx|docker|flatpak|nix|podman"
+    "|snap|ssh|wsl|doas|env|nice|nohup|setsid|stdbuf|sudo|timeout|xargs"
+)
+"""Names, without a version, of programs that run others."""
 
 LoginKind: TypeAlias = Literal["agent", "terminal", "variables"]
 """agent: it logs in by itself; terminal: a program does; variables: the user sets some."""
@@ -147,7 +155,7 @@ def login_methods(methods: tuple[Json, ...], spec: AgentSpec) -> list[LoginMetho
             found.append(LoginMethod(id_, name, about, "variables", variables=variables, link=link))
         elif program := get_text(meta, "command"):
             words = (program, *map(str, get_list(meta, "args")))
-            is_own = _where(program) == _where(spec.absolute_command()[0])
+            is_own = _is_own_program(words, spec.absolute_command())
             env = _variables(get(meta, "env"))
             found.append(LoginMethod(id_, name, about, "terminal", words, env, is_own))
         else:
@@ -166,6 +174,23 @@ def _variables(raw: Json) -> dict[str, str]:
         return {name: str(value) for name, value in cast("dict[str, Json]", raw).items()}
     pairs = ((get_text(each, "name"), get_text(each, "value")) for each in as_list(raw))
     return {name: value for name, value in pairs if name and value is not None}
+
+
+def _is_own_program(words: Sequence[str], own: Sequence[str]) -> bool:
+    """Return whether a command starts the program that `own` starts.
+
+    What runs other programs has to run the same one: all but the last options have to be equal.
+    """
+    found, program = _where(words[0]), _where(own[0])
+    if found is None or found != program:
+        return False
+    names = [Path(each).name.rstrip("0123456789.") for each in (own[0], found)]
+    if not any(map(_RUNNER.fullmatch, names)):
+        return True
+    start = list(own[1:])
+    while start and start[-1].startswith("-"):
+        start.pop()
+    return bool(start) and [*words[1 : len(start) + 1]] == start
 
 
 def _where(program: str) -> str | None:

@@ -12,6 +12,7 @@ import mimetypes
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -61,9 +62,12 @@ def mentioned_files(text: str, cwd: Path) -> Iterator[Path]:
     """Yield the files and directories that a text mentions as `@path` or `@"path"`."""
     for found in _MENTION.finditer(text):
         name = found[1] or found[2]
-        for each in (name, name.rstrip(_END)):
-            path = Path(cwd, Path(each).expanduser()) if each else cwd
-            if each and path.exists():
+        for each in filter(None, (name, name.rstrip(_END))):
+            path, is_there = cwd, False
+            with suppress(OSError, RuntimeError):  # Too long for a name, or no such user.
+                path = Path(cwd, Path(each).expanduser())
+                is_there = path.exists()
+            if is_there:
                 yield path
                 break
 
@@ -75,12 +79,15 @@ def file_block(path: Path, abilities: PromptAbilities) -> Json:
     named: dict[str, Json] = {} if kind is None else {"mimeType": kind}
     link: Json = {"type": "resource_link", "name": path.name, "uri": uri, **named}
     try:
+        if not path.is_file():
+            # Reading it may never end.
+            return link
         size = path.stat().st_size
         media = (kind or "").partition("/")[0]
         if media in {"image", "audio"} & abilities.claimed and size <= MAX_MEDIA:
             data = b64encode(path.read_bytes()).decode()
             return {"type": media, "data": data, "mimeType": kind}
-        if "embeddedContext" in abilities.claimed and path.is_file() and size <= MAX_TEXT:
+        if "embeddedContext" in abilities.claimed and size <= MAX_TEXT:
             data = path.read_bytes()
             if b"\0" not in data:
                 resource: Json = {"uri": uri, "text": data.decode(), **named}

@@ -57,11 +57,11 @@ _KINDS: Final = ("changed", "left only", "right only", "equal")
 def step_text(step: JournalStep, width: int) -> str:
     """Return a step on one line that is safe to show: its name and the begin of what it says."""
     value = step.value
-    said = get_text(value, "text") or get_text(get(value, "last"), "title")
-    if said is None:
+    text = get_text(value, "text") or get_text(get(value, "last"), "title")
+    if text is None:
         prompt = get(value, "prompt")
-        said = get_text(prompt[0], "text") if isinstance(prompt, list) and prompt else None
-    shown = value_text(value) if said is None else said
+        text = get_text(prompt[0], "text") if isinstance(prompt, list) and prompt else None
+    shown = value_text(value) if text is None else text
     return single_line(f"{single_line(step.name, 40)}  {shown}", max(width, 1))
 
 

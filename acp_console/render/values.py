@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Final
 
 from acp_protocol.host.sanitize import single_line
@@ -24,8 +25,8 @@ def arrow(side: str | None) -> str:
 
 
 def sender(side: str | None) -> str:
-    """Return the arrow and the name of a side."""
-    return f"{arrow(side)} {side or ''}".strip()
+    """Return a side with the arrow that leads from it: the client is on the left."""
+    return f"{arrow(side)} agent" if side == "agent" else f"{side or ''} {arrow(side)}".lstrip()
 
 
 def format_number(count: float, digits: int = 0) -> str:
@@ -52,6 +53,14 @@ def format_size(count: int) -> str:
     if count < 10_000:
         return f"{count} B"
     return f"{count / 1024:.1f} kB" if count < 10 * 1024**2 else f"{count / 1024**2:.1f} MB"
+
+
+def below_home(path: Path) -> str:
+    """Return a path with `~` for the user's directory."""
+    try:
+        return str(Path("~") / path.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(path)
 
 
 def ascii_json(value: Json) -> str:

@@ -152,7 +152,8 @@ def agent_start_error(program: str, problem: OSError | ValueError) -> AgentStart
     hint = ""
     match problem:
         case FileNotFoundError():
-            reason, hint = "there is no such command", "check its spelling and PATH"
+            reason = "there is no such command"
+            hint = "check its path" if "/" in program else "check its spelling and PATH"
         case PermissionError():
             reason, hint = "it may not be executed", "check its permissions"
         case OSError():

@@ -1,4 +1,4 @@
-"""argparse with errors of a line or two, for commands whose start may import nothing more."""
+"""Arguments of commands whose start may import no more than argparse."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Final, NoReturn
 from acp_protocol.host.sanitize import error_text
 
 _MISTYPED: Final = re.compile(r"(?:unrecognized arguments: |invalid choice: ')([^\s']+)")
+_UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Names the option or command that was probably meant, instead of all there are."""
+    """Reports an error in a line or two, with what was probably meant, not with all options."""
 
     def error(self, message: str) -> NoReturn:
         hint = f"{self.prog} --help shows how to use it"
@@ -27,3 +28,15 @@ class ArgumentParser(argparse.ArgumentParser):
         text = text.replace("unrecognized arguments: -", "unknown option -")
         text = text.replace("unrecognized arguments:", "unexpected argument")
         self.exit(2, error_text(text, hint))
+
+
+def parse_duration(text: str) -> float:
+    """Return a duration such as `90`, `500ms`, `5m` or `1.5h` in seconds.
+
+    Raises:
+        ValueError: it is none, or not above 0.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in _UNITS or not float(found[1]):
+        raise ValueError(f"{text!r} is not a duration above 0, such as 90, 500ms, 5m or 1h")
+    return float(found[1]) * _UNITS[found[2]]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.duration import parse_duration
 from acp_inspector.recording.reader import read_recording
+from acp_protocol.host.arguments import parse_duration
 from tests.console.conftest import Agent, Call
 
 FRIENDLY = """
@@ -274,8 +274,16 @@ def test_a_command_that_does_not_exist(call: Call) -> None:
     done = call("exec", "hello", "--", "/no/such/agent")
     assert (done.code, done.out) == (exit_codes.AGENT, "")
     assert done.err == (
-        "error: cannot start /no/such/agent: there is no such command\n"
-        "hint: check its spelling and PATH\n"
+        "error: cannot start /no/such/agent: there is no such command\nhint: check its path\n"
+    )
+
+
+def test_a_program_that_is_no_agent(call: Call) -> None:
+    done = call("exec", "hello", "--", "cat")
+    assert (done.code, done.out) == (exit_codes.PEER, "")
+    assert done.err == (
+        "error: the program does not speak ACP: it does not know initialize\n"
+        "hint: is it an ACP agent? Many need an argument such as --acp\n"
     )
 
 
@@ -467,6 +475,20 @@ end(prompt)
         child.stdout.close()
         assert child.stderr.read() == b""
         assert child.wait(30) == exit_codes.DONE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("format_", ["text", "json", "quiet"])
+def test_a_full_disk_ends_the_turn_with_an_error(agent: Agent, format_: str) -> None:
+    words = [sys.executable, "-m", "acp_console", "exec", "--format", format_, "hi", "--"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*words, *agent(FRIENDLY)], stdout=full, stderr=subprocess.PIPE, timeout=30
+        )
+    assert done.returncode == exit_codes.USAGE
+    assert done.stderr.startswith(
+        b"error: writing to stdout failed: No space left on device\nhint:"
+    )
 
 
 @pytest.mark.parametrize(

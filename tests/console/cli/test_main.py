@@ -84,7 +84,7 @@ def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call
     assert "demo agent" in done.out
     assert done.err == (
         "note: no terminal found: running one turn with the embedded demo agent\n"
-        "note: mode architect: the most restrictive that is offered\n"
+        "note: mode architect: the most restrictive; --allow edits or all keeps the agent's own\n"
     )
 
 
@@ -111,6 +111,21 @@ def test_what_is_no_recording_is_refused_before_the_screen_opens(
         assert (done.code, done.err.count("\n")) == (exit_codes.USAGE, 1)
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("no/such/file", "no such file or directory"), ("./", "it is a directory")],
+)
+def test_a_path_that_cannot_be_read_is_no_unknown_command(
+    call: Call, path: str, reason: str
+) -> None:
+    done = call(path)
+    assert done.code == exit_codes.USAGE
+    assert done.err == (
+        f"error: cannot read {path}: {reason}\n"
+        "hint: acp-console -- COMMAND starts an agent by its command\n"
+    )
+
+
 def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:
     for words in (["--"], ["chat", "--"], ["exec", "hello", "--"], ["proxy", "--"]):
         assert call(*words).code == exit_codes.USAGE
@@ -122,7 +137,7 @@ def test_debug_shows_where_and_keeps_the_exit_code(capsys: pytest.CaptureFixture
     assert ending.value.code == exit_codes.AGENT
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback")
-    assert shown.endswith("there is no such command\nhint: check its spelling and PATH\n")
+    assert shown.endswith("there is no such command\nhint: check its path\n")
 
 
 def test_what_nobody_foresaw_is_one_sentence_too(

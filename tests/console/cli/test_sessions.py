@@ -148,6 +148,19 @@ def test_an_export_replaces_a_file_only_on_request(
     assert [path.name for path in project.iterdir()] == ["a.md"]
 
 
+def test_a_name_that_says_no_format_needs_one_by_option(
+    store: SessionStore, call: Call, project: Path
+) -> None:
+    recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
+    refused = call("sessions", "export", "a", "-o", "x.txt")
+    assert refused.code == 2
+    assert "hint:" in refused.err
+    assert ".md" in refused.err
+    assert not [*project.iterdir()]
+    assert call("sessions", "export", "a", "-o", "x.txt", "--to", "json").code == 0
+    assert json.loads((project / "x.txt").read_text())["session"] == "a"
+
+
 def test_a_session_is_exported_as_markdown(store: SessionStore, call: Call) -> None:
     diff = {"type": "diff", "path": "/notes.md", "oldText": "one\ntwo\n", "newText": "one\n2\n"}
     output = {"type": "content", "content": text_block("a fence:\n```\nin it\n```")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from base64 import b64decode
 from pathlib import Path
 
@@ -50,6 +51,16 @@ def test_an_image_is_sent_where_the_agent_takes_it(tmp_path: Path) -> None:
 def test_what_is_no_short_text_is_linked(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "it.txt").write_bytes(content)
     assert kinds(prompt_blocks("@it.txt", tmp_path, ALL)) == ["text", "resource_link"]
+
+
+def test_a_pipe_is_linked_and_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "it.png")
+    assert kinds(prompt_blocks("@it.png", tmp_path, ALL)) == ["text", "resource_link"]
+
+
+@pytest.mark.parametrize("text", ["@~nobody-at-all/notes", "@" + "x" * 300])
+def test_what_cannot_be_a_path_is_only_text(tmp_path: Path, text: str) -> None:
+    assert kinds(prompt_blocks(text, tmp_path, ALL)) == ["text"]
 
 
 def test_a_directory_is_linked_and_an_address_or_an_unknown_name_is_only_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -243,3 +244,28 @@ async def test_logins_in_a_terminal_are_offered_to_who_runs_them(
     async with talk(command, tmp_path, version, runs_logins=runs_logins) as link:
         kinds = {each.kind for each in login_methods(link.auth_methods, link.spec)}
         assert ("terminal" in kinds) == runs_logins
+
+
+@pytest.mark.parametrize(
+    ("own", "command", "is_own"),
+    [
+        ("sh agent.sh --acp", "sh agent.sh login", True),
+        ("sh agent.sh --acp", "sh agent.sh", True),
+        ("sh agent.sh --acp", "sh other.sh", False),
+        ("sh agent.sh --acp", "sh -c other agent.sh", False),
+        ("sh --acp", "sh -c other", False),
+        ("sh -c 'exec agent'", "sh -c 'exec other'", False),
+        ("env KEY=1 agent", "env agent", False),
+        ("ls --acp", "ls login", True),
+        ("ls --acp", "cat login", False),
+        ("ls --acp", "no-such-program", False),
+    ],
+)
+def test_only_the_program_of_the_agent_itself_is_its_own(
+    own: str, command: str, is_own: bool
+) -> None:
+    program, *arguments = shlex.split(command)
+    login: Json = {"command": program, "args": [*arguments]}
+    method: Json = {"id": "it", "_meta": {"terminal-auth": login}}
+    [found] = login_methods((method,), command_agent(shlex.split(own)))
+    assert found.is_own_program == is_own

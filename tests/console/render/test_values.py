@@ -11,9 +11,9 @@ def test_thousands_are_separated_and_counts_get_their_word() -> None:
     assert [plural(count, "wait") for count in (0, 1, 2000)] == ["0 waits", "1 wait", "2 000 waits"]
 
 
-def test_sender_is_told_by_arrow_and_name() -> None:
+def test_arrow_leads_from_the_sender_as_between_the_lanes_of_a_screen() -> None:
     assert [sender(side) for side in ("client", "agent", "", None)] == [
-        "→ client",
+        "client →",
         "← agent",
         "·",
         "·",
