@@ -28,7 +28,7 @@ check: install-dev ## formatting, lint, types, and the direction of imports
 	@$(BIN)/lint-imports --no-logo >$(STAMPS)/lint-imports.txt || { cat $(STAMPS)/lint-imports.txt; exit 1; }
 
 pytest: install-dev ## the tests alone
-	@$(BIN)/pytest -n $(WORKERS) -q
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 
 interop: install-dev $(INTEROP)/installed ## try everything against other people's programs from npm
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
@@ -64,6 +64,7 @@ docs: install-dev ## make the pages of the docs that the code knows best anew
 
 pictures: install-dev ## make the pictures of the docs anew
 	@$(BIN)/python -m tools.make_pictures
+	@$(BIN)/python -m tools.make_cast
 
 LOCK := $(BIN)/python -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	--no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
