@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from acp_inspector.analysis.items import Item, ToolCallItem
+from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 
 COUNTED = 200_000
@@ -16,15 +17,19 @@ class ChangedFiles:
     """Follows the diffs of tool calls that are done."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, dict[str, tuple[int, int]]] = {}
-        """Lines added and removed by each call, by path."""
+        self._calls: dict[int, dict[str, tuple[int, int] | None]] = {}
+        """Lines added and removed by each call, by path; None: it deleted the file."""
 
     def note(self, items: Iterable[Item]) -> None:
         """Take tool calls that are new or have changed."""
         for item in items:
             if not isinstance(item, ToolCallItem):
                 continue
-            changes = dict(filter(None, map(_change, item.content)))
+            changes: dict[str, tuple[int, int] | None] = {}
+            changes.update(filter(None, map(_change, item.content)))
+            if item.facts.kind == "delete":
+                places = (get_text(each, "path") for each in item.facts.locations)
+                changes.update((path, None) for path in places if path is not None)
             if changes and item.facts.status == "completed":
                 self._calls[id(item)] = changes
             else:
@@ -33,14 +38,14 @@ class ChangedFiles:
     def clear(self) -> None:
         self._calls.clear()
 
-    def files(self) -> list[tuple[str, int, int]]:
-        """Return path, added and removed lines of each file, the last changed one last."""
-        total: dict[str, tuple[int, int]] = {}
+    def files(self) -> dict[str, tuple[int, int] | None]:
+        """Return added and removed lines of each file, None if deleted; the last changed last."""
+        total: dict[str, tuple[int, int] | None] = {}
         for changes in self._calls.values():
-            for path, (added, removed) in changes.items():
-                before = total.pop(path, (0, 0))
-                total[path] = before[0] + added, before[1] + removed
-        return [(path, added, removed) for path, (added, removed) in total.items()]
+            for path, change in changes.items():
+                before = total.pop(path, None) or (0, 0)
+                total[path] = change and (before[0] + change[0], before[1] + change[1])
+        return total
 
 
 def _change(content: Json) -> tuple[str, tuple[int, int]] | None:

@@ -1,4 +1,4 @@
-"""A session of an agent: its state, the queued prompt and the open permission requests.
+"""A session of an agent: its state, the queued prompts and the open permission requests.
 
 The agent serves it in a task of its own. A screen sets `on_change`, and reads the attributes when
 that is called.
@@ -120,14 +120,16 @@ class ChatSession:
         self.session_id = None if way in {"new", "fork"} else session_id
         self.is_open = False
         """Whether the agent has opened it."""
-        self.queued: str | None = None
-        """A prompt that is sent once the agent is ready."""
+        self.queued: list[str] = []
+        """Prompts that wait; each is a turn of its own once the agent is ready."""
         self.error: AcpError | None = None
         """Why the agent stopped or the last turn failed, until the next prompt."""
         self._way: OpeningWay = way
         self._source = session_id
         self._was_open = way == "resume"
         """Whether it is known from an earlier process of the agent."""
+        self._is_restarted = False
+        """Whether it was open before in this console."""
         self._has_items = bool(earlier)
         self._forget_draft = forget_draft
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
@@ -143,6 +145,9 @@ class ChatSession:
         self._entries_shown = 0
         self._changed_items: list[Item] = list(earlier)
         self._outgoing: str | None = None
+        """The next prompt, until it is sent."""
+        self._reading: anyio.CancelScope | None = None
+        """While the files that it mentions are read."""
         self._must_cancel = False
         self._actions: list[Action] = []
         self._wake = anyio.Event()
@@ -277,19 +282,22 @@ class ChatSession:
     # For screens: actions
 
     def send(self, text: str) -> None:
-        """Send a prompt now if the agent is ready, otherwise as soon as it is."""
+        """Send a prompt now if the agent is ready, otherwise after those that wait."""
         if self.state != "stopped":
             self.error = None
         self._first_prompt = self._first_prompt or text
-        self._queue(text)
+        self.queued.append(text)
         self._send_queued()
         self.on_change()
 
     def cancel(self) -> None:
-        """Cancel the running turn and drop the queued prompt."""
-        self.queued = None
+        """Cancel the running turn and drop the queued prompts."""
+        self.queued.clear()
         if self.state == "working" and self._outgoing is not None:
             self._outgoing = None
+            if self._reading is not None:
+                self._reading.cancel()
+                self._reading = None
             self.state = "ready"
         elif self.is_busy:
             self.state = "stopping"
@@ -336,9 +344,12 @@ class ChatSession:
             self.state, self._login = "starting", method
             self._retry.set()
         elif method is not None:
-            # Prompts wait until the login is over.
-            self.state = "starting"
+            if self.state == "ready":
+                # Prompts wait until the login is over; a turn that runs goes on.
+                self.state = "starting"
             self.do(lambda link: self._log_in_again(link, method))
+        else:
+            self._send_queued()
         self.on_change()
 
     def log_out(self) -> None:
@@ -379,7 +390,7 @@ class ChatSession:
         self._wake.set()
 
     def restart(self) -> None:
-        """End the agent and start it again; a queued prompt stays."""
+        """End the agent and start it again; queued prompts stay."""
         self.agent.restart()
 
     async def close(self) -> None:
@@ -403,9 +414,10 @@ class ChatSession:
                 while True:
                     await self._wake.wait()
                     self._wake = anyio.Event()
-                    text, self._outgoing = self._outgoing, None
-                    if text is not None:
-                        tasks.start_soon(self._run_turn, link, text)
+                    text = self._outgoing
+                    if text is not None and self._reading is None:
+                        self._reading = anyio.CancelScope()
+                        tasks.start_soon(self._run_turn, link, text, self._reading)
                     if self._must_cancel:
                         self._must_cancel = False
                         assert self.session_id is not None
@@ -428,6 +440,7 @@ class ChatSession:
         self._close_permissions()
         if self.is_open:
             self._source, self._was_open, self.is_open = self.session_id, True, False
+            self._is_restarted = True
         self._login = None
         self._has_items |= bool(self.conversation and self.conversation.items)
         self.error = None
@@ -442,24 +455,27 @@ class ChatSession:
         self.state = "stopped"
         self.error = error
         if self._outgoing is not None:
-            self.queued, queued, self._outgoing = self._outgoing, self.queued, None
-            self._queue(queued)
+            self.queued.insert(0, self._outgoing)
+            self._outgoing = None
+        self._reading = None
         self._must_cancel = False
         self._actions.clear()
         self.on_change()
 
     def leave(self) -> None:
-        """Close the session, while the agent goes on with others."""
+        """Close the session, while the agent goes on with others; nothing more is sent in it."""
         link, session_id = self.agent.link, self.session_id
 
         async def close(link: AgentConnection) -> None:
             assert session_id is not None
             self.cancel_open_requests()
-            if self.is_busy:
-                await link.cancel(session_id)
-            if link.can("close"):
-                await link.close_session(session_id)
-            self._scope.cancel()
+            try:
+                if link.can("close"):
+                    await link.close_session(session_id)
+            finally:
+                self._scope.cancel()
+
+        self.cancel()
 
         if link is not None and session_id is not None and self.is_open:
             self.do(close)
@@ -552,7 +568,9 @@ class ChatSession:
             raise
         except AcpError as problem:
             self.error = problem
-        self._become_ready()
+        if self.state == "starting":
+            self._become_ready()
+        self.on_change()
 
     async def _open(self, link: AgentConnection) -> None:
         """Open the session in the way that was asked for, or the nearest one the agent can."""
@@ -573,7 +591,8 @@ class ChatSession:
         self.session_id, self.is_open = session_id, True
         if self._was_open and self._has_items and way != "load":
             knows = "goes on with this session" if way == "resume" else NOT_KNOWN
-            self._changed_items.append(Notice("restart", f"agent restarted; it {knows}"))
+            agent = "agent restarted; it" if self._is_restarted else "the agent"
+            self._changed_items.append(Notice("restart", f"{agent} {knows}"))
         if way == "fork" and self._has_items:
             self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
@@ -630,21 +649,29 @@ class ChatSession:
             terminals, self._fresh_outputs = self._fresh_outputs, set()
             session_id = self.session_id or ""
             outputs = {key: handlers.terminal_output(session_id, key) for key in terminals}
-            for item in self.conversation.items if self.conversation else ():
-                shown = item.terminals if isinstance(item, ToolCallItem) else {}
-                for key in shown.keys() & outputs.keys():
-                    if outputs[key] is not None:
-                        shown[key].live = outputs[key]
-                        self._changed_items.append(item)
+            talk = self.conversation
+            for key, output in outputs.items() if talk is not None else ():
+                assert talk is not None
+                terminal = talk.known_terminal(key)
+                if terminal is not None and output is not None:
+                    terminal.live = output
+                    self._changed_items += talk.calls_showing(key)
             self.on_change()
             await anyio.sleep(OUTPUT_INTERVAL_S)
 
-    async def _run_turn(self, link: AgentConnection, text: str) -> None:
+    async def _run_turn(self, link: AgentConnection, text: str, reading: anyio.CancelScope) -> None:
         assert self.session_id is not None
         self._expects_replay = False
+        blocks: list[Json] = []
+        with reading:
+            blocks = await to_thread.run_sync(
+                prompt_blocks, text, self.cwd, link.prompt_abilities, abandon_on_cancel=True
+            )
+        if reading.cancel_called:
+            # The user has stopped it before it was sent.
+            return
+        self._outgoing = self._reading = None
         try:
-            abilities = link.prompt_abilities
-            blocks = await to_thread.run_sync(prompt_blocks, text, self.cwd, abilities)
             await link.prompt(self.session_id, blocks)
         except AgentExitedError:
             return
@@ -670,13 +697,10 @@ class ChatSession:
         self._send_queued()
         self.on_change()
 
-    def _queue(self, text: str | None) -> None:
-        if text is not None:
-            self.queued = text if self.queued is None else f"{self.queued}\n{text}"
-
     def _send_queued(self) -> None:
-        if self.state == "ready" and self.queued is not None:
-            self._outgoing, self.queued = self.queued, None
+        # Until the user has logged in, the agent would refuse them all.
+        if self.state == "ready" and self.queued and not self.needs_login:
+            self._outgoing = self.queued.pop(0)
             self.state = "working"
             self._wake.set()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,11 +53,23 @@ class Entry:
     target: Target
     is_minor: bool = False
     """Whether it is listed only while the user looks for something."""
+    key: Hashable = None
+    """What tells it from others with the same title; None: there are none."""
 
-    def matches(self, text: str) -> bool:
-        """Return whether each word of `text` stands in the line."""
-        line = f"{self.title} {self.detail} {self.section}".casefold()
-        return all(word in line for word in text.casefold().split())
+    @property
+    def identity(self) -> Hashable:
+        """What stays the same while its texts change."""
+        return self.section, self.title if self.key is None else self.key
+
+    def match(self, text: str) -> int | None:
+        """Return how well it matches: 0 is the exact title; None if a word of `text` is missing."""
+        title, words = self.title.casefold(), text.casefold().split()
+        line = f"{title} {self.detail} {self.section}".casefold()
+        if not all(word in line for word in words):
+            return None
+        whole = " ".join(words)
+        ranks = (title == whole, title.startswith(whole), all(word in title for word in words))
+        return ranks.index(True) if True in ranks else len(ranks)
 
 
 def agent_entry(agent: AgentSpec) -> Entry:
@@ -93,7 +106,7 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
         state = "needs you" if chat.is_waiting_for_user else chat.state
         where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
         title = single_line(chat.name, 60)
-        found.append(Entry("Continue", chat.sign, title, where, state, chat))
+        found.append(Entry("Continue", chat.sign, title, where, state, chat, key=chat))
     return found
 
 
@@ -114,7 +127,7 @@ def session_entries(store: SessionStore, folder: Path, now: datetime | None = No
         is_minor = session.cwd != folder or len(found) >= SESSIONS
         note = "  ".join(filter(None, notes))
         title = single_line(session.title, 60) or "(draft)"
-        found.append(Entry("Continue", "○", title, detail, note, session, is_minor))
+        found.append(Entry("Continue", "○", title, detail, note, session, is_minor, session.id))
     return found
 
 
@@ -127,6 +140,7 @@ def proxy_entries() -> list[Entry]:
             single_line(shlex.join(proxy.command), 200),
             f"{PAUSED} {proxy.held} paused!" if proxy.held else f"process {proxy.pid}",
             ProxySource(proxy),
+            key=proxy,
         )
         for proxy in running_proxies()
     ]
@@ -149,7 +163,8 @@ def recording_entries(folder: Path, now: datetime | None = None) -> list[Entry]:
         when = age(datetime.fromtimestamp(changed, UTC), now)
         name = single_line(str(path.relative_to(folder)), 60)
         note = f"{_size(size)}  {when}"
-        entries.append(Entry("Recordings", "■", name, _about(path), note, FileSource(path)))
+        source = FileSource(path)
+        entries.append(Entry("Recordings", "■", name, _about(path), note, source, key=path))
     return entries
 
 
@@ -158,10 +173,11 @@ def typed_entries(text: str, folder: Path) -> list[Entry]:
     text = text.strip()
     if not text:
         return []
-    path = Path(folder, text).expanduser() if not text.startswith("~") else Path(text).expanduser()
-    if path.is_file() and not _is_program(path):
-        source = FileSource(path)
-        return [Entry("What you typed", "■", single_line(text, 60), _about(path), "", source)]
+    with suppress(OSError, RuntimeError):  # Too long for a name, not to be read, or no such user.
+        path = Path(folder, Path(text).expanduser())
+        if path.is_file() and not _is_program(path):
+            source = FileSource(path)
+            return [Entry("What you typed", "■", single_line(text, 60), _about(path), "", source)]
     try:
         words = shlex.split(text)
     except ValueError:
@@ -174,9 +190,19 @@ def typed_entries(text: str, folder: Path) -> list[Entry]:
 
 
 def shown_entries(entries: Iterable[Entry], text: str, folder: Path) -> Sequence[Entry]:
-    """Return the lines that match a typed text; what it can open itself comes last."""
-    matching = (entry for entry in entries if entry.matches(text) and (text or not entry.is_minor))
-    return [*matching, *typed_entries(text, folder)]
+    """Return the lines that match a typed text, the best first; sections stay whole.
+
+    What the text can open itself comes last.
+    """
+    if not text.strip():
+        return [entry for entry in entries if not entry.is_minor]
+    ranked = [(rank, entry) for entry in entries if (rank := entry.match(text)) is not None]
+    best: dict[Section, int] = {}
+    for rank, entry in ranked:
+        best[entry.section] = min(rank, best.get(entry.section, rank))
+    places = list(best)
+    ranked.sort(key=lambda each: (best[each[1].section], places.index(each[1].section), each[0]))
+    return [*(entry for _, entry in ranked), *typed_entries(text, folder)]
 
 
 def age(then: datetime, now: datetime | None = None) -> str:

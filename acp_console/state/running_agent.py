@@ -38,7 +38,7 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import InvalidMessage, Json
 
 if TYPE_CHECKING:
-    from acp_console.state.session_store import Run, SessionStore
+    from acp_console.state.session_store import SessionStore, StoredRun
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -123,7 +123,7 @@ class RunningAgent:
         self._remembers = remembers
         self._elicits = elicits
         self._runs_logins = runs_logins
-        self.run_record: Run | None = None
+        self.run_record: StoredRun | None = None
         """The present process in the store."""
         self._wake = anyio.Event()
         self._restart = anyio.Event()
@@ -221,9 +221,11 @@ class RunningAgent:
         return None if session is None else await session.decide(request)
 
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
-        """Ask the user of the session, or of the one that is being opened."""
+        """Ask the user of the session; where none is named, of one that is opened or logs in."""
         if request.session_id is None:
-            session = next((each for each in self.sessions if not each.is_open), None)
+            # A login during a turn leaves the session as it is.
+            found = sorted(self.sessions, key=lambda each: (each.is_open, each.state != "starting"))
+            session = next(iter(found), None)
         else:
             session = self._current_session_for(request.session_id)
         return ElicitationAnswer("cancel") if session is None else await session.elicit(request)
@@ -380,7 +382,7 @@ class RunningAgent:
         self.account = None
         self.conversations = Conversations()
         self._decoder = Decoder(self.spec.open_dialect())
-        self._exchanges = Exchanges()
+        self._exchanges = Exchanges(is_lean=True)
         self._stray_lines = 0
         self._stray_text = ""
         self._stray_notice: Notice | None = None

@@ -205,7 +205,7 @@ class StoredSession:
     """The names of its MCP servers; None: not known."""
 
 
-class Run:
+class StoredRun:
     """One run of an agent, while it is recorded. Nothing here raises or waits."""
 
     def __init__(
@@ -310,7 +310,7 @@ class SessionStore:
         cwd: Path,
         *,
         warn: Callable[[str], None] = lambda text: None,
-    ) -> Generator[Run]:
+    ) -> Generator[StoredRun]:
         """Record the new entries of `journal`, one run of an agent, while the block runs.
 
         If nothing was said, nothing is kept. `warn` gets a sentence if the run is not recorded
@@ -327,7 +327,7 @@ class SessionStore:
             cwd=str(cwd),
             started=now,
         )
-        run = Run(None, facts, warn=warn)
+        run = StoredRun(None, facts, warn=warn)
         if not self.is_on:
             yield run
             return
@@ -381,7 +381,9 @@ class SessionStore:
         """Keep the unsent prompt of a session that is not open."""
         facts = _facts_of(session.recording)
         if facts is not None:
-            Run(session.recording, facts, warn=lambda _: None).keep_draft(session.session_id, text)
+            StoredRun(session.recording, facts, warn=lambda _: None).keep_draft(
+                session.session_id, text
+            )
 
     # Reading
 
@@ -756,7 +758,7 @@ def _rebuilt_facts(recording: Path, known: _RunFacts | None) -> _RunFacts | None
 
 def _add_sessions(recording: Path, facts: _RunFacts) -> None:
     """Add the sessions that a recording names."""
-    run = Run(None, facts, warn=lambda _: None)
+    run = StoredRun(None, facts, warn=lambda _: None)
     with suppress(RecordingError, OSError):
         for talk in _fold(recording, _agent_of(facts)).sessions.values():
             run.note(talk)

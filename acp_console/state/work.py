@@ -58,7 +58,7 @@ def work_of(talks: Conversations, session_id: str) -> list[Work]:
     talk = talks.sessions.get(session_id)
     if talk is not None:
         more = [_call(talk, call, 0) for call in talk.open_calls()]
-        more += [_terminal(talk, each, 0) for each in talk.terminals]
+        more += [_terminal(talk, each, 0) for each in talk.terminals if not each.is_over]
         found += [each for each in more if each.can_cancel and (each.kind, each.key) not in known]
     return found
 

@@ -19,7 +19,7 @@ TAIL_ROWS: Final = 8
 """Rows at the end that are searched for one with a time: footers have none."""
 MAX_WAITS: Final = 10_000
 """Waits that are shown, the newest."""
-_ASKED: Final = compile_filter(
+_ASKS: Final = compile_filter(
     f"kind == request and ({' or '.join(f'method == {each}' for each in sorted(ASKS_PERSON))})"
 )
 _FAILED: Final = compile_filter("error or malformed")
@@ -52,13 +52,13 @@ class Overview:
     def forget(self) -> None:
         """Restart: the entries were replaced."""
         self._failed = FilterSearch(self._entries, _FAILED)
-        self._asked = FilterSearch(self._entries, _ASKED)
+        self._asks = FilterSearch(self._entries, _ASKS)
         self._steps: Iterator[None] = iter(())
         self._found: tuple[tuple[int, ...], list[Span]] = ((), [])
 
     def step(self) -> bool:
         """Search on for a moment; return whether there is more to search."""
-        searches = self._failed, self._asked
+        searches = self._failed, self._asks
         if all(search.position >= len(self._entries) for search in searches):
             return False
         if next(self._steps, True):
@@ -68,7 +68,7 @@ class Overview:
     def spans(self, count: int) -> list[Span]:
         """Return `count` spans from the first entry to the last; none without entries."""
         marked = 0 if self._marks is None else self._marks.revision
-        key = (count, len(self._entries), len(self._failed.rows), len(self._asked.rows), marked)
+        key = (count, len(self._entries), len(self._failed.rows), len(self._asks.rows), marked)
         if self._found[0] != key:
             self._found = key, self._divided(count)
         return self._found[1]
@@ -115,7 +115,7 @@ class Overview:
 
     def _waits(self, count: int) -> set[int]:
         found: set[int] = set()
-        for row in self._asked.rows[-MAX_WAITS:]:
+        for row in self._asks.rows[-MAX_WAITS:]:
             answer = self._entries.response_row(row)
             last = len(self._entries) - 1 if answer is None else answer
             found.update(range(self.place_of(row, count), self.place_of(last, count) + 1))

@@ -272,7 +272,7 @@ def picture(row: TrafficRow, width: int, *, names_person: bool = True) -> str:
     wait = ""
     if row.is_for_person and names_person:
         spent = "" if row.latency is None else f" {_delta(row.latency)}"
-        wait = f" ⏸ you{spent} "
+        wait = f" ? you{spent} "
     label = f" {_fit_words(label, width - cell_len(wait) - _PICTURE_EDGES)} "
     fill = line * (width - 4 - cell_len(label) - cell_len(wait) - (len(line) if wait else 0))
     inner = f"{line}{label}{fill}{wait}{line if wait else ''}"

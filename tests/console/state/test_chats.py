@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import pytest
+from anyio import to_thread
 
 from acp_console.client.agents import AgentSpec, command_agent
 from acp_console.client.elicitation import ElicitationAnswer, FormRequest, PageRequest
+from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.running_agent import RunningAgent
 from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem
+from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
 
@@ -75,6 +80,10 @@ def shown(session: ChatSession) -> set[str]:
 def said(session: ChatSession) -> str:
     items = session.conversation.items if session.conversation else ()
     return "".join(item.text for item in items if isinstance(item, AgentMessage))
+
+
+def frames(session: ChatSession) -> list[Frame]:
+    return [each for each in session.journal.entries if isinstance(each, Frame)]
 
 
 FORM = """
@@ -246,10 +255,92 @@ async def test_one_login_opens_all_refused_sessions_and_sends_what_waits(
         first.send("hello")
         await all_.until(lambda: first.needs_login and second.needs_login)
         assert [(each.id, each.kind) for each in first.logins] == [("oauth", "agent")]
-        assert first.queued == "hello"
+        assert first.queued == ["hello"]
         first.log_in("oauth")
         await all_.until(lambda: (first.state, second.state) == ("ready", "ready"))
-        assert (first.queued, first.error, second.error) == (None, None, None)
+        assert (first.queued, first.error, second.error) == ([], None, None)
+
+
+async def test_prompts_wait_for_a_login_that_the_agent_demands_in_between(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(LOCKED)), tmp_path)
+        await all_.until(lambda: session.needs_login)
+        session.log_in("oauth")
+        await all_.until(lambda: session.state == "ready")
+        session.log_out()
+        session.send("one")
+        session.send("two")
+        await all_.until(lambda: session.needs_login)
+        assert (session.state, session.queued) == ("ready", ["two"])
+        session.log_in("oauth")
+        await all_.until(lambda: session.state == "ready" and not session.queued)
+        assert session.error is None
+
+
+ECHO = """
+prompt = hear_prompt()
+while True:
+    said = "+".join(block["text"] for block in prompt["params"]["prompt"])
+    say(f"[{said}]")
+    if said == "wait":
+        hear("session/cancel")
+    end(prompt)
+    prompt = hear("session/prompt")
+"""
+
+
+async def test_prompts_sent_in_a_turn_are_each_a_turn_of_its_own(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(ECHO)), tmp_path)
+        for text in ("one", "two", "three"):
+            session.send(text)
+        assert session.queued == ["one", "two", "three"]
+        await all_.until(lambda: said(session) == "[one][two][three]" and not session.is_busy)
+        assert session.queued == []
+
+
+async def test_stopping_the_turn_drops_all_prompts_that_wait(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(ECHO)), tmp_path)
+        session.send("wait")
+        await all_.until(lambda: said(session) == "[wait]")
+        session.send("one")
+        session.send("two")
+        session.cancel()
+        await all_.until(lambda: session.state == "ready")
+        session.send("three")
+        await all_.until(lambda: said(session) == "[wait][three]" and not session.is_busy)
+
+
+DELETES = """
+prompt = hear_prompt()
+diff = {"type": "diff", "path": "/p/a", "oldText": None, "newText": "one"}
+for number, (kind, path, *content) in enumerate(
+    [("edit", "/p/a", diff), ("edit", "/p/b", {**diff, "path": "/p/b"}), ("delete", "/p/a")]
+):
+    update("tool_call", toolCallId=str(number), title="t", kind=kind, status="completed",
+           content=content, locations=[{"path": path}])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_file_that_a_call_deleted_is_listed_as_deleted(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(DELETES)), tmp_path)
+        session.send("hello")
+        files = ChangedFiles()
+
+        def note_all() -> bool:
+            files.note(session.conversation.items if session.conversation else ())
+            return len(files.files()) == 2 and session.state == "ready"
+
+        await all_.until(note_all)
+        assert files.files() == {"/p/b": (1, 0), "/p/a": None}
 
 
 async def test_one_logs_in_again_after_a_refused_prompt(agent: Agent, tmp_path: Path) -> None:
@@ -274,6 +365,74 @@ async def test_a_login_that_changed_nothing_is_refused_again(agent: Agent, tmp_p
         session.log_in()
         assert (session.state, session.needs_login) == ("starting", False)
         await all_.until(lambda: session.needs_login)
+
+
+BUSY = """
+greet(authMethods=[{"id": "oauth", "name": "Browser"}])
+open_session()
+prompt = hear("session/prompt")
+options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+tell(id=900, method="session/request_permission", params={
+    "sessionId": "s1", "toolCall": {"toolCallId": "t1", "title": "Dig"}, "options": options})
+tell(id=hear("authenticate")["id"], result={})
+say("in ")
+message = json.loads(sys.stdin.readline())
+if "method" in message:
+    say(f"but then came {message['method']}")
+else:
+    say(message["result"]["outcome"].get("optionId", "cancelled") + " ")
+    end(prompt)
+    prompt = hear("session/prompt")
+    say(prompt["params"]["prompt"][0]["text"])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_login_during_a_turn_leaves_the_turn_and_what_it_asks_as_they_are(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(BUSY)), tmp_path)
+        session.send("one")
+        await all_.until(lambda: session.is_waiting_for_user)
+        session.send("two")
+        session.log_in("oauth")
+        assert session.state == "working"
+        await all_.until(lambda: said(session) == "in ")
+        _, items = session.take_changes()
+        [call] = {item for item in items if isinstance(item, ToolCallItem)}
+        assert call.permission is not None
+        session.answer(call.permission, "yes")
+        await all_.until(lambda: session.state == "ready")
+        assert said(session) == "in yes two"
+
+
+ASKING_LOGIN = """
+greet(authMethods=[{"id": "oauth", "name": "Browser"}])
+open_session()
+opening = hear("authenticate")
+tell(id=900, method="elicitation/create", params={"requestId": opening["id"], "mode": "url",
+     "message": "Log in", "url": "https://example.com", "elicitationId": "e"})
+action = hear(None)["result"]["action"]
+tell(id=opening["id"], result={})
+say(action)
+hear("never")
+"""
+
+
+async def test_a_page_to_log_in_again_is_shown_in_the_session_that_logs_in(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(ASKING_LOGIN)), tmp_path, elicits=True)
+        await all_.until(lambda: session.state == "ready")
+        session.log_in("oauth")
+        await all_.until(lambda: session.elicitations or said(session))
+        [asked] = session.elicitations
+        session.answer_elicitation(asked, ElicitationAnswer("accept"))
+        await all_.until(lambda: said(session) and session.state == "ready")
+        assert said(session) == "accept"
 
 
 async def test_a_key_is_handed_over_with_a_restart(agent: Agent, tmp_path: Path) -> None:
@@ -407,3 +566,61 @@ async def test_a_fork_shows_what_is_said_in_it_from_the_first_word(
         copy = all_.another(first.agent, fork="s1")
         await all_.until(lambda: said(copy))
         assert (shown(first), shown(copy)) == (set(), {"copied"})
+
+
+LEFT = """
+greet(agentCapabilities={"sessionCapabilities": {"close": {}}})
+open_session()
+tell(id=hear("session/new")["id"], result={"sessionId": "s2"})
+first = hear("session/prompt")
+say("busy")
+hear("session/cancel")
+end(first, "cancelled")
+tell(id=hear("session/close")["id"], error={"code": -32603, "message": "not now"})
+prompt = hear("session/prompt")
+chunk = {"sessionUpdate": "agent_message_chunk", "content": prompt["params"]["prompt"][0]}
+tell(method="session/update", params={"sessionId": "s2", "update": chunk})
+end(prompt)
+hear("never")
+"""
+
+
+async def test_nothing_more_is_sent_in_a_session_that_was_closed(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        first = all_.open(command_agent(agent(LEFT)), tmp_path)
+        second = all_.another(first.agent)
+        first.send("one")
+        await all_.until(lambda: said(first) and second.state == "ready")
+        first.send("two")
+        await first.close()
+        await all_.until(lambda: b"not now" in frames(first)[-1].data)
+        second.send("three")
+        await all_.until(lambda: said(second) and second.state == "ready")
+        assert said(second) == "three"
+
+
+async def test_a_prompt_is_not_sent_if_it_is_stopped_while_its_files_are_read(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def read(text: str, *more: object) -> list[Json]:
+        del more
+        begun.set()
+        assert "slow" not in text or goes_on.wait(LIMIT)
+        return [{"type": "text", "text": text}]
+
+    monkeypatch.setattr("acp_console.state.chat_session.prompt_blocks", read)
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(SEVERAL)), tmp_path)
+        session.send("slow")
+        await to_thread.run_sync(begun.wait, LIMIT)
+        session.cancel()
+        assert session.state == "ready"
+        goes_on.set()
+        session.send("quick")
+        await all_.until(lambda: said(session) and session.state == "ready")
+        assert said(session) == "quick"
+        assert not any(b"session/cancel" in each.data for each in frames(session))
