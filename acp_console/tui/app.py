@@ -229,6 +229,9 @@ class ConsoleApp(ThemedApp[int]):
         return (command for command in commands if command.title in {"Theme", "Screenshot"})
 
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
+        if not isinstance(self.screen, HomeScreen):
+            # A second Enter at once.
+            return
         match message.target:
             case AgentSpec():
                 self._chat_with(message.target, message.target.cwd or self._cwd)
@@ -322,7 +325,7 @@ class ConsoleApp(ThemedApp[int]):
                 title = chat_title(chat)
             else:
                 entries = chat.journal.entries
-                source = ComparisonSource(chat_title(chat), lambda said=entries: list(said))
+                source = ComparisonSource(chat_title(chat), lambda them=entries: list(them))
                 others.append(Candidate("open chat", source, single_line(str(chat.cwd), 120)))
         left = entries_source(message.entries, title)
         asking = CompareWithScreen(left.title, others, folders, self._store)
@@ -333,7 +336,7 @@ class ConsoleApp(ThemedApp[int]):
     def on_home_screen_continued(self, message: HomeScreen.Continued) -> None:
         self._continue(message.session, message.spec)
 
-    @work
+    @work(exclusive=True, group="continue")
     async def _continue(self, session: StoredSession, spec: AgentSpec) -> None:
         """Resume a session below what was said in it."""
         from acp_console.state.session_store import read_conversations
@@ -396,7 +399,7 @@ class ConsoleApp(ThemedApp[int]):
             way: OpeningWay = "new" if message.way == "fork" else message.way
             self._chat_with(chat.spec, setup.cwd, setup, way, message.session_id)
 
-    async def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
+    def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
         screen = message.screen
         if self._chat_screens.pop(screen.chat, None) is None:
@@ -407,6 +410,12 @@ class ConsoleApp(ThemedApp[int]):
                 self.pop_screen()
             else:
                 self._show_chat(other)
+        self._close_chat(screen)
+
+    @work(group="closing")
+    async def _close_chat(self, screen: ChatScreen) -> None:
+        """Close a chat that is shown no more; other chats go on meanwhile."""
+        await screen.leave()
         self.uninstall_screen(screen)
         await screen.remove()
 

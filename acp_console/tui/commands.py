@@ -90,8 +90,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.end", "ctrl+end", "transcript_end", "End",
                 "Go to the end of the transcript and follow it", False),
         Command("chat.search", "ctrl+f", "search", "Search", "Search the transcript", False),
-        Command("chat.mode", "shift+tab", "next_mode", "Mode",
-                "Go to the next mode of the agent", False),
+        Command("chat.mode", "shift+tab", "mode_or_back", "Mode",
+                "Go to the agent's next mode, or to what asks you", False),
         Command("chat.options", "f6", "options", "Options",
                 "Choose mode, model and other options of the session", False),
         Command("chat.history", "ctrl+r", "history", "History",
@@ -324,7 +324,8 @@ SIGNS: Final = (
     ("e w i", "Part of a finding in another row"),
     ("◆", "Marked by you"),
     ("● ○ ┄", "Request, result, notification"),
-    ("⏸", "Waited for a person to answer"),
+    ("?", "Waited for a person to answer"),
+    ("⏸", "Paused by a breakpoint"),
     ("✗ ‖", "Not a valid message; stderr"),
 )
 """The signs before the rows of the traffic, and their meanings."""

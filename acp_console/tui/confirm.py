@@ -8,36 +8,25 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from acp_console.tui.dialog import Dialog
 
-class ConfirmScreen(ModalScreen[bool]):
+
+class ConfirmScreen(Dialog[bool]):
     """Asks; `y` agrees, `n` and Esc do not, and Enter presses the button with the focus: No."""
 
     DEFAULT_CSS = """
     ConfirmScreen {
-        align: center middle;
         & > Vertical {
             width: 64;
-            max-width: 95%;
-            height: auto;
-            max-height: 90%;
-            padding: 1 2;
             border: round $warning;
-            background: $surface;
         }
         VerticalScroll {
             height: auto;
             max-height: 1fr;
         }
-        Horizontal {
-            height: auto;
-            margin-top: 1;
-            align-horizontal: right;
-        }
         Button {
-            margin-left: 2;
             min-width: 0;
             background: $boost;
             color: $text;
@@ -67,7 +56,7 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical():
             with VerticalScroll(can_focus=False):
                 yield Static(self._text, markup=False)
-            with Horizontal():
+            with Horizontal(classes="dialog-buttons"):
                 yield Button(f"{self._yes} (y)", id="yes", compact=True)
                 yield Button(f"{self._no} (n)", id="no", compact=True)
 

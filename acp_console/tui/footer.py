@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from textual.app import ComposeResult
 from textual.widgets import Footer
 
+BACK: Final = frozenset({"back", "leave", "screen.traffic"})
+"""Actions that lead back."""
+
 
 class KeyFooter(Footer):
-    """Shows the keys that fit whole, that of the help first; the palette's is at the edge."""
+    """Shows the keys that fit whole, in any case help and the way back, which is last."""
 
     def compose(self) -> ComposeResult:
         # Their type is not public.
-        keys: list[Any] = sorted(super().compose(), key=_order)
-        # Two spaces around the key, one behind the title, and a border at the edge.
-        widths = [len(key.key_display) + len(key.description) + 3 for key in keys]
-        room = self.size.width - 2
-        for key, width in zip(keys, widths, strict=True):
-            room -= width
+        keys: list[Any] = sorted(super().compose(), key=lambda key: key.action in BACK)
+        # Two spaces around the key, one behind the title.
+        room = self.size.width
+        fitting: list[Any] = []
+        for key in sorted(keys, key=_order):
+            room -= len(key.key_display) + len(key.description) + 3
+            if key.has_class("-command-palette"):
+                # A border and a space.
+                room -= 2
             if room >= 0:
-                yield key
+                fitting.append(key)
+        yield from (key for key in keys if key in fitting)
 
     def on_resize(self) -> None:
         self.refresh(recompose=True)
 
 
 def _order(key: Any) -> int:
-    return 0 if key.has_class("-command-palette") else 1 if key.action == "help" else 2
+    if key.has_class("-command-palette"):
+        return 0
+    return 1 if key.action in {"help", *BACK} else 2

@@ -15,7 +15,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS, Scope
-from acp_console.tui.overlay import Overlay
+from acp_console.tui.dialog import Overlay
 
 KEYS: Final = 11
 """Columns of the keys."""
@@ -24,9 +24,8 @@ KEYS: Final = 11
 class HelpScreen(Overlay[None]):
     """A table of the keys."""
 
-    CSS_PATH = "help.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q,enter", "dismiss_help", "Close"),
+        Binding("f1,q,enter", "leave", "Close", show=False),
     ]
 
     def __init__(
@@ -39,15 +38,9 @@ class HelpScreen(Overlay[None]):
         """The sections, in their order."""
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="help-box"):
-            yield Static(self._tables(), id="help-table", markup=False)
-
-    def action_dismiss_help(self) -> None:
-        self.dismiss(None)
-
-    def on_mount(self) -> None:
-        self.query_one("#help-box").border_title = "Keys"
-        self.query_one("#help-box").border_subtitle = "Esc closes"
+        with VerticalScroll() as box:
+            box.border_title, box.border_subtitle = "Keys", "Esc closes"
+            yield Static(self._tables(), markup=False)
 
     def _tables(self) -> Group:
         parts: list[RenderableType] = []

@@ -185,3 +185,9 @@ class InspectorPane(Horizontal):
         if linter.read and linter.is_behind:
             parts.append(f"{format_number(linter.read)} checked")
         return parts
+
+
+class ChatInspection(InspectorPane):
+    """The traffic of a chat; the key that opened it also closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("traffic of a chat")

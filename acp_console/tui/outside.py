@@ -1,12 +1,14 @@
-"""The user's own editor, in the terminal of the console."""
+"""What is outside the console: the user's own editor, and the clipboard."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import pyperclip
 from textual.app import SuspendNotSupported
 from textual.widget import Widget
 
@@ -24,3 +26,16 @@ def edit(screen: Widget, path: Path) -> bool:
         screen.notify(text, severity="error", markup=False)
         return False
     return True
+
+
+def copy(text: str, ask_terminal: Callable[[str], None]) -> str:
+    """Copy `text`; return a description of the way, for the user.
+
+    `ask_terminal` asks the terminal itself to copy (OSC 52), which also works over SSH.
+    """
+    try:
+        pyperclip.copy(text)
+    except pyperclip.PyperclipException:
+        ask_terminal(text)
+        return "through the terminal (OSC 52)"
+    return "to the clipboard"

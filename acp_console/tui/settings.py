@@ -18,14 +18,15 @@ from textual.widgets.option_list import Option
 from acp_console.config import Config
 from acp_console.config_edit import ConfigFile
 from acp_console.paths import write_private
+from acp_console.render.values import below_home
+from acp_console.tui.dialog import Overlay
 from acp_console.tui.outside import edit
-from acp_console.tui.overlay import Overlay
 from acp_console.tui.themes import THEME_NAMES
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 NAME_WIDTH: Final = 22
-KEYS: Final = "enter changes · ← → go through the themes · e opens the file in $EDITOR"
+KEYS: Final = "enter changes · ← → other themes · e opens the file in $EDITOR"
 NAMES: Final = 200
 """Characters of names that are listed."""
 
@@ -33,37 +34,8 @@ NAMES: Final = 200
 class SettingsScreen(Overlay[None]):
     """Lists the settings, and writes those that are changed."""
 
-    DEFAULT_CSS = """
-    SettingsScreen {
-        align: center middle;
-        & > Vertical {
-            width: 84;
-            max-width: 95%;
-            height: auto;
-            max-height: 90%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-        OptionList, OptionList:focus {
-            height: auto;
-            max-height: 1fr;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-        #settings-rest, #settings-keys {
-            color: $text-muted;
-            margin-top: 1;
-        }
-        #settings-problem {
-            color: $text-error;
-            margin-top: 1;
-        }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "Back"),
+        Binding("q", "leave", show=False),
         Binding("e", "edit_file", "Edit the file"),
         Binding("right,space", "change(1)", "Change", show=False),
         Binding("left", "change(-1)", show=False),
@@ -81,9 +53,9 @@ class SettingsScreen(Overlay[None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield OptionList(markup=False)
-            yield Static(id="settings-rest", markup=False)
-            yield Static(id="settings-problem", markup=False)
-            yield Static(KEYS, id="settings-keys", markup=False)
+            yield Static(id="settings-rest", classes="note", markup=False)
+            yield Static(id="settings-problem", classes="note problem", markup=False)
+            yield Static(KEYS, classes="note", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(Vertical).border_title = "Settings"
@@ -109,7 +81,7 @@ class SettingsScreen(Overlay[None]):
         self.rows.set_options(Option(line) for line in lines)
         self.rows.highlighted = min(place, len(lines) - 1)
         state = "" if self._path.exists() else "  (not there yet)"
-        file = f"file     {single_line(str(self._path), NAMES)}{state}"
+        file = f"file     {single_line(below_home(self._path), NAMES)}{state}"
         self.query_one("#settings-rest", Static).update("\n".join(filter(None, (file, rest))))
         self.query_one("#settings-problem", Static).update(escape_controls(problem))
         self.query_one("#settings-problem").display = bool(problem)
@@ -142,9 +114,6 @@ class SettingsScreen(Overlay[None]):
             return
         edit(self, self._path)
         self._show()
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def _settings(config: Config) -> Iterator[tuple[str, str, bool, str]]:

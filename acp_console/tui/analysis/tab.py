@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import getters, on
 from textual.app import ComposeResult
@@ -22,6 +22,7 @@ from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
 from acp_console.render.values import format_number
 from acp_console.state.analysis import BackgroundFold, Progress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
+from acp_console.tui.transcript.rows import chop
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Styles of a part of a line, besides the plain one."""
@@ -60,7 +61,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
     """Yield pieces of at most this width, cut between words if possible."""
     while text:
         # Measure only a prefix: a piece rarely has more than two characters per column.
-        piece = chop_cells(text[: 2 * width], width)[0]
+        piece = chop(text[: 2 * width], width)[0]
         cut = len(piece)
         if cut < len(text):
             cut = piece.rfind(" ", cut // 2) + 1 or cut

@@ -8,10 +8,10 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from acp_console.client.connection import AgentConnection
+from acp_console.tui.dialog import Overlay
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get, get_list, get_text
@@ -25,34 +25,11 @@ STATES = {
 MAX_ACCOUNTS = 10
 
 
-class AccountScreen(ModalScreen[Literal["in", "out"] | None]):
+class AccountScreen(Overlay[Literal["in", "out"] | None]):
     """Shows what the agent says of its accounts; returns whether to log in or out."""
 
-    DEFAULT_CSS = """
-    AccountScreen {
-        align: center middle;
-        & > Vertical {
-            width: 70;
-            max-width: 95%;
-            height: auto;
-            max-height: 80%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-        Horizontal {
-            height: auto;
-            margin-top: 1;
-            align-horizontal: right;
-        }
-        Button {
-            margin-left: 2;
-            min-width: 12;
-        }
-    }
-    """
+    DEFAULT_CSS = "AccountScreen > Vertical { width: 70; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back"),
         Binding("left,right", "app.focus_next", show=False),
     ]
 
@@ -61,9 +38,10 @@ class AccountScreen(ModalScreen[Literal["in", "out"] | None]):
         self._link = link
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with Vertical() as box:
+            box.border_title = "Account"
             yield Static("…", id="account", markup=False)
-            with Horizontal():
+            with Horizontal(classes="dialog-buttons"):
                 if self._link.auth_methods:
                     yield Button("Log in", id="in")
                 if self._link.can_log_out:
@@ -89,9 +67,6 @@ class AccountScreen(ModalScreen[Literal["in", "out"] | None]):
     def choose(self, event: Button.Pressed) -> None:
         chosen = event.button.id
         self.dismiss("in" if chosen == "in" else "out" if chosen == "out" else None)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def account_text(status: Json) -> str:

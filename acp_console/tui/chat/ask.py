@@ -5,9 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.events import DescendantFocus
+from textual.content import Content
+from textual.events import DescendantFocus, Key, Paste
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Button, Static
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +62,128 @@ class Ask(Vertical):
 
     def on_descendant_focus(self, _event: DescendantFocus) -> None:
         self.had_focus = True
+
+
+class KeyAsk(Ask, can_focus=True):
+    """Something that single keys decide; all else that is typed goes to the editor."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_part(-1)", "Up", show=False),
+        Binding("down", "scroll_part(1)", "Down", show=False),
+        Binding("pageup", "scroll_part(-1, True)", "Page up", show=False),
+        Binding("pagedown", "scroll_part(1, True)", "Page down", show=False),
+    ]
+
+    @dataclass
+    class Typed(Message):
+        """The user typed what decides nothing, probably the start of a prompt."""
+
+        text: str
+
+    def __init__(self, subject: object, timing: PermissionTiming) -> None:
+        super().__init__(subject, timing)
+        self._is_typing = False
+        """Whether a text is typed that goes to the editor."""
+        self._key: str | None = None
+        """A key that decides unless another one follows at once."""
+        self._key_timer: Timer
+
+    def decides(self, key: str) -> bool:
+        """Return whether a key decides something now."""
+        raise NotImplementedError
+
+    def decide(self, key: str) -> None:
+        """Do what a key decides."""
+        raise NotImplementedError
+
+    def on_focus(self) -> None:
+        self._is_typing = False
+
+    def on_key(self, event: Key) -> None:
+        character = event.character
+        if not self.has_focus or character is None or not event.is_printable:
+            return
+        event.stop()
+        if self._key is not None:
+            # Two keys at once are the beginning of a text, as from a slow connection.
+            self._key_timer.stop()
+            character, self._key = self._key + character, None
+        if self._is_typing or not self.has_settled or not self.decides(character):
+            self.pass_on(character)
+        elif self.timing.burst_s:
+            self._key = character
+            self._key_timer = self.set_timer(self.timing.burst_s, self._take_key)
+        else:
+            self.decide(character)
+
+    def on_paste(self, event: Paste) -> None:
+        if self.has_focus:
+            event.stop()
+            self.pass_on(event.text)
+
+    def _take_key(self) -> None:
+        key, self._key = self._key, None
+        if key is not None:
+            self.decide(key)
+
+    def pass_on(self, text: str) -> None:
+        """Pass on what was typed; all that follows goes there too, until the user comes back."""
+        self._is_typing = True
+        self.post_message(self.Typed(text))
+
+    def has_seen(self, place: int) -> bool:
+        """Return whether a choice was wholly on the screen; if not, scroll to it."""
+        button = self.query(ChoiceButton)[place]
+        if not button.was_seen:
+            self.app.bell()
+            button.scroll_visible(animate=False)
+        return button.was_seen
+
+    def action_scroll_part(self, by: int, pages: bool = False) -> None:
+        """Scroll the part that does not fit, by rows or pages."""
+        for part in self.query(".message, .choices"):
+            rows = by * max(part.size.height - 1, 1) if pages else by
+            part.scroll_relative(y=rows, animate=False)
+
+
+class ChoiceButton(Button):
+    """A choice, with a number; it counts once its end was on the screen."""
+
+    @dataclass
+    class Seen(Message):
+        """Its end was on the screen for the first time."""
+
+    def __init__(self, place: int, label: Content, *, is_whole: bool = True) -> None:
+        super().__init__(Content.assemble(f"{place + 1}  ", label), name=str(place), compact=True)
+        self.can_focus = False
+        self.was_seen = False
+        self._is_whole = is_whole
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Note what stands on the screen: only that is rendered."""
+        if self._is_whole and not self.was_seen and shows_end(self, crop):
+            self.was_seen = True
+            self.post_message(self.Seen())
+        return super().render_lines(crop)
+
+
+class Address(Static):
+    """An address to open; it counts once its end was on the screen."""
+
+    class Seen(Message):
+        """Its end was on the screen for the first time."""
+
+    was_seen = False
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Note what stands on the screen: only that is rendered."""
+        if not self.was_seen and shows_end(self, crop):
+            self.was_seen = True
+            self.post_message(self.Seen())
+        return super().render_lines(crop)
+
+
+def shows_end(widget: Widget, crop: Region) -> bool:
+    """Return whether the end of a widget is visible when a region of it is rendered."""
+    # What a dialog covers is rendered, too.
+    return crop.bottom >= widget.outer_size.height and widget.app.screen in widget.ancestors

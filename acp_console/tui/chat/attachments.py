@@ -17,7 +17,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -26,42 +25,17 @@ from acp_console.state.attachments import Attachment
 from acp_console.tui.chat.form import has_browser
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.dialog import Overlay
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 OPENERS = {"darwin": "open"}
 
 
-class AttachmentsScreen(ModalScreen[None]):
+class AttachmentsScreen(Overlay[None]):
     """Lists attachments; `o` opens one in another program, `s` saves it."""
 
-    DEFAULT_CSS = """
-    AttachmentsScreen {
-        align: center middle;
-        & > Vertical {
-            width: 84;
-            max-width: 95%;
-            height: auto;
-            max-height: 80%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-        OptionList {
-            height: auto;
-            max-height: 1fr;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-        Static {
-            color: $text-muted;
-            margin-top: 1;
-        }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back"),
         Binding("o", "open", "Open"),
         Binding("s,ctrl+s", "save", "Save"),
     ]
@@ -74,10 +48,13 @@ class AttachmentsScreen(ModalScreen[None]):
         self._cwd = cwd
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with Vertical() as box:
+            box.border_title = "Attachments"
             lines = [Option(single_line(_described(each), 76)) for each in self._attachments]
             yield OptionList(*lines, markup=False)
-            yield Static("s saves · o opens it, after showing how · esc back", markup=False)
+            yield Static(
+                "s saves · o opens it, after showing how · esc back", classes="note", markup=False
+            )
 
     def on_mount(self) -> None:
         self.options.highlighted = 0
@@ -157,9 +134,6 @@ class AttachmentsScreen(ModalScreen[None]):
             return
         if not has_browser() or not webbrowser.open(uri):
             self.notify("There is no browser here.", severity="warning")
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def _run(command: Sequence[str]) -> None:

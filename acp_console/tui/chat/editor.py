@@ -29,7 +29,7 @@ class PromptEditor(TextArea):
         Binding("ctrl+f", "screen.search", "Search", show=False),
         Binding("ctrl+c", "copy_or_stop", "Copy", show=False),
         Binding("tab", "screen.leave_editor", "Next part", show=False),
-        Binding("shift+tab", "screen.next_mode", "Mode", show=False),
+        Binding("shift+tab", "screen.mode_or_back", "Mode", show=False),
         Binding("ctrl+r", "screen.history", "History", show=False),
         Binding("ctrl+g", "screen.edit_outside", "Editor", show=False),
         Binding("ctrl+w", "delete_word_or_close", "Close", show=False),

@@ -29,7 +29,8 @@ from acp_console.client.elicitation import (
     FormRequest,
     PageRequest,
 )
-from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_console.tui.chat.ask import Address, Ask, KeyAsk, PermissionTiming
+from acp_console.tui.toggles import SignedCheckbox, SignedSelectionList
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
@@ -38,6 +39,7 @@ LABEL: Final = 200
 """Characters of a label that are shown."""
 MAX_TEXT: Final = 20_000
 """Characters of a message that are shown."""
+UNSEEN: Final = "Read the address to its end first: PgDn shows more."
 
 
 @dataclass
@@ -76,6 +78,19 @@ class FormView(Ask):
             yield Button("Send (^s)", name="send", compact=True, classes="allow")
             yield Button("No", name="decline", compact=True, classes="reject")
             yield Button("Not now (esc)", name="cancel", compact=True)
+            yield Static(classes="more", markup=False)
+
+    def on_mount(self) -> None:
+        fields = self.query_one(".fields")
+        for name in ("scroll_y", "virtual_size", "size"):
+            self.watch(fields, name, self._count_hidden)
+
+    def _count_hidden(self) -> None:
+        """Say how many fields are below those that are shown."""
+        fields = self.query_one(".fields")
+        end = fields.scroll_offset.y + fields.size.height
+        hidden = sum(each.virtual_region.bottom > end for each in self._inputs.values())
+        self.query_one(".more", Static).update(f"↓ {hidden} more below" if hidden else "")
 
     def take_focus(self) -> None:
         first = next(iter(self._inputs.values()), None)
@@ -133,7 +148,7 @@ class FormView(Ask):
             self.post_message(Answered(self._request, ElicitationAnswer("accept", content)))
 
 
-class PageView(Ask, can_focus=True):
+class PageView(KeyAsk):
     """A page to open; it opens only when the user says so."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -150,14 +165,33 @@ class PageView(Ask, can_focus=True):
     def compose(self) -> ComposeResult:
         request = self._request
         about = Content.assemble("The agent wants you to go to ", (request.host, "bold"), ":")
-        yield Static(about, markup=False)
-        yield Static(request.url, classes="address", markup=False)
         with VerticalScroll(classes="message", can_focus=False):
+            yield Static(about, markup=False)
+            yield Address(request.url, classes="address", markup=False)
             yield Static(_shown(request.message), classes="question", markup=False)
+        yield Static(UNSEEN, classes="unseen", markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Open (o)", name="open", compact=True, classes="allow")
             yield Button("Copy the address (c)", name="copy", compact=True, classes="allow")
             yield Button("No (n)", name="decline", compact=True, classes="reject")
+
+    @on(Address.Seen)
+    def note_what_is_seen(self) -> None:
+        self.query_one(".unseen").display = False
+
+    @property
+    def _can_accept(self) -> bool:
+        """Whether the user can know where the address leads."""
+        is_seen = self.query_one(Address).was_seen
+        if not is_seen:
+            self.app.bell()
+        return is_seen and self.has_settled
+
+    def decides(self, key: str) -> bool:
+        return key in {"o", "c", "n"}
+
+    def decide(self, key: str) -> None:
+        {"o": self.action_open, "c": self.action_copy, "n": self.action_decline}[key]()
 
     @on(Button.Pressed)
     async def press(self, event: Button.Pressed) -> None:
@@ -165,7 +199,7 @@ class PageView(Ask, can_focus=True):
         await self.run_action(event.button.name or "")
 
     def action_open(self) -> None:
-        if not self.has_settled:
+        if not self._can_accept:
             return
         if has_browser() and webbrowser.open(self._request.url):
             self._accept()
@@ -173,7 +207,7 @@ class PageView(Ask, can_focus=True):
             self.notify("There is no browser; copy the address instead.", severity="warning")
 
     def action_copy(self) -> None:
-        if self.has_settled:
+        if self._can_accept:
             self.app.copy_to_clipboard(self._request.url)
             self.notify("The address is copied.")
             self._accept()
@@ -216,7 +250,7 @@ def _input(field: FormField) -> Widget:
     default = field.default
     match field.kind:
         case "boolean":
-            return Checkbox("yes", value=default is True, compact=True)
+            return SignedCheckbox("yes", value=default is True, compact=True)
         case "choice":
             choices = [(single_line(each.title, LABEL), each.value) for each in field.choices]
             found = Select(choices, prompt="Choose", compact=True)
@@ -225,7 +259,7 @@ def _input(field: FormField) -> Widget:
             return found
         case "choices":
             chosen = as_list(default)
-            return SelectionList[str](
+            return SignedSelectionList[str](
                 *(
                     Selection(single_line(each.title, LABEL), each.value, each.value in chosen)
                     for each in field.choices

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from acp_console.tui.dialog import Dialog
 
-class InputScreen(ModalScreen[str | None]):
+
+class InputScreen(Dialog[str | None]):
     """Returns what the user has written; None after Esc or for nothing."""
 
-    DEFAULT_CSS = """
-    InputScreen {
-        align: center middle;
-        & > Vertical {
-            width: 70;
-            max-width: 95%;
-            height: auto;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back")]
+    DEFAULT_CSS = "InputScreen > Vertical { width: 70; }"
 
     def __init__(self, label: str, text: str = "") -> None:
         super().__init__()
@@ -46,6 +31,3 @@ class InputScreen(ModalScreen[str | None]):
     @on(Input.Submitted)
     def take(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

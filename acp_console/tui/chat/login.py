@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.events import Key
 from textual.message import Message
 from textual.widgets import Button, Input, Static
 
 from acp_console.client.probe import LoginMethod, login_line
-from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 KINDS = {
@@ -24,7 +24,7 @@ KINDS = {
 }
 
 
-class LoginView(Ask, can_focus=True):
+class LoginView(KeyAsk):
     """Offers the ways to log in, by number or click."""
 
     @dataclass
@@ -54,24 +54,22 @@ class LoginView(Ask, can_focus=True):
         elif not self._methods:
             text = "The agent wants you to log in, and offers no way. Log in with its own program."
         yield Static(text, classes="question", markup=False)
-        for place, method in enumerate(self._methods[:9], 1):
-            about = single_line(method.description, 120)
-            label = Content.assemble(
-                f"{place}  {single_line(method.name, 60)}  ",
-                (f"{KINDS[method.kind]}  {about}", "$text-muted"),
-            )
-            button = Button(label, name=str(place - 1), compact=True)
-            button.can_focus = False
-            yield button
+        with VerticalScroll(classes="choices", can_focus=False):
+            for place, method in enumerate(self._methods[:9]):
+                about = f"{KINDS[method.kind]}  {single_line(method.description, 120)}"
+                name = f"{single_line(method.name, 60)}  "
+                yield ChoiceButton(place, Content.assemble(name, (about, "$text-muted")))
 
     def on_key(self, event: Key) -> None:
-        character = event.character or ""
         if event.key == "escape" and self._can_leave:
             event.stop()
             self.post_message(self.Left())
-        if character.isdecimal() and 0 < int(character) <= len(self._methods):
-            event.stop()
-            self._choose(int(character) - 1)
+
+    def decides(self, key: str) -> bool:
+        return self._filled is None and key in [*"123456789"[: len(self._methods)]]
+
+    def decide(self, key: str) -> None:
+        self._choose(int(key) - 1)
 
     @on(Button.Pressed)
     def press(self, event: Button.Pressed) -> None:
@@ -82,7 +80,7 @@ class LoginView(Ask, can_focus=True):
             self._choose(int(event.button.name or "0"))
 
     def _choose(self, place: int) -> None:
-        if not self.has_settled or self._filled is not None:
+        if not self.has_settled or self._filled is not None or not self.has_seen(place):
             return
         method = self._methods[place]
         if method.kind == "variables":

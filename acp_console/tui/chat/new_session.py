@@ -13,56 +13,30 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, SelectionList, Static
 
 from acp_console.state.chat_session import SessionSetup
+from acp_console.tui.dialog import Dialog
+from acp_console.tui.toggles import SignedSelectionList
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 
 
-class NewSessionScreen(ModalScreen[SessionSetup | None]):
+class NewSessionScreen(Dialog[SessionSetup | None]):
     """Returns where the session works and with what; None after Esc."""
 
     DEFAULT_CSS = """
     NewSessionScreen {
-        align: center middle;
-        & > Vertical {
-            width: 76;
-            max-width: 95%;
-            height: auto;
-            max-height: 90%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
         Input {
             margin-bottom: 1;
         }
         SelectionList {
-            height: auto;
             max-height: 8;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-        #setup-problem {
-            color: $text-error;
-        }
-        Horizontal {
-            height: auto;
-            margin-top: 1;
-            align-horizontal: right;
-        }
-        Button {
-            margin-left: 2;
-            min-width: 12;
         }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back"),
         Binding("ctrl+s", "begin", "Begin", priority=True),
     ]
 
@@ -82,7 +56,8 @@ class NewSessionScreen(ModalScreen[SessionSetup | None]):
         self._takes_directories = takes_directories
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with Vertical() as box:
+            box.border_title = "New session"
             yield Static("Directory", markup=False)
             yield Input(str(self._setup.cwd), id="setup-cwd", compact=True)
             if self._takes_directories:
@@ -91,15 +66,15 @@ class NewSessionScreen(ModalScreen[SessionSetup | None]):
                 yield Input(others, id="setup-directories", compact=True)
             if self._servers:
                 yield Static("MCP servers (space ticks)", markup=False)
-                yield SelectionList[int](
+                yield SignedSelectionList[int](
                     *(
                         (_described(each), place, get_text(each, "name") in self._chosen)
                         for place, each in enumerate(self._servers)
                     ),
                     compact=True,
                 )
-            yield Static(id="setup-problem", markup=False)
-            with Horizontal():
+            yield Static(id="setup-problem", classes="problem", markup=False)
+            with Horizontal(classes="dialog-buttons"):
                 yield Button("Begin (^s)", id="begin", variant="primary")
                 yield Button("Back", id="back")
 
@@ -143,9 +118,6 @@ class NewSessionScreen(ModalScreen[SessionSetup | None]):
 
     def _refuse(self, text: str) -> None:
         self.query_one("#setup-problem", Static).update(f"✗ {single_line(text, 300)}")
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def _described(server: Mapping[str, Json]) -> Content:

@@ -3,56 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import getters, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.client.session_options import SessionOption
-from acp_console.tui.overlay import Overlay
+from acp_console.tui.dialog import FilteredList
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 NOTHING: Final = "This agent has nothing to choose from."
 
 
-class OptionsScreen(Overlay[tuple[SessionOption, Json] | None]):
+class OptionsScreen(FilteredList[tuple[SessionOption, Json] | None]):
     """Lists the values of each option; Enter chooses one, typing filters."""
 
-    DEFAULT_CSS = """
-    OptionsScreen {
-        align: center middle;
-        & > Vertical {
-            width: 72;
-            max-width: 95%;
-            height: auto;
-            max-height: 80%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-        Input {
-            margin-bottom: 1;
-        }
-        OptionList {
-            height: auto;
-            max-height: 1fr;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back"),
-        Binding("down", "cursor(1)", show=False),
-        Binding("up", "cursor(-1)", show=False),
-    ]
+    DEFAULT_CSS = "OptionsScreen > Vertical { width: 72; }"
 
     values = getters.query_one(OptionList)
 
@@ -71,9 +42,7 @@ class OptionsScreen(Overlay[tuple[SessionOption, Json] | None]):
 
     def on_mount(self) -> None:
         self.query_one(Vertical).border_title = "Options"
-        self.values.can_focus = False
         self._show("")
-        self.query_one(Input).focus()
 
     @on(Input.Changed)
     def filter_values(self, event: Input.Changed) -> None:
@@ -87,15 +56,6 @@ class OptionsScreen(Overlay[tuple[SessionOption, Json] | None]):
     @on(OptionList.OptionSelected)
     def choose_by_mouse(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._rows[event.option_index])
-
-    def action_cursor(self, step: int) -> None:
-        if step > 0:
-            self.values.action_cursor_down()
-        else:
-            self.values.action_cursor_up()
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
     def _show(self, text: str) -> None:
         wanted = text.casefold().split()

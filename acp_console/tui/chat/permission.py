@@ -1,32 +1,32 @@
 """A permission prompt: all that the agent wants to do, and the options that it offers.
 
-The options that allow count only once the end of what is asked was on the screen.
+The options that allow count only once the end of what is asked was on the screen, and each option
+once it was wholly there itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import ItemGrid
 from textual.content import Content
-from textual.events import Click, Key, Paste
+from textual.events import Click
 from textual.message import Message
 from textual.style import Style
-from textual.timer import Timer
 from textual.widgets import Button, Static
 
-from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import PermissionRequest, ToolCallItem, string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
-NAME: Final = 160
-"""Characters of an option's name that are shown: what it covers must not be cut off."""
+MAX_NAME: Final = 10_000
+"""Characters of an option's name that are shown."""
 NARROWEST: Final = 24
 """Minimum width of the options, in cells; all are as wide as the longest one."""
 MARGIN: Final = 4
@@ -54,6 +54,7 @@ def _clickable(text: str, key: str) -> Content:
 UNSEEN: Final = Content.assemble(
     "Allow this? Read to the end first: PgDn shows more, ", _clickable("! skips that", "!"), "."
 )
+MORE: Final = "Allow this? Read all options first: PgDn shows more."
 WHY: Final = _clickable("w: no, and why", "w")
 SIDES: Final = _clickable("d: side by side", "d")
 SHARE: Final = 0.5
@@ -69,8 +70,7 @@ class CallDetails(TranscriptView, can_focus=False):
         super().__init__(id="call-details")
         self.has_shown_end = False
         """Whether its last row was on the screen."""
-        self.card = ToolCard(call)
-        self.card.decides = True
+        self.card = ToolCard(call, decides=True)
         self.show([self.card])
 
     def on_mount(self) -> None:
@@ -98,15 +98,8 @@ class CallDetails(TranscriptView, can_focus=False):
             self.post_message(self.Moved())
 
 
-class PermissionView(Ask, can_focus=True):
+class PermissionView(KeyAsk):
     """Shows the call and offers the options; the choice goes up as a message."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_call(-1)", "Up", show=False),
-        Binding("down", "scroll_call(1)", "Down", show=False),
-        Binding("pageup", "page_call(-1)", "Page up", show=False),
-        Binding("pagedown", "page_call(1)", "Page down", show=False),
-    ]
 
     @dataclass
     class Chosen(Message):
@@ -122,12 +115,6 @@ class PermissionView(Ask, can_focus=True):
         def control(self) -> PermissionView:
             return self.prompt
 
-    @dataclass
-    class Typed(Message):
-        """The user typed a key that is no option, probably the start of a prompt."""
-
-        character: str
-
     def __init__(
         self,
         permission: PermissionRequest,
@@ -137,18 +124,25 @@ class PermissionView(Ask, can_focus=True):
         super().__init__(permission, timing)
         self.permission = permission
         self._details = None if call is None else CallDetails(call)
+        self._call = call
+        self._shown = self._subject_of_call()
         self._may_skip = False
-        self._is_typing = False
-        """Whether a text is typed that goes to the editor."""
-        self._key: str | None = None
-        """A choice that counts unless another key follows at once."""
-        self._key_timer: Timer
         # Agents that offer "always" first would have it chosen by habit.
         self._options = sorted(
             permission.options, key=lambda option: string(option, "kind") != "allow_once"
         )
         self._ids = [string(option, "optionId") for option in self._options]
-        self._keys_from = self.counts_from
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the agent has changed the call since this was shown."""
+        return self._shown != self._subject_of_call()
+
+    def _subject_of_call(self) -> tuple[str, Json, list[Json]] | None:
+        if self._call is None:
+            return None
+        facts = self._call.facts
+        return facts.title, facts.raw_input, self._call.content
 
     def compose(self) -> ComposeResult:
         if self._details is not None:
@@ -159,21 +153,14 @@ class PermissionView(Ask, can_focus=True):
         with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
             yield from buttons
 
-    def take_focus(self) -> None:
-        """Take the focus automatically; for a moment, keys meant for the editor decide nothing."""
-        self._keys_from = self.timing.clock() + self.timing.settle_s
-        super().take_focus()
-
     def on_mount(self) -> None:
         self._show_hint()
 
     def on_show(self) -> None:
         super().on_show()
-        self._keys_from = self.counts_from
         self._show_hint()
 
     def on_focus(self) -> None:
-        self._is_typing = False
         # `has_focus` is set after this.
         self.call_later(self._show_hint)
 
@@ -182,15 +169,16 @@ class PermissionView(Ask, can_focus=True):
 
     def _show_hint(self) -> None:
         """Show how to choose as soon as a choice counts."""
-        counts_from = max(self.counts_from, self._keys_from if self.has_focus else 0)
-        wait = counts_from - self.timing.clock()
+        wait = self.counts_from - self.timing.clock()
         text: str | Content = UNFOCUSED
         if wait > 0:
             text = SETTLING
+        elif not self._is_seen:
+            text = UNSEEN
+        elif not all(each.was_seen for each in self.query(ChoiceButton)):
+            text = MORE
         elif self.has_focus:
             text = self._keys
-        if wait <= 0 and not self._is_seen:
-            text = UNSEEN
         self.query_one(".question", Static).update(text)
         if wait > 0:
             self.set_timer(wait, self._show_hint)
@@ -213,50 +201,20 @@ class PermissionView(Ask, can_focus=True):
     def _has_changes(self) -> bool:
         return self._details is not None and self._details.card.has_changes
 
-    def on_key(self, event: Key) -> None:
-        """Choose by number; other keys go to the editor."""
-        character = event.character
-        if character is None or not event.is_printable:
-            return
-        event.stop()
-        if self._key is not None:
-            # Two keys at once are the beginning of a text, as from a slow connection.
-            self._key_timer.stop()
-            character, self._key = self._key + character, None
-        is_choice = len(character) == 1 and self._is_choice(character)
-        if self._is_typing or not is_choice:
-            self._type(character)
-        elif self.timing.burst_s:
-            self._key = character
-            self._key_timer = self.set_timer(self.timing.burst_s, self._take_key)
-        else:
-            self._decide(character)
-
     def on_click(self, event: Click) -> None:
         key = event.style.meta.get(META)
         if key is not None and self.has_settled:
-            self._decide(key)
+            self.decide(key)
 
-    def on_paste(self, event: Paste) -> None:
-        event.stop()
-        self._type(event.text)
-
-    def _is_choice(self, character: str) -> bool:
-        if self.timing.clock() < self._keys_from:
-            return False
-        if character == "!":
+    def decides(self, key: str) -> bool:
+        if key == "!":
             return not self._is_seen
-        if character == "d":
+        if key == "d":
             return self._has_changes
         kinds = self._kinds
-        return _KINDS_OF_KEYS.get(character) in kinds or character in "123456789"[: len(kinds)]
+        return _KINDS_OF_KEYS.get(key) in kinds or key in [*"123456789"[: len(kinds)]]
 
-    def _take_key(self) -> None:
-        key, self._key = self._key, None
-        if key is not None:
-            self._decide(key)
-
-    def _decide(self, key: str) -> None:
+    def decide(self, key: str) -> None:
         if key == "!":
             self._may_skip = True
             self._show_hint()
@@ -266,30 +224,28 @@ class PermissionView(Ask, can_focus=True):
             return
         place = int(key) - 1 if key.isdecimal() else self._kinds.index(_KINDS_OF_KEYS[key])
         if not self._choose(place, explains=key == "w"):
-            self._type(key)
-
-    def _type(self, text: str) -> None:
-        """Pass on what was typed; all that follows goes there too, until the user comes back."""
-        self._is_typing = True
-        self.post_message(self.Typed(text))
+            self.pass_on(key)
 
     @property
     def _is_seen(self) -> bool:
         """Whether all that is asked was on the screen, or the user does not want to see it."""
         return self._may_skip or self._details is None or self._details.has_shown_end
 
-    def on_transcript_view_moved(self) -> None:
+    @on(ChoiceButton.Seen)
+    @on(TranscriptView.Moved)
+    def note_what_is_seen(self) -> None:
         self._show_hint()
 
-    def action_scroll_call(self, by: int) -> None:
-        if self._details is not None:
-            self._details.scroll_rows(by)
-            self._show_hint()
-
-    def action_page_call(self, by: int) -> None:
-        if self._details is not None:
-            self._details.action_page(by)
-            self._show_hint()
+    def action_scroll_part(self, by: int, pages: bool = False) -> None:
+        """Scroll the details, and the options after them."""
+        details, choices = self._details, self.query_one(".choices")
+        has_more = details is not None and (by < 0 or not details.is_following)
+        if details is None or not has_more or choices.scroll_y:
+            super().action_scroll_part(by, pages)
+        elif pages:
+            details.action_page(by)
+        else:
+            details.scroll_rows(by)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -302,21 +258,20 @@ class PermissionView(Ask, can_focus=True):
         if allows and not self._is_seen:
             # Consent needs sight of all of it.
             self.app.bell()
-            return True
-        self.post_message(self.Chosen(self, self.permission, self._ids[position], explains))
+        elif self.has_seen(position):
+            option_id = self._ids[position]
+            self.post_message(self.Chosen(self, self.permission, option_id, explains))
         return True
 
 
 _KINDS_OF_KEYS: Final = {"y": "allow_once", "n": "reject_once", "w": "reject_once"}
 
 
-def _button(position: int, option: Json) -> Button:
-    kind = string(option, "kind")
+def _button(position: int, option: Json) -> ChoiceButton:
+    kind, name = string(option, "kind"), string(option, "name")
     look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
-    label = Content(f"{position + 1}  {single_line(string(option, 'name'), NAME)}")
-    if word not in string(option, "name").lower():
-        label = Content.assemble(label, f" ({word})")
-    button = Button(label, name=str(position), compact=True)
-    button.can_focus = False
+    # What it covers must not be cut off; one that is nevertheless cannot be chosen.
+    label = single_line(name, MAX_NAME) + (f" ({word})" if word not in name.lower() else "")
+    button = ChoiceButton(position, Content(label), is_whole=len(name) <= MAX_NAME)
     button.add_class(look)
     return button

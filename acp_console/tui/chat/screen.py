@@ -18,15 +18,16 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.css.query import NoMatches
 from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from acp_console.client.connection import OpeningWay
 from acp_console.client.elicitation import FormRequest
-from acp_console.client.probe import login_line
+from acp_console.client.probe import LoginMethod, login_line
 from acp_console.render.values import plural
 from acp_console.state.attachments import attachments_of
 from acp_console.state.changed_files import ChangedFiles
@@ -34,7 +35,7 @@ from acp_console.state.chat_session import ChatSession, SessionSetup
 from acp_console.state.open_chats import OpenChats
 from acp_console.state.project_files import best_matches, project_files
 from acp_console.tui.chat.account import AccountScreen, account_text
-from acp_console.tui.chat.ask import Ask, PermissionTiming
+from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
 from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered, FormView, PageView
@@ -47,10 +48,10 @@ from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
-from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
-from acp_console.tui.outside import edit
+from acp_console.tui.footer import KeyFooter
+from acp_console.tui.outside import copy, edit
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import (
@@ -103,11 +104,11 @@ Try one of these:
   run ls              run a program, after asking you
   help                everything it can do
 
-F2 shows every frame on the wire beside it, and what is wrong with it."""
+^t shows every frame on the wire beside it, and what is wrong with it."""
 NEXT_MODE: Final = Style(meta={"@click": "screen.next_mode"})
 OPTIONS: Final = Style(meta={"@click": "screen.options"})
 EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
-WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
+WELCOME = "Write to the agent below. ^t shows every frame on the wire beside the conversation."
 
 
 class ChatScreen(Screen[None]):
@@ -179,7 +180,7 @@ class ChatScreen(Screen[None]):
         self._is_stop_overdue = False
         self._pause: Timer | None = None
         self._has_news = False
-        self._could_cancel = False
+        self._could_cancel = self._has_left = False
         self._bar_texts: dict[str, Text] = {}
         """The texts that stand in the bars: each is drawn again only when it changes."""
         self._asks: dict[int, tuple[ToolCallItem, PermissionRequest]] = {}
@@ -199,7 +200,7 @@ class ChatScreen(Screen[None]):
                 yield PromptEditor(
                     history=self._earlier_prompts, clock=self._timing.clock, id="editor"
                 )
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#search").display = False
@@ -217,9 +218,16 @@ class ChatScreen(Screen[None]):
         self._note_change()
 
     async def on_unmount(self) -> None:
-        self._stop_listening()
-        self._keep_draft()
-        self._chats.remove(self.chat)
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Close the chat; the end of its agent may take seconds."""
+        if not self._has_left:
+            self._has_left = True
+            self._stop_listening()
+            self.chat.on_change = lambda: None
+            self._keep_draft()
+            self._chats.remove(self.chat)
         await self.chat.close()
 
     def on_screen_resume(self) -> None:
@@ -247,7 +255,9 @@ class ChatScreen(Screen[None]):
         """Take what has come, in slices: keys are handled between them."""
         self._pause = None
         self._has_news = False
-        if not self.is_attached:
+        try:
+            asks = self.query_one("#asks")
+        except NoMatches:
             # It is being removed.
             return
         has_new, items = self.chat.take_changes()
@@ -260,11 +270,11 @@ class ChatScreen(Screen[None]):
         if self.chat.take_reset():
             self.conversation.reset()
             self._files.clear()
-        was_in_prompt = self.query_one("#asks").has_focus_within
+        was_in_prompt = asks.has_focus_within
         self.conversation.sync(items)
         self._note_permissions(items)
         await self._show_ask()
-        if was_in_prompt and not self.query_one("#asks").has_focus_within:
+        if was_in_prompt and not asks.has_focus_within:
             # The prompt is gone; what the user types next is a message.
             self.editor.focus()
         self._offer_focus()
@@ -274,7 +284,7 @@ class ChatScreen(Screen[None]):
         self._show_chats()
         self._announce()
         self._announce_account()
-        can_cancel = self.chat.is_busy or self.chat.queued is not None
+        can_cancel = self.chat.is_busy or bool(self.chat.queued)
         if can_cancel != self._could_cancel:
             self._could_cancel = can_cancel
             self.refresh_bindings()
@@ -308,7 +318,7 @@ class ChatScreen(Screen[None]):
         """Show what the user is asked first, and how much waits behind it."""
         shown = self.open_prompt()
         wanted, waiting = self._first_ask()
-        if shown is not None and (wanted is None or shown.subject != wanted.subject):
+        if shown is not None and wanted is not shown:
             await shown.remove()
             shown = None
         if shown is None and wanted is not None:
@@ -328,8 +338,10 @@ class ChatScreen(Screen[None]):
             can_leave = not chat.needs_login
             return shown if is_shown else LoginView(methods, self._timing, can_leave=can_leave), 0
         for call, permission in self._asks.values():
-            is_shown = shown is not None and shown.subject is permission
-            return shown if is_shown else PermissionView(permission, self._timing, call), waiting
+            has_changed = isinstance(shown, PermissionView) and shown.has_changed
+            if shown is not None and shown.subject is permission and not has_changed:
+                return shown, waiting
+            return PermissionView(permission, self._timing, call), waiting
         for request in elicitations:
             if shown is not None and shown.subject is request:
                 return shown, waiting
@@ -354,24 +366,33 @@ class ChatScreen(Screen[None]):
         self.editor.focus()
 
     @on(LoginView.Chosen)
-    def log_in(self, event: LoginView.Chosen) -> None:
+    @work
+    async def log_in(self, event: LoginView.Chosen) -> None:
         """Log in as the user has chosen; what a program does is done in this terminal."""
         method = event.method
         self._wants_login = False
         if method.kind == "variables":
-            self.chat.agent.restart(event.variables)
+            if await self._may_restart():
+                self.chat.agent.restart(event.variables)
         elif method.kind == "agent":
             self.chat.log_in(method.id)
-        else:
-            environment = {**os.environ, **(method.env or {})}
-            try:
-                with self.app.suspend():
-                    subprocess.run(method.command, env=environment, cwd=self.chat.cwd, check=True)
-                self.chat.log_in()
-            except (OSError, subprocess.CalledProcessError, SuspendNotSupported) as why:
-                text = f"{login_line(method)} did not work: {why}"
-                self.notify(escape_controls(text), severity="error", markup=False)
+        elif await self._agrees(
+            f"The agent wants this to run in this terminal:\n\n  "
+            f"{escape_controls(login_line(method))}\n\nRun it?",
+            "Run",
+        ):
+            self._run_login(method)
         self.editor.focus()
+
+    def _run_login(self, method: LoginMethod) -> None:
+        environment = {**os.environ, **(method.env or {})}
+        try:
+            with self.app.suspend():
+                subprocess.run(method.command, env=environment, cwd=self.chat.cwd, check=True)
+            self.chat.log_in()
+        except (OSError, subprocess.CalledProcessError, SuspendNotSupported) as why:
+            text = f"{login_line(method)} did not work: {why}"
+            self.notify(escape_controls(text), severity="error", markup=False)
 
     @work
     async def action_account(self) -> None:
@@ -570,9 +591,9 @@ class ChatScreen(Screen[None]):
         self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
         self.editor.focus()
 
-    @on(PermissionView.Typed)
-    def type_in_editor(self, event: PermissionView.Typed) -> None:
-        self.editor.insert(event.character)
+    @on(KeyAsk.Typed)
+    def type_in_editor(self, event: KeyAsk.Typed) -> None:
+        self.editor.insert(event.text)
         self.editor.last_key_at = self._timing.clock()
         self.editor.focus()
 
@@ -589,7 +610,7 @@ class ChatScreen(Screen[None]):
                 return False
             case "cancel":
                 is_in_traffic = self.has_traffic and self.inspection.has_focus_within
-                can_cancel = self.chat.is_busy or self.chat.queued is not None
+                can_cancel = self.chat.is_busy or bool(self.chat.queued)
                 return can_cancel and not is_in_traffic
             case _:
                 return True
@@ -627,6 +648,12 @@ class ChatScreen(Screen[None]):
         self.toggle_class("-alone")
         await self._show_traffic(True)
 
+    def key_f4(self) -> None:
+        """Explain why the key does nothing in a narrow terminal; the command is off there."""
+        if self.size.width < WIDE:
+            text = f"Chat and traffic fit side by side from {WIDE} columns on; ^t changes."
+            self.notify(text, markup=False)
+
     async def _show_traffic(self, is_shown: bool) -> None:
         if is_shown and self._inspection is None:
             await self._mount_inspection()
@@ -654,7 +681,7 @@ class ChatScreen(Screen[None]):
 
     async def _mount_inspection(self) -> None:
         # It takes time to import, and many chats do without.
-        from acp_console.tui.chat.inspection import ChatInspection
+        from acp_console.tui.inspector_pane import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
         inspection = ChatInspection(
@@ -791,18 +818,33 @@ class ChatScreen(Screen[None]):
 
     @work
     async def action_restart(self) -> None:
-        text = "A turn runs. Restart the agent? The turn ends with it."
-        if self.chat.state != "working" or await self._agrees(text, "Restart"):
+        if await self._may_restart():
             self._files.clear()
             self.chat.restart()
+
+    async def _may_restart(self) -> bool:
+        text = "A turn runs. Restart the agent? The turn ends with it."
+        return self.chat.state != "working" or await self._agrees(text, "Restart")
 
     def action_leave_editor(self) -> None:
         """Focus what asks the user, otherwise the next part of the screen."""
         prompt = self.open_prompt()
-        if prompt is not None:
+        if prompt is None:
+            self.focus_next()
+        elif prompt.can_focus:
             prompt.focus()
         else:
-            self.focus_next()
+            prompt.take_focus()
+
+    def action_mode_or_back(self) -> None:
+        """Go to the next mode; while something asks the user, to that or the field before."""
+        prompt = self.open_prompt()
+        if prompt is None:
+            self.action_next_mode()
+        elif prompt.has_focus_within:
+            self.focus_previous()
+        else:
+            self.action_leave_editor()
 
     def action_next_mode(self) -> None:
         option = next((each for each in self.chat.options if each.category == "mode"), None)
@@ -857,10 +899,16 @@ class ChatScreen(Screen[None]):
                 self.post_message(self.Wanted(self, chat))
                 return
         way: OpeningWay = "load" if link.can("load") else "resume"
-        directories = chosen.directories if link.can("additionalDirectories") else ()
-        self.post_message(
-            self.Wanted(self, None, way, chosen.session_id, SessionSetup(chosen.cwd, directories))
-        )
+        setup = SessionSetup(chosen.cwd, chosen.directories)
+        own = [each.resolve() for each in (self.chat.cwd, *self.chat.setup.directories)]
+        outside = [
+            escape_controls(str(each))
+            for each in (setup.cwd, *setup.directories)
+            if not any(each.resolve().is_relative_to(root) for root in own)
+        ]
+        text = "In this session the agent may also read and write:\n\n  {}\n\nOpen it?"
+        if not outside or await self._agrees(text.format("\n  ".join(outside)), "Open"):
+            self.post_message(self.Wanted(self, None, way, chosen.session_id, setup))
 
     def action_fork(self) -> None:
         """Go on in a copy of this session."""
@@ -882,6 +930,8 @@ class ChatScreen(Screen[None]):
     @work
     async def action_close(self) -> None:
         text = "Close this chat? Its agent ends, and the turn that runs with it."
+        if len(self.chat.agent.sessions) > 1:
+            text = "Close this chat? Its turn is stopped; the agent goes on with its other chats."
         if not self.chat.is_busy or await self._agrees(text, "Close"):
             self.post_message(self.Closed(self))
 
@@ -967,8 +1017,8 @@ class ChatScreen(Screen[None]):
             if not self._has_warned:
                 self._has_warned = True
                 self.notify(escape_controls(chat.recording_failure), severity="error", markup=False)
-        if chat.queued is not None:
-            parts.append("1 prompt queued")
+        if chat.queued:
+            parts.append(f"{plural(len(chat.queued), 'prompt')} queued")
         parts.append(single_line(chat.title, 40))
         conversation = chat.conversation
         shown = [each for each in chat.options if each.category in {"mode", "model"}]

@@ -19,7 +19,7 @@ from acp_console.render.values import plural
 from acp_console.state.home import age
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
-from acp_console.tui.overlay import Overlay
+from acp_console.tui.dialog import FilteredList
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get, get_list, get_text
@@ -37,41 +37,11 @@ class ListedSession(NamedTuple):
     """Other directories that the agent may read and write in it."""
 
 
-class SessionsScreen(Overlay[ListedSession | None]):
+class SessionsScreen(FilteredList[ListedSession | None]):
     """Lists the agent's sessions, page by page; Enter opens one."""
 
-    DEFAULT_CSS = """
-    SessionsScreen {
-        align: center middle;
-        & > Vertical {
-            width: 90;
-            max-width: 95%;
-            height: auto;
-            max-height: 80%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-        Input {
-            margin-bottom: 1;
-        }
-        OptionList {
-            height: auto;
-            max-height: 1fr;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-        #sessions-note {
-            color: $text-muted;
-            margin-top: 1;
-        }
-    }
-    """
+    DEFAULT_CSS = "SessionsScreen > Vertical { width: 90; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back"),
-        Binding("down", "cursor(1)", show=False),
-        Binding("up", "cursor(-1)", show=False),
         Binding("ctrl+a", "everywhere", "All directories", priority=True),
         Binding("ctrl+x", "delete", "Delete", priority=True),
         Binding("ctrl+e", "archive", "Archive or take back", priority=True),
@@ -98,12 +68,10 @@ class SessionsScreen(Overlay[ListedSession | None]):
         with Vertical():
             yield Input(placeholder="Type to filter the sessions", compact=True)
             yield OptionList(markup=False)
-            yield Static(id="sessions-note", markup=False)
+            yield Static(id="sessions-note", classes="note", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(Vertical).border_title = "Sessions"
-        self.options.can_focus = False
-        self.query_one(Input).focus()
         self._load()
 
     @work(exclusive=True)
@@ -189,16 +157,16 @@ class SessionsScreen(Overlay[ListedSession | None]):
             return
         if get(session, "archived") is True and not await self._set_archived(session, False):
             return
-        paths = get_list(session, "additionalDirectories")
-        directories = tuple(Path(each) for each in paths if isinstance(each, str))
-        cwd = Path(get_text(session, "cwd") or self._cwd)
+        cwd, directories = self._directories(session)
         self.dismiss(ListedSession(session_id, cwd, directories))
 
-    def action_cursor(self, step: int) -> None:
-        if step > 0:
-            self.options.action_cursor_down()
-        else:
-            self.options.action_cursor_up()
+    def _directories(self, session: Json) -> tuple[Path, tuple[Path, ...]]:
+        """Return where a session works, and what else the agent may read and write in it."""
+        paths: list[Json] = []
+        if self._link.can("additionalDirectories"):
+            paths = get_list(session, "additionalDirectories")
+        more = tuple(Path(each) for each in paths if isinstance(each, str))
+        return Path(get_text(session, "cwd") or self._cwd), more
 
     def action_everywhere(self) -> None:
         self._is_everywhere = not self._is_everywhere
@@ -273,14 +241,12 @@ class SessionsScreen(Overlay[ListedSession | None]):
         self._sessions = [each for each in self._sessions if each is not session]
         self._show()
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def _line(self, session: Json) -> Content:
         id_ = get_text(session, "sessionId") or "?"
         title = single_line(get_text(session, "title") or id_, TITLE)
-        where = get_text(session, "cwd") or ""
-        shown = ["" if where == str(self._cwd) else single_line(where, 60)]
+        cwd, directories = self._directories(session)
+        shown = ["" if cwd == self._cwd else single_line(str(cwd), 60)]
+        shown += [f"+ {single_line(str(each), 60)}" for each in directories]
         shown.append("archived" if get(session, "archived") is True else "")
         shown.append("open" if id_ in self._open_elsewhere else "")
         when = ""

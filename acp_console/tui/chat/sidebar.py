@@ -161,13 +161,13 @@ def _about(
     changed = files.files()
     if changed:
         yield _heading(f"Files  {len(changed)}")
-        for path, added, removed in changed[-MOST_FILES:]:
-            count = f" +{added} −{removed}"
-            name = _tail(_relative(path, cwd), width - len(count))
-            gap = " " * max(width - len(name) - len(count), 0)
-            yield Content.assemble(
-                name, gap, (f" +{added}", "$text-success"), (f" −{removed}", "$text-error")
-            )
+        for path, change in list(changed.items())[-MOST_FILES:]:
+            counts = [(" deleted", "$text-error")]
+            if change is not None:
+                counts = [(f" +{change[0]}", "$text-success"), (f" −{change[1]}", "$text-error")]
+            room = width - sum(len(text) for text, _ in counts)
+            name = _tail(_relative(path, cwd), room)
+            yield Content.assemble(name, " " * max(room - len(name), 0), *counts)
         yield Content("")
 
 

@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.work import Work, work_of
+from acp_console.tui.dialog import Overlay
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import Item, SubagentItem
 from acp_protocol.host.sanitize import single_line
@@ -24,36 +24,10 @@ NOTHING = "Nothing runs besides the turn: no subagent, no work in the background
 NO_MESSAGES = "This subagent has sent nothing yet."
 
 
-class WorkScreen(ModalScreen[str | None]):
+class WorkScreen(Overlay[str | None]):
     """Lists subagents, background work and what can be cancelled; Enter returns a subagent."""
 
-    DEFAULT_CSS = """
-    WorkScreen {
-        align: center middle;
-        & > Vertical {
-            width: 84;
-            max-width: 95%;
-            height: auto;
-            max-height: 80%;
-            padding: 1 2;
-            border: round $primary;
-            background: $surface;
-        }
-        OptionList {
-            height: auto;
-            max-height: 1fr;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-        #work-note {
-            color: $text-muted;
-            margin-top: 1;
-        }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back"),
         Binding("x", "cancel_work", "Cancel it"),
     ]
 
@@ -66,9 +40,10 @@ class WorkScreen(ModalScreen[str | None]):
         self._has_news = False
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with Vertical() as box:
+            box.border_title = "Background work"
             yield OptionList(markup=False)
-            yield Static(id="work-note", markup=False)
+            yield Static(id="work-note", classes="note", markup=False)
 
     def on_mount(self) -> None:
         self._stop_watching = self._chat.agent.watch(self._note_change)
@@ -121,35 +96,24 @@ class WorkScreen(ModalScreen[str | None]):
         else:
             self.notify("The agent cannot cancel it alone.", severity="warning")
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
-
-class SubagentScreen(ModalScreen[None]):
+class SubagentScreen(Overlay[None]):
     """The transcript of a subagent, which goes on while it is read."""
 
     DEFAULT_CSS = """
     SubagentScreen {
-        align: center middle;
         & > Vertical {
             width: 110;
-            max-width: 95%;
             height: 90%;
             padding: 0 1;
-            border: round $primary;
-            background: $surface;
         }
         TranscriptView {
             height: 1fr;
         }
-        #subagent-about {
-            color: $text-muted;
-            margin-top: 1;
-        }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave_transcript", "Back", priority=True),
+        Binding("escape", "leave", "Back", priority=True),
         Binding("x", "cancel_work", "Cancel it", priority=True),
     ]
 
@@ -164,7 +128,7 @@ class SubagentScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield TranscriptView(NO_MESSAGES)
-            yield Static(id="subagent-about", markup=False)
+            yield Static(id="subagent-about", classes="note", markup=False)
 
     def on_mount(self) -> None:
         self._stop_watching = self._chat.agent.watch(self._note_change)
@@ -209,9 +173,6 @@ class SubagentScreen(ModalScreen[None]):
             self.notify("Asked to stop.")
         else:
             self.notify("The agent cannot cancel it alone.", severity="warning")
-
-    def action_leave_transcript(self) -> None:
-        self.dismiss(None)
 
 
 def _line(work: Work) -> Content:

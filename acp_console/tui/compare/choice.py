@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Footer, OptionList
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from acp_console.state.comparison import ComparisonSource, recording_source
 from acp_console.state.home import recording_entries, session_entries
 from acp_console.state.sources import FileSource
+from acp_console.tui.dialog import FilteredList
+from acp_console.tui.footer import KeyFooter
 from acp_console.tui.path_input import PathInput
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
@@ -44,36 +44,10 @@ class Candidate:
         return all(word in line for word in text.casefold().split())
 
 
-class CompareWithScreen(ModalScreen[ComparisonSource | None]):
+class CompareWithScreen(FilteredList[ComparisonSource | None]):
     """Returns the source to compare with."""
 
-    DEFAULT_CSS = """
-    CompareWithScreen {
-        align: center middle;
-        Vertical {
-            width: 90;
-            max-width: 95%;
-            height: auto;
-            max-height: 80%;
-            border: round $primary;
-            background: $surface;
-            padding: 1 2;
-        }
-        OptionList {
-            height: auto;
-            max-height: 16;
-            margin-top: 1;
-            border: none;
-            padding: 0;
-            background: transparent;
-        }
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "cursor(1)", "Down", show=False),
-        Binding("up", "cursor(-1)", "Up", show=False),
-        Binding("escape", "leave", "Close"),
-    ]
+    DEFAULT_CSS = "CompareWithScreen > Vertical { width: 90; }"
 
     line = getters.query_one(PathInput)
     options = getters.query_one(OptionList)
@@ -99,13 +73,11 @@ class CompareWithScreen(ModalScreen[ComparisonSource | None]):
             box.border_subtitle = "enter compares · tab completes a path · esc closes"
             yield PathInput(placeholder="a name, or the path of a recording")
             yield OptionList(markup=False)
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
-        self.options.can_focus = False
         self._show()
         self._look()
-        self.line.focus()
 
     @work(thread=True)
     def _look(self) -> None:
@@ -146,12 +118,6 @@ class CompareWithScreen(ModalScreen[ComparisonSource | None]):
         self.options.add_options([Option(_line(each, width)) for each in self._shown])
         self.options.highlighted = 0 if self._shown else None
 
-    def action_cursor(self, step: int) -> None:
-        if step > 0:
-            self.options.action_cursor_down()
-        else:
-            self.options.action_cursor_up()
-
     @on(PathInput.Submitted)
     @on(OptionList.OptionSelected)
     def choose(self) -> None:
@@ -171,9 +137,6 @@ class CompareWithScreen(ModalScreen[ComparisonSource | None]):
             self.dismiss(self._shown[at].source)
         else:
             self.notify("There is no such recording", severity="warning")
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def _line(candidate: Candidate, width: int) -> Content:

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from acp_console.render.comparison import step_text, value_text
-from acp_console.render.values import plural
+from acp_console.render.values import arrow, plural
 from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.transcript.cards import changed_runs
 from acp_console.tui.transcript.rows import Look, Row, Run
@@ -31,7 +31,6 @@ MAX_DIFFERENCES: Final = 6
 MAX_CHARS: Final = 20_000
 """Characters of a value among which the difference is looked for."""
 _SIGNS: Final = {"changed": "≠", "left only": "−", "right only": "+"}
-_ARROWS: Final = {"client": "→", "agent": "←"}
 _DIVIDER: Final = " │ "
 
 _Part: TypeAlias = Literal["fold", "pair", "path", "both", "left", "right", "more"]
@@ -269,7 +268,7 @@ class PairList(CursorList):
 
 
 def _step(step: JournalStep, width: int) -> str:
-    head = f"{step.frames[0]:>6} {_ARROWS[step.side]} "
+    head = f"{step.frames[0]:>6} {arrow(step.side)} "
     return head + step_text(step, width - len(head))
 
 

@@ -14,13 +14,13 @@ from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import Footer
 
 from acp_console.render.comparison import comparison_summary, difference_lines, step_json
 from acp_console.state.comparison import ComparisonRun, ComparisonSource
-from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.compare.pairs import SPLIT_WIDTH, PairList, theme_look
+from acp_console.tui.footer import KeyFooter
+from acp_console.tui.outside import copy
 from acp_console.tui.transcript.cards import diff_rows
 from acp_console.tui.transcript.rows import Row
 from acp_inspector.analysis.diff import StepPair, frame_numbers
@@ -56,7 +56,7 @@ class CompareScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield PairList()
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         left, right = (single_line(each.title, 60) for each in (self.run_.left, self.run_.right))
@@ -188,7 +188,7 @@ class StepScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield RowView(_cut(self._old), _cut(self._new))
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         step = self._pair.left or self._pair.right

@@ -15,10 +15,11 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
+from acp_console.render.values import below_home
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.home import (
     PAUSED,
@@ -35,6 +36,7 @@ from acp_console.state.open_chats import OpenChats
 from acp_console.state.sources import FileSource, ProxySource
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.footer import KeyFooter
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.version import VERSION
@@ -117,8 +119,12 @@ class HomeScreen(Screen[None]):
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
         self._shown: list[Entry] = []
-        self._has_looked = self._has_moved = False
-        """Whether sessions were looked for, and whether the user has moved the cursor before."""
+        self._has_looked = self._has_catalogue = False
+        """Whether sessions, and whether agents were looked for."""
+        self._wants_match = False
+        """Whether Enter came for a typed text before all was listed."""
+        self._is_left = False
+        """Whether something was opened; the list begins anew when the user comes back."""
         self._filter = ""
         """The text that the shown entries match."""
         self._rows: list[int | None] = []
@@ -128,13 +134,13 @@ class HomeScreen(Screen[None]):
         with Vertical(id="home"):
             with Horizontal(id="head"):
                 yield Static(Content.styled("acp-console", "bold"), id="name", markup=False)
-                yield Static(_short(self._folder), id="folder", markup=False)
+                yield Static(single_line(below_home(self._folder), 60), id="folder", markup=False)
                 yield Static(VERSION, id="version", markup=False)
             yield HomeLine(placeholder=PLACEHOLDER, id="home-line")
             yield OptionList(id="entries", markup=False)
             yield Static(NOTHING, id="nothing", markup=False)
             yield Static(FIRST, id="first", markup=False)
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self.options.can_focus = False
@@ -145,12 +151,17 @@ class HomeScreen(Screen[None]):
         self.set_interval(LOOK_INTERVAL_S, self._look)
         self._chats.listen(self._show_chats)
 
+    @property
+    def _is_listed(self) -> bool:
+        """Whether all is listed that Enter may mean; nothing is highlighted before."""
+        return self._has_looked and (self._has_catalogue or not self.line.value.strip())
+
     def _show_chats(self) -> None:
         if self.is_current:
             self._show()
 
     def on_screen_resume(self) -> None:
-        self.options.highlighted = None
+        self._is_left = False
         self._show()
 
     def on_resize(self) -> None:
@@ -165,17 +176,21 @@ class HomeScreen(Screen[None]):
         except AcpError as problem:
             text = escape_controls(str(problem))
             self.app.call_from_thread(self.notify, text, severity="error", markup=False, timeout=20)
+            self.app.call_from_thread(self._take_catalogue, None)
             return
         self.app.call_from_thread(self._take_catalogue, catalogue)
 
-    def _take_catalogue(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
-        self._known = catalogue_entries(catalogue)
-        # The catalogue knows what the user last chose for it.
-        self._agents = [entry for entry in self._agents if entry.target is not DEMO_AGENT]
-        has_demo = any(entry.note == "built in" for entry in self._agents)
-        self._known = [entry for entry in self._known if entry.note != "built in" or not has_demo]
+    def _take_catalogue(self, catalogue: Catalogue | None) -> None:
+        self._has_catalogue = True
+        if catalogue is not None:
+            self._catalogue = catalogue
+            # The catalogue knows what the user last chose for it.
+            self._agents = [entry for entry in self._agents if entry.target is not DEMO_AGENT]
+            has_demo = any(entry.note == "built in" for entry in self._agents)
+            known = catalogue_entries(catalogue)
+            self._known = [entry for entry in known if entry.note != "built in" or not has_demo]
         self._show()
+        self._open_match()
 
     @work(thread=True, exclusive=True)
     def _look(self) -> None:
@@ -201,17 +216,21 @@ class HomeScreen(Screen[None]):
                     self.post_message(self.Paused(proxy))
         self._sessions, self._others = sessions, others
         if not self._has_looked:
-            # What was there before it is no choice of the user.
             self._has_looked, is_same = True, False
-            if not self._has_moved:
-                self.options.highlighted = None
         if not is_same:
             self._show()
+        self._open_match()
+
+    def _open_match(self) -> None:
+        if self._wants_match and self._is_listed and self.is_current:
+            self._wants_match = False
+            self.action_open()
 
     @on(Input.Changed, "#home-line")
     def filter_entries(self) -> None:
         if self.line.value != self._filter:
             self.options.highlighted = None
+            self._wants_match = self._is_left = False
             self._show()
 
     @on(Input.Submitted, "#home-line")
@@ -226,14 +245,12 @@ class HomeScreen(Screen[None]):
         self.line.value = ""
 
     def action_cursor(self, step: int) -> None:
-        self._has_moved = True
         if step > 0:
             self.options.action_cursor_down()
         else:
             self.options.action_cursor_up()
 
     def action_page(self, step: int) -> None:
-        self._has_moved = True
         if step > 0:
             self.options.action_page_down()
         else:
@@ -244,6 +261,8 @@ class HomeScreen(Screen[None]):
         self.filter_entries()
         if self.options.highlighted is not None:
             self._open(self.options.highlighted)
+        else:
+            self._wants_match = not self._is_listed and bool(self.line.value.strip())
 
     def _open(self, row: int) -> None:
         place = self._rows[row]
@@ -253,15 +272,26 @@ class HomeScreen(Screen[None]):
 
         target = self._shown[place].target
         if isinstance(target, AgentSpec | ChatSession | ProxySource | FileSource):
-            self.post_message(self.Chosen(target))
+            self._leave(self.Chosen(target))
         elif isinstance(target, StoredSession):
-            self.post_message(self.Continued(target, agent_of(target, self._catalogue)))
+            self._leave(self.Continued(target, agent_of(target, self._catalogue)))
         else:
             self._start(target)
+
+    def _leave(self, message: Message) -> None:
+        """Open something; what was typed and chosen for it is over."""
+        self.post_message(message)
+        self._is_left = True
+        with self.prevent(Input.Changed):
+            self.line.value = ""
+        self.options.highlighted = None
 
     @work
     async def _start(self, entry: CatalogueEntry) -> None:
         """Start an agent of the catalogue; its command is shown and agreed to before."""
+        if not self.is_current:
+            # A second Enter at once.
+            return
         line = escape_controls(entry.command_line)
         if entry.state == "missing":
             text = f"{single_line(entry.title, 40)} is not installed"
@@ -282,7 +312,7 @@ class HomeScreen(Screen[None]):
                     return
                 catalogue.confirm(entry)
                 self._open_catalogue()
-            self.post_message(self.Chosen(catalogue.spec(entry, is_remembered=True)))
+            self._leave(self.Chosen(catalogue.spec(entry, is_remembered=True)))
         except (AcpError, OSError) as problem:
             self.notify(escape_controls(str(problem)), severity="error", markup=False)
 
@@ -290,7 +320,7 @@ class HomeScreen(Screen[None]):
         """Show what matches the line, under a heading for each section."""
         at = self.options.highlighted
         place = self._rows[at] if at is not None and at < len(self._rows) else None
-        before = None if place is None else _look_of(self._shown[place])
+        before = None if place is None else self._shown[place].identity
         text = self._filter = self.line.value
         entries = [
             *chat_entries(self._chats),
@@ -306,13 +336,16 @@ class HomeScreen(Screen[None]):
         options: list[Option] = []
         self._rows = []
         chosen: int | None = None
+        takes_first = self._is_listed and self.is_current and not self._is_left
         section = ""
         for number, entry in enumerate(self._shown):
             if entry.section != section:
                 section = entry.section
                 self._rows.append(None)
                 options.append(Option(self._heading(section, is_first=not options), disabled=True))
-            if chosen is None or _look_of(entry) == before:
+            if before is not None and entry.identity == before:
+                chosen, before = len(self._rows), None
+            elif chosen is None and takes_first:
                 chosen = len(self._rows)
             self._rows.append(number)
             options.append(Option(_row(entry, width, title_width)))
@@ -356,10 +389,3 @@ def _row(entry: Entry, width: int, title_width: int) -> Content:
         " " * gap,
         (entry.note, "bold $text-warning" if entry.note.startswith(PAUSED) else "$text-muted"),
     )
-
-
-def _short(folder: Path) -> str:
-    try:
-        return single_line(str(Path("~") / folder.relative_to(Path.home())), 60)
-    except (ValueError, RuntimeError):
-        return single_line(str(folder), 60)

@@ -13,6 +13,7 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.events import Resize
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Button, Static, TextArea
@@ -101,10 +102,7 @@ class HeldRows(CursorList):
             # One direction, or both.
             self.set_class(self.count > 1, "-two")
             self.lay_out()
-        texts = tuple(self._text(hold) for hold in state.held_frames)
-        if texts != self._texts:
-            self._texts = texts
-            self.redraw()
+        self._write()
 
     def choose(self, place: int) -> None:
         super().choose(place)
@@ -117,6 +115,10 @@ class HeldRows(CursorList):
         else:
             super().action_move(step)
 
+    def on_resize(self, event: Resize) -> None:
+        super().on_resize(event)
+        self._write()
+
     def render_line(self, y: int) -> Strip:
         place = y + self.scroll_offset.y
         if place >= len(self._texts):
@@ -128,6 +130,12 @@ class HeldRows(CursorList):
             style += self.get_component_rich_style("held-rows--cursor")
         style = Style.combine([self.rich_style, style])
         return Strip([Segment(self._texts[place], style)]).adjust_cell_length(self.width, style)
+
+    def _write(self) -> None:
+        texts = tuple(self._text(hold) for hold in self.state.held_frames)
+        if texts != self._texts:
+            self._texts = texts
+            self.redraw()
 
     def _text(self, hold: HeldFrame) -> str:
         part = hold.seconds_left / self.state.limit if self.state.limit else 0
@@ -175,8 +183,6 @@ class HeldPane(Vertical):
         self._client = client
         self._row_of = row_of
         self._shown: InterceptState | None = None
-        self._drawn: tuple[int, int] = (0, 0)
-        """Width and columns of the number for which the rows are drawn."""
         self._hold: HeldFrame | None = None
         """What the editor shows; it stays there while the user writes."""
         self._loaded: tuple[int, DraftKind] | None = None
@@ -228,10 +234,11 @@ class HeldPane(Vertical):
         while self._client.refusals:
             refusal = single_line(self._client.refusals.popleft(), 200)
             self.notify(refusal, severity="error", markup=False)
-        state, drawn = self._client.state, (self.size.width, digits)
-        if (state is self._shown and drawn == self._drawn) or not self.query("#frame-check"):
+        state = self._client.state
+        is_shown = state is self._shown and digits == self.rows.digits
+        if is_shown or not self.query("#frame-check"):
             return
-        self._shown, self._drawn = state, drawn
+        self._shown = state
         self.rows.sync(state, digits)
         has_focus = self.has_focus_within
         self.display = bool(state.held_frames) or self._is_writing

@@ -10,14 +10,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, OptionList, Select, Static
+from textual.widgets import Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
 from acp_console.render.values import arrow
 from acp_console.state.intercept import InjectedFrame, InterceptClient, InterceptState
 from acp_console.tui.commands import bindings
+from acp_console.tui.dialog import Dialog
 from acp_console.tui.filter_input import FilterInput
+from acp_console.tui.footer import KeyFooter
 from acp_console.tui.intercept.frame_editor import FrameEditor, on_call
 from acp_inspector.intercept.json_edit import NotEditableError, minify, pretty, verbatim_bytes
 from acp_inspector.intercept.live_filter import compile_live
@@ -35,10 +36,23 @@ DEFAULT_DELAY: Final = "5"
 """The default delay in seconds."""
 
 
-class DelayScreen(ModalScreen[float | None]):
+class DelayScreen(Dialog[float | None]):
     """Returns the seconds; None: the user went back."""
 
-    CSS_PATH = "delay.tcss"
+    DEFAULT_CSS = """
+    DelayScreen {
+        & > Vertical {
+            width: 60;
+            padding: 0 1;
+        }
+        #delay-check {
+            color: $text-success;
+        }
+        #delay-check.-wrong {
+            color: $text-error;
+        }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Delay it", priority=True),
         Binding("escape", "leave", "Back", priority=True),
@@ -51,16 +65,16 @@ class DelayScreen(ModalScreen[float | None]):
         self._number = number
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="delay-box"):
+        with Vertical() as box:
+            box.border_title = Content(f"Delay frame {self._number}")
             yield Static(
                 "The frame is sent after this many seconds, and then the frames behind it."
             )
             yield Input(DEFAULT_DELAY, id="delay-seconds", compact=True)
             yield Static(id="delay-check", markup=False)
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
-        self.query_one("#delay-box").border_title = Content(f"Delay frame {self._number}")
         self.input.focus()
         self.input.select_all()
 
@@ -79,9 +93,6 @@ class DelayScreen(ModalScreen[float | None]):
         if seconds is not None:
             self.dismiss(seconds)
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def _seconds(self) -> float | None:
         try:
             seconds = float(self.input.value.replace(",", ".").removesuffix("s"))
@@ -90,10 +101,21 @@ class DelayScreen(ModalScreen[float | None]):
         return seconds if 0 <= seconds <= MAX_WAIT_S else None
 
 
-class BreakpointsScreen(ModalScreen[None]):
+class BreakpointsScreen(Dialog[None]):
     """Lists the breakpoints, and takes new ones."""
 
-    CSS_PATH = "edit.tcss"
+    DEFAULT_CSS = """
+    BreakpointsScreen {
+        & > Vertical {
+            width: 94%;
+            padding: 0 1;
+        }
+        #breakpoints {
+            min-height: 1;
+            max-height: 12;
+        }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = bindings("breakpoints")
 
     points = getters.query_one("#breakpoints", OptionList)
@@ -107,18 +129,18 @@ class BreakpointsScreen(ModalScreen[None]):
         self._shown: InterceptState | None = None
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="points-box", classes="dialog-box"):
+        with Vertical() as box:
+            box.border_title = "Breakpoints"
             yield FilterInput(
                 "Break on frames such as: method == session/prompt",
                 id="break-filter",
                 compile=compile_live,
             )
             yield OptionList(id="breakpoints", compact=True, markup=False)
-            yield Static(id="break-note", markup=False)
-        yield Footer()
+            yield Static(id="break-note", classes="note", markup=False)
+        yield KeyFooter()
 
     def on_mount(self) -> None:
-        self.query_one("#points-box").border_title = "Breakpoints"
         if self._begin_with:
             self.query_one(FilterInput).set_filter(self._begin_with)
         self.set_interval(POLL_INTERVAL_S, self._sync)
@@ -183,17 +205,29 @@ class BreakpointsScreen(ModalScreen[None]):
     def action_pause(self) -> None:
         self._client.send_command("resume" if self._client.state.is_paused else "pause")
 
-    def action_leave(self) -> None:
-        self.dismiss()
-
 
 NEW_FRAME: Final = '{\n  "jsonrpc": "2.0",\n  "id": 0,\n  "method": ""\n}'
 
 
-class ComposeScreen(ModalScreen[None]):
+class ComposeScreen(Dialog[None]):
     """Sends any number of frames; returns nothing."""
 
-    CSS_PATH = "edit.tcss"
+    DEFAULT_CSS = """
+    ComposeScreen {
+        & > Vertical {
+            width: 94%;
+            height: 86%;
+            padding: 0 1;
+        }
+        #compose-way {
+            color: $text-muted;
+        }
+        #compose-sent {
+            max-height: 30%;
+            border-top: solid $foreground 20%;
+        }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
         Binding("f5", "side", "Other side", priority=True),
@@ -206,7 +240,7 @@ class ComposeScreen(ModalScreen[None]):
     methods: getters.query_one[Select[MethodSpec]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
     editor = getters.query_one(FrameEditor)
-    box = getters.query_one(".dialog-box", Vertical)
+    box = getters.query_one(Vertical)
 
     def __init__(
         self,
@@ -225,17 +259,17 @@ class ComposeScreen(ModalScreen[None]):
         self._shown: list[str] = []
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="compose-box", classes="dialog-box"):
+        with Vertical() as box:
+            box.border_title = "Send a new frame"
             yield Select[MethodSpec](
                 _choices("client"), prompt="Choose a method", id="compose-method", compact=True
             )
             yield Static(id="compose-way", markup=False)
             yield FrameEditor(NEW_FRAME, on_call)
-            yield OptionList(id="compose-sent", compact=True, markup=False)
-        yield Footer()
+            yield OptionList(id="compose-sent", markup=False)
+        yield KeyFooter()
 
     def on_mount(self) -> None:
-        self.box.border_title = "Send a new frame"
         self._show_direction()
         self.methods.focus()
         self.history.display = False

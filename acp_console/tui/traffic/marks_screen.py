@@ -11,13 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, OptionList
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from acp_console.render.values import plural
 from acp_console.state.traffic.marks import MAX_COMMENT, Mark
 from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import MARK, picture
+from acp_console.tui.footer import KeyFooter
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
@@ -89,7 +90,7 @@ class MarksScreen(ModalScreen[int | None]):
 
     def compose(self) -> ComposeResult:
         yield OptionList(markup=False)
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self._show()

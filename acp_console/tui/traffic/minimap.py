@@ -79,7 +79,7 @@ class Minimap(Widget):
         elif span.has_error:
             name, sign = "error", "✗"
         elif span.is_wait:
-            name, sign = "wait", "⏸"
+            name, sign = "wait", "?"
         elif span.count:
             share = math.log1p(span.count) / math.log1p(most)
             sign = _LEVELS[min(math.ceil(share * len(_LEVELS)), len(_LEVELS)) - 1]

@@ -37,11 +37,11 @@ from acp_console.state.traffic.rows import (
 )
 from acp_console.state.traffic.saving import save_rows
 from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
-from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
+from acp_console.tui.outside import copy
 from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
@@ -378,6 +378,9 @@ class TrafficPane(Vertical):
         del parameters
         if action in {"break", "resend", "inject", "pause", "release_all"}:
             return self._client is not None
+        if action == "jump":
+            # At a paused message its key means to answer that.
+            return not any(held.has_focus_within for held in self.query(HeldPane))
         return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:

@@ -14,13 +14,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Checkbox, Input, RadioButton, RadioSet, Static
+from textual.widgets import Checkbox, RadioSet, Static
 
 from acp_console.render.values import format_number, format_size
 from acp_console.state.traffic.saving import SUFFIXES, SaveFormat, saved_size
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.dialog import Dialog
 from acp_console.tui.path_input import PathInput
+from acp_console.tui.toggles import SignedCheckbox, SignedRadioButton
 from acp_inspector.filter.entries import EntrySequence
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
@@ -38,20 +39,12 @@ class SaveRequest:
     """Whether the user agreed to replace the file."""
 
 
-class SaveScreen(ModalScreen[SaveRequest | None]):
+class SaveScreen(Dialog[SaveRequest | None]):
     """Returns what the user wants to save."""
 
     DEFAULT_CSS = """
     SaveScreen {
-        align: center middle;
-        #save-box {
-            width: 70;
-            max-width: 95%;
-            height: auto;
-            border: round $primary;
-            background: $surface;
-            padding: 1 2;
-        }
+        & > Vertical { width: 70; }
         Horizontal { height: auto; margin: 1 0; }
         RadioSet {
             width: 1fr;
@@ -68,8 +61,8 @@ class SaveScreen(ModalScreen[SaveRequest | None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "save", "Save", priority=True),
-        Binding("escape", "leave", "Close"),
+        # Wherever the focus is; space chooses.
+        Binding("enter,ctrl+s", "save", "Save", priority=True),
     ]
 
     line = getters.query_one(PathInput)
@@ -86,23 +79,23 @@ class SaveScreen(ModalScreen[SaveRequest | None]):
         self._format: SaveFormat = "recording"
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="save-box") as box:
+        with Vertical() as box:
             box.border_title = "Save"
             yield PathInput(f"saved{SUFFIXES[self._format]}", id="save-path")
             with Horizontal():
                 with RadioSet(id="save-rows"):
                     for name, rows in self._selections.items():
-                        yield RadioButton(
+                        yield SignedRadioButton(
                             Content(f"{name} ({format_number(len(rows))})"),
                             name == self._chosen,
                             disabled=not rows,
                         )
                 with RadioSet(id="save-format"):
                     for name in get_args(SaveFormat):
-                        yield RadioButton(Content(f"as {name}"), name == self._format)
-            yield Checkbox("replace secrets by placeholders", value=True, id="save-redacted")
+                        yield SignedRadioButton(Content(f"as {name}"), name == self._format)
+            yield SignedCheckbox("replace secrets by placeholders", value=True, id="save-redacted")
             yield Static(id="save-preview", markup=False)
-            yield Static("enter or ctrl+s saves · esc closes", markup=False)
+            yield Static("space chooses · enter or ctrl+s saves · esc closes", markup=False)
 
     def on_mount(self) -> None:
         self.line.focus()
@@ -141,7 +134,6 @@ class SaveScreen(ModalScreen[SaveRequest | None]):
         about = f"{self._chosen}: {of}, {format_size(size)} · as {self._format}, {secrets}"
         self.query_one("#save-preview", Static).update(about)
 
-    @on(Input.Submitted)
     @work(group="save", exclusive=True)
     async def action_save(self) -> None:
         path = self._target()
@@ -166,6 +158,3 @@ class SaveScreen(ModalScreen[SaveRequest | None]):
             pass
         self.notify("Write the name of a file", severity="warning")
         return None
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

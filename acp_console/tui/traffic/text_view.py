@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import ClassVar, Final
 
-from rich.cells import chop_cells
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import ComposeResult
@@ -19,11 +18,12 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import Footer
 
 from acp_console.render.values import plural
-from acp_console.tui.clipboard import copy
 from acp_console.tui.cursor_list import foreground_style
+from acp_console.tui.footer import KeyFooter
+from acp_console.tui.outside import copy
+from acp_console.tui.transcript.rows import chop
 
 MAX_MEASURED_CHARS: Final = 4096
 """Characters of the longest line whose width is measured; longer ones are cut by counting."""
@@ -148,7 +148,7 @@ def _piece(line: str, width: int, row: int) -> tuple[int, int]:
 
 
 def _pieces(line: str, width: int) -> list[tuple[int, int]]:
-    ends = list(accumulate(len(piece) for piece in chop_cells(line, width)))
+    ends = list(accumulate(len(piece) for piece in chop(line, width)))
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
@@ -177,7 +177,7 @@ class ValueScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield TextLines(id="value")
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         lines = self.query_one("#value", TextLines)

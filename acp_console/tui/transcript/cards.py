@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from typing import Final, cast
+from weakref import ref
 
 from rich.style import Style
 from rich.text import Text
@@ -54,6 +55,8 @@ HUNK_LINES: Final = 100
 COUNTED: Final = 50_000
 """Characters of a diff whose lines are counted while it is folded."""
 CONTEXT: Final = 3
+MAX_BODIES: Final = 64
+"""Calls whose unfolded content is kept."""
 SPLIT_WIDTH: Final = 60
 """Columns from which on both sides of a diff fit beside each other."""
 TITLE: Final = 400
@@ -77,7 +80,11 @@ _NO_COLOR_ESCAPE: Final = re.compile(r"\x1b(?!\[[\d;:]*m)")
 
 
 class Card:
-    """What is shown of one item."""
+    """What is shown of one item.
+
+    Cards that are not on the screen keep what they need to be scrolled past: the item may be in a
+    file, and is read back when a card is drawn, searched or copied.
+    """
 
     is_folded = False
 
@@ -130,13 +137,16 @@ class TextCard(Card):
 
     @property
     def opens(self) -> bool:
-        return bool(self._blocks)
+        return self._has_blocks
 
     def __init__(self, item: AgentMessage | Thought) -> None:
         super().__init__(item)
         self._text = item
+        self._has_blocks = False
+        """Whether it holds content that is not text."""
         self._scan = BlockScanner()
-        self._read = 0
+        self._lines: list[int] = []
+        """Lines of each part, and of the unfinished rest."""
         self._generation = item.generation
         self._tail: Part | None = None
         self._renderer: MarkdownRenderer | None = None
@@ -148,31 +158,32 @@ class TextCard(Card):
         if self._generation != self._text.generation:
             self._generation = self._text.generation
             self._scan, self.heights, self._renderer = BlockScanner(), Heights(), None
+            self._lines = []
+        known = max(len(self._lines) - (self._tail is not None), 0)
         self._scan.feed(text)
         self._tail = self._scan.tail(text)
-
-    @property
-    def _blocks(self) -> list[Json]:
-        return self._text.blocks
+        fresh = [*self._scan.parts[known:], *filter(None, [self._tail])]
+        self._lines[known:] = [text.count("\n", each.begin, each.end) for each in fresh]
+        self._has_blocks = bool(self._text.blocks)
 
     @property
     def part_count(self) -> int:
-        return len(self._scan.parts) + (self._tail is not None) + bool(self._blocks)
+        return len(self._scan.parts) + (self._tail is not None) + self._has_blocks
 
     def _part(self, part: int) -> Part | None:
         return self._scan.parts[part] if part < len(self._scan.parts) else self._tail
 
     def _is_blocks(self, part: int) -> bool:
-        return bool(self._blocks) and part == self.part_count - 1
+        return self._has_blocks and part == self.part_count - 1
 
     def key(self, part: int) -> Hashable:
         if self._is_blocks(part):
-            return len(self._blocks)
+            return len(self._text.blocks)
         return self._generation, self._part(part), len(self._scan.references)
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         if self._is_blocks(part):
-            return _chips(self._blocks, look)
+            return _chips(self._text.blocks, look)
         found = self._part(part)
         if found is None:
             return [Row([])]
@@ -188,9 +199,9 @@ class TextCard(Card):
         found = self._part(part)
         if found is None or self._is_blocks(part):
             return 1
-        text = self._text.text
-        lines = text.count("\n", found.begin, found.end)
-        return max(1, lines, (found.end - found.begin) // max(min(width, PROSE_WIDTH), 1))
+        return max(
+            1, self._lines[part], (found.end - found.begin) // max(min(width, PROSE_WIDTH), 1)
+        )
 
     def source(self, part: int) -> str:
         if self._is_blocks(part):
@@ -202,41 +213,42 @@ class TextCard(Card):
 class PromptCard(Card):
     """A message of the user, with a bar beside it."""
 
-    @property
-    def opens(self) -> bool:
-        return bool(self._prompt.blocks)
-
     def __init__(self, item: UserMessage) -> None:
         super().__init__(item)
         self._prompt = item
+        self.refresh()
 
-    @cached_property
-    def _pieces(self) -> list[str]:
-        return pieces(self._prompt.text)
+    @property
+    def opens(self) -> bool:
+        return self._has_blocks
 
     def refresh(self) -> None:
-        self.__dict__.pop("_pieces", None)
+        text = self._prompt.text
+        self._spans = [(at, end, text.count("\n", at, end)) for at, end in spans(text)]
+        """Begin, end and lines of each piece."""
+        self._has_blocks = bool(self._prompt.blocks)
 
     @property
     def part_count(self) -> int:
-        return len(self._pieces)
+        return len(self._spans)
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         bar = [("▍ ", look.bar)]
-        text = escape_controls(self._pieces[part])
+        text = escape_controls(self.source(part))
         rows: list[Row] = []
         if text or not self._prompt.blocks:
             rows = wrapped([(text.rstrip("\n"), look.strong)], min(width, PROSE_WIDTH), bar)
         if part == self.part_count - 1:
-            rows += [Row(row.runs, bar) for row in _chips(self._prompt.blocks, look)]
+            rows += [Row(row.runs, bar, opens=True) for row in _chips(self._prompt.blocks, look)]
         return rows
 
     def estimate(self, part: int, width: int) -> int:
-        text = self._pieces[part]
-        return max(1, text.count("\n") + 1, len(text) // max(min(width, PROSE_WIDTH) - 2, 1))
+        begin, end, lines = self._spans[part]
+        return max(lines + 1, (end - begin) // max(min(width, PROSE_WIDTH) - 2, 1))
 
     def source(self, part: int) -> str:
-        return self._pieces[part]
+        begin, end, _ = self._spans[part]
+        return self._prompt.text[begin:end]
 
 
 class ThoughtCard(TextCard):
@@ -258,13 +270,13 @@ class ThoughtCard(TextCard):
         return super().key(part - 1)
 
     def _is_blocks(self, part: int) -> bool:
-        return bool(self._blocks) and part == super().part_count - 1
+        return self._has_blocks and part == super().part_count - 1
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         if part:
             return [
                 Row([(text, style + look.muted) for text, style in row.runs],
-                    [("  ", look.muted), *row.lead], row.joins)
+                    [("  ", look.muted), *row.lead], row.joins, opens=row.opens)
                 for row in super().rows(part - 1, width - 2, look)
             ]  # fmt: skip
         first = single_line(self._text.text.strip()[:200], max(width - 12, 1))
@@ -297,17 +309,25 @@ class _Piece:
     """Lines of a diff: sign, text, and the line it is changed from or to."""
 
 
+_WITH_BODIES: Final[deque[ref[ToolCard]]] = deque()
+"""The cards that keep what they show unfolded, the oldest first."""
+
+
 class ToolCard(Card):
     """A tool call: one line once it is done, with its last lines while it runs."""
 
-    def __init__(self, item: ToolCallItem) -> None:
+    def __init__(self, item: ToolCallItem, *, decides: bool = False) -> None:
+        """Show a call: all of it if the user `decides` by this card."""
         super().__init__(item)
         self._call = item
         self.choice: bool | None = None
         """Whether the user folded it; None as long as its status decides."""
-        self.decides = False
-        """Whether the user decides by this card: it shows all of the call."""
-        self._body: tuple[Hashable, list[_Piece]] | None = None
+        self.decides = decides
+        self.body: list[_Piece] | None = None
+        """All that it shows unfolded, once it was asked for."""
+        self._version = 0
+        """Changes with the call."""
+        self.refresh()
 
     @property
     def is_open(self) -> bool:
@@ -320,10 +340,6 @@ class ToolCard(Card):
         return bool(self._call.permissions)
 
     @property
-    def is_error(self) -> bool:
-        return self._call.facts.status == "failed"
-
-    @property
     def has_changes(self) -> bool:
         """Whether there are two sides to show beside each other."""
         return any(piece.hunk for piece in self.pieces)
@@ -334,43 +350,54 @@ class ToolCard(Card):
             return False
         if self.choice is not None:
             return self.choice
-        return self._call.facts.status != "failed"
+        return not self.is_error
 
     def toggle(self) -> bool:
         self.choice = not self.is_folded
+        self._measure()
         return not self.decides
 
     def take_folding(self, other: Card) -> None:
         if isinstance(other, ToolCard):
             self.choice = other.choice
+            self._measure()
 
     def refresh(self) -> None:
-        self._body = None
+        call = self._call
+        self.body = None
+        self._version += 1
+        self._status = call.status
+        self.is_error = call.facts.status == "failed"
+        self._has_tail = call.facts.status == "in_progress" and bool(
+            call.terminals or any(map(_text_of, call.content[-1:]))
+        )
+        """Whether it runs and has output."""
+        self._measure()
+
+    def _measure(self) -> None:
+        shown = [] if self.is_folded else self.pieces
+        self._sizes = [(len(each.hunk) or each.text.count("\n"), len(each.text)) for each in shown]
+        """Lines and characters of what is unfolded."""
 
     @property
     def pieces(self) -> list[_Piece]:
         """All of the call, whatever is folded."""
-        if self._body is None:
+        if self.body is None:
             title = [_Piece("title", each) for each in self._title[1:]]
-            self._body = 0, title + _body(self._call)
-        return self._body[1]
+            self.body = [*title, *_body(self._call)]
+            _WITH_BODIES.append(ref(self))
+            if len(_WITH_BODIES) > MAX_BODIES:
+                oldest = _WITH_BODIES.popleft()()
+                if oldest is not None and oldest is not self:
+                    oldest.body = None
+        return self.body
 
     @property
     def part_count(self) -> int:
-        if not self.is_folded:
-            return 1 + len(self.pieces)
-        return 2 if self._has_tail else 1
-
-    @property
-    def _has_tail(self) -> bool:
-        """Whether it runs and has output."""
-        if self._call.facts.status != "in_progress":
-            return False
-        return bool(self._call.terminals or any(map(_text_of, self._call.content[-1:])))
+        return 1 + (self._has_tail if self.is_folded else len(self._sizes))
 
     def key(self, part: int) -> Hashable:
-        live = sum(len(each.live or "") for each in self._call.terminals.values()) if part else 0
-        return self._call.last, self._call.status, self.is_folded, live
+        return self._version, self.is_folded
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         if part == 0:
@@ -393,7 +420,7 @@ class ToolCard(Card):
 
     def _head(self, width: int, look: Look) -> list[Row]:
         """Return the title and the status: one row, or the whole title of an unfolded call."""
-        facts, status = self._call.facts, self._call.status
+        facts, status = self._call.facts, self._status
         sign, word = STATUS.get(status, ("?", single_line(status, 20)))
         style = {
             "completed": look.success, "failed": look.error, "in_progress": look.warning,
@@ -445,8 +472,8 @@ class ToolCard(Card):
 
     @property
     def _changes(self) -> tuple[int, int]:
-        """Lines that its diffs add and remove; none of long ones that were never shown."""
-        if self._body is None and self._size > COUNTED:
+        """Lines that its diffs add and remove; none of long ones while they are folded."""
+        if self.is_folded and self._size > COUNTED:
             return 0, 0
         signs = [line[0] for piece in self.pieces for line in piece.hunk]
         return signs.count("+"), signs.count("-")
@@ -456,8 +483,8 @@ class ToolCard(Card):
             return 1
         if self.is_folded:
             return TAIL_LINES
-        piece = self.pieces[part - 1]
-        return max(1, len(piece.hunk) or len(piece.text) // max(width, 1) + piece.text.count("\n"))
+        lines, size = self._sizes[part - 1]
+        return max(1, lines + size // max(width, 1))
 
     def source(self, part: int) -> str:
         if part == 0:
@@ -474,6 +501,10 @@ class PlanCard(Card):
     def __init__(self, item: PlanItem) -> None:
         super().__init__(item)
         self._plan = item
+        self.refresh()
+
+    def refresh(self) -> None:
+        self._count = len(self._plan.entries)
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         entries = self._plan.entries
@@ -495,7 +526,7 @@ class PlanCard(Card):
         return rows
 
     def estimate(self, part: int, width: int) -> int:
-        return 1 + len(self._plan.entries)
+        return 1 + self._count
 
     def source(self, part: int) -> str:
         return "".join(f"- {string(entry, 'content')}\n" for entry in self._plan.entries)
@@ -523,7 +554,7 @@ class LineCard(Card):
 
     @property
     def is_error(self) -> bool:
-        return self._line()[1]
+        return isinstance(self.item, TurnEnd) and bool(self.item.error)
 
     @property
     def part_count(self) -> int:
@@ -597,18 +628,23 @@ def call_rows(call: ToolCallItem, width: int, look: Look) -> list[Row]:
 
 def pieces(text: str) -> list[str]:
     """Cut a text into pieces that are rendered on their own, at line ends where possible."""
-    found: list[str] = []
+    return [text[begin:end] for begin, end in spans(text)]
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Return where each piece of a text begins and ends."""
+    found: list[tuple[int, int]] = []
     begin = 0
     while len(text) - begin > MAX_BLOCK:
         cut = text.rfind("\n", begin, begin + MAX_BLOCK) + 1
         cut = cut if cut > begin else begin + MAX_BLOCK
-        found.append(text[begin:cut])
+        found.append((begin, cut))
         begin = cut
-    return [*found, text[begin:]]
+    return [*found, (begin, len(text))]
 
 
 def _chips(blocks: Sequence[Json], look: Look) -> list[Row]:
-    return [Row([(f"[{_described(block)}]", look.muted)]) for block in blocks]
+    return [Row([(f"[{_described(block)}]", look.muted)], opens=True) for block in blocks]
 
 
 def _described(block: Json) -> str:
@@ -659,7 +695,7 @@ def _content(content: Json, call: ToolCallItem) -> list[_Piece]:
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
             return _output(text)
         case {"type": "content", "content": block}:
-            return [_Piece("note", f"[{_described(block)}]")]
+            return [_Piece("attachment", f"[{_described(block)}]")]
         case _:
             return [_Piece("note", f"[{_described(content)}]")]
 
@@ -769,8 +805,11 @@ def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> l
             name, _, text = piece.text.partition(": ")
             runs = [(f"{single_line(name, 40)}: ", look.muted), (escape_controls(text), look.text)]
             return wrapped(runs, width, lead)
-        case "note":
-            return wrapped([(escape_controls(piece.text), look.muted)], width, lead)
+        case "note" | "attachment":
+            rows = wrapped([(escape_controls(piece.text), look.muted)], width, lead)
+            for row in rows:
+                row.opens = piece.kind == "attachment"
+            return rows
         case "code":
             language = piece.kind.partition(" ")[2]
             return code_rows(escape_controls(piece.text), language, width, look, lead)

@@ -117,6 +117,8 @@ class Row:
     """What precedes it in the copied text: a new line, or a space where a line was wrapped."""
     back: Style | None = None
     """The background of the whole row."""
+    opens: bool = False
+    """Whether it names an attachment, which a click opens."""
     strips: dict[int, Strip] = field(default_factory=dict[int, Strip])
     """As it is drawn, by width."""
 

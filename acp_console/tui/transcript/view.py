@@ -128,6 +128,8 @@ class TranscriptView(Widget, can_focus=True):
         self._base = Style()
         self._shown: list[_Shown] = []
         self._thumb = (0, 0)
+        self._end_row: int | None = None
+        """The row of this widget where the last card ends, if it ends here."""
         self.top: Place | None = None
         """The first row on the screen; None follows the end."""
         self.cursor: int | None = None
@@ -275,17 +277,17 @@ class TranscriptView(Widget, can_focus=True):
         gap = self._gap(place) if part == 0 else 0
         key = (id(card), part, card.key(part), self._text_width, gap)
         rows = self._rows.get(key)
-        if rows is not None:
+        if rows is None:
+            rows = [Row([])] * gap + card.rows(part, self._text_width, self.look)
+            self._rows[key] = rows
+            self._row_count += len(rows)
+        else:
             self._rows.move_to_end(key)
-            return rows
-        rows = card.rows(part, self._text_width, self.look)
-        if part < len(card.heights) and card.heights[part] != len(rows):
-            card.heights.set(part, len(rows))
+        height = len(rows) - gap
+        if part < len(card.heights) and card.heights[part] != height:
+            # It was estimated, perhaps again since the rows are kept.
+            card.heights.set(part, height)
             self._heights.set(place, card.heights.total + self._gap(place))
-        if gap:
-            rows = [Row([]), *rows]
-        self._rows[key] = rows
-        self._row_count += len(rows)
         while self._row_count > MAX_ROWS and len(self._rows) > 1:
             _, old = self._rows.popitem(last=False)
             self._row_count -= len(old)
@@ -394,10 +396,11 @@ class TranscriptView(Widget, can_focus=True):
                 self.top = None
                 self.post_message(self.Moved())
             found = self._from_end(height)
+        self._end_row = None
         if found and self._after(*found[-1][0][:2]) is None:
             place, part, number = found[-1][0]
             if number == len(self._part_rows(place, part)) - 1:
-                self.on_end_shown()
+                self._end_row = len(found) - 1
         return found
 
     def _layout_rows(self) -> None:
@@ -489,6 +492,9 @@ class TranscriptView(Widget, can_focus=True):
         if len(self._shown) != self.size.height:
             self._refresh_cards()
             self._layout_rows()
+        # Only what is visible is rendered; screens below another one are, too.
+        if self._end_row in range(crop.y, crop.bottom) and self.app.screen in self.ancestors:
+            self.on_end_shown()
         return [self._line(y) for y in range(crop.y, crop.bottom)]
 
     def render_line(self, y: int) -> Strip:
@@ -770,7 +776,7 @@ class TranscriptView(Widget, can_focus=True):
             self._selection = None
 
     def on_click(self, event: Click) -> None:
-        """Fold or unfold the card whose first row is clicked."""
+        """Fold or unfold the card whose first row is clicked; open a clicked attachment."""
         if event.y >= len(self._shown) or self._selection is not None:
             return
         shown = self._shown[event.y]
@@ -779,7 +785,9 @@ class TranscriptView(Widget, can_focus=True):
         place, part, number = shown.place
         self.cursor = place
         self.post_message(self.Chosen(place))
-        if part == 0 and number == self._gap(place):
+        if shown.row.opens:
+            self.action_attachments()
+        elif part == 0 and number == self._gap(place):
             self._toggle(place)
 
     def _mark(self, x: int, y: int) -> Mark | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import shlex
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import anyio
@@ -19,6 +21,7 @@ from textual.widgets import Button, Checkbox, Input, Select, SelectionList
 
 from acp_console.client.agent_choices import ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, command_agent
+from acp_console.state.home import Entry, recording_entries
 from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
@@ -26,7 +29,7 @@ from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.form import PageView
 from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.options import OptionsScreen
-from acp_console.tui.chat.permission import PermissionView
+from acp_console.tui.chat.permission import CallDetails, PermissionView
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.home.screen import HomeScreen
@@ -46,14 +49,31 @@ def chat_of(app: ConsoleApp) -> ChatScreen:
     return screen
 
 
+def highlighted(app: ConsoleApp) -> int | None:
+    """Return the highlighted option of the first screen."""
+    screen = app.screen
+    return screen.options.highlighted if isinstance(screen, HomeScreen) else None
+
+
 async def test_enter_at_home_opens_a_chat_with_the_demo_agent(workplace: Path) -> None:
     app = ConsoleApp(cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await until(pilot, lambda: highlighted(app) is not None)
         assert "Demo agent" in say(app)
         await pilot.press("enter")
         await until(pilot, lambda: "● ready" in say(app))
         assert "Try one of these" in say(app)
+
+
+async def test_two_enters_at_once_open_one_chat(workplace: Path) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "Demo agent" in say(app))
+        assert isinstance(app.screen, HomeScreen)
+        app.screen.action_open()
+        app.screen.action_open()
+        await until(pilot, lambda: "● ready" in say(app))
+        assert len(app.open_chats.chats) == 1
 
 
 async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
@@ -80,6 +100,62 @@ async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
         await until(pilot, lambda: "Nothing matches" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Demo agent" in say(app))
+
+
+async def test_enter_before_sessions_are_listed_opens_nothing_unseen(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_look = threading.Event()
+
+    def look(folder: Path) -> list[Entry]:
+        may_look.wait(LIMIT)
+        return recording_entries(folder)
+
+    monkeypatch.setattr("acp_console.tui.home.screen.recording_entries", look)
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "demo.acp.ndjson")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+        assert highlighted(app) is None
+        # A typed name is looked up once all is listed.
+        await pilot.press(*"demo.acp.ndjson", "enter")
+        assert isinstance(app.screen, HomeScreen)
+        may_look.set()
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        await pilot.press("q")
+        await until(pilot, lambda: highlighted(app) is not None)
+        assert not app.screen.query_one(Input).value
+
+
+async def test_the_highlight_stays_with_its_recording_while_the_list_grows(
+    workplace: Path,
+) -> None:
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "old.acp.ndjson")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "old.acp.ndjson" in say(app))
+        await pilot.press("end", "pagedown")
+        with (workplace / "old.acp.ndjson").open("a") as file:
+            file.write("\n" * 1000)
+        shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "new.acp.ndjson")
+        await until(pilot, lambda: "new.acp.ndjson" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        assert isinstance(app.screen, WatchScreen)
+        assert app.screen.source.title == "old.acp.ndjson"
+
+
+@pytest.mark.parametrize("text", ["~nobody-at-all", "x" * 300])
+async def test_what_can_be_no_path_is_typed_at_home_like_any_text(
+    workplace: Path, text: str
+) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        app.screen.query_one(Input).value = text
+        await until(pilot, lambda: "Nothing matches" in say(app))
 
 
 async def test_a_whole_command_at_home_opens_a_chat_with_it(workplace: Path) -> None:
@@ -172,9 +248,13 @@ async def test_a_running_proxy_is_listed_at_home(
         proxy = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", "cat"]
         with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
-            app = ConsoleApp(cwd=workplace)
+            mentions = command_agent(["network", "--at-work"])
+            app = ConsoleApp(agent=mentions, cwd=workplace)
             async with app.run_test(size=(100, 30)) as pilot:
                 await until(pilot, lambda: "Live proxies" in say(app) and "work" in say(app))
+                # Agents come before it, and mention it.
+                await pilot.press(*"work", "enter")
+                await until(pilot, lambda: isinstance(app.screen, WatchScreen))
             process.stdin.close()
 
 
@@ -381,10 +461,13 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
         chat_of(app).editor.focus()
         await pilot.press(*"search two", "enter")
         await until(pilot, lambda: "1 prompt queued" in say(app))
+        await pilot.press(*"search one", "enter")
+        await until(pilot, lambda: "2 prompts queued" in say(app))
         await pilot.press("tab", "shift+tab")
         app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
         await until(pilot, lambda: "notes.txt:2: two" in say(app))
+        await until(pilot, lambda: "notes.txt:1: one" in say(app))
 
 
 async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
@@ -466,6 +549,14 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
         assert "Try one of these" in say(app)
 
 
+async def test_the_key_for_the_whole_width_says_where_there_is_no_choice(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f4")
+        await until(pilot, lambda: "from 120 columns on; ^t changes" in notices(app))
+
+
 async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(160, 40)) as pilot:
@@ -512,7 +603,7 @@ async def test_prompt_after_a_failed_start_is_refused_and_kept(workplace: Path) 
         await until(pilot, lambda: "Not sent: the agent did not start" in say(app))
         assert "there is no such command" in say(app)
         assert chat_of(app).editor.text == "hello"
-        assert chat_of(app).chat.queued is None
+        assert not chat_of(app).chat.queued
 
 
 async def test_output_of_a_command_is_shown_while_it_runs(workplace: Path, agent: Agent) -> None:
@@ -684,12 +775,11 @@ async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
         clock.now = 20
         await pilot.press(*" more thing")
         assert chat_of(app).editor.text == "1 more thing"
-        assert "? waits for you" in say(app)
+        await until(pilot, lambda: "? waits for you" in say(app))
         # The user goes there: now a number counts.
         app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
-        await until(pilot, lambda: "● ready" in say(app))
-        assert "yes" in say(app)
+        await until(pilot, lambda: "● ready" in say(app) and "yes" in say(app))
 
 
 BURST = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0.2)
@@ -732,6 +822,59 @@ async def test_nobody_allows_what_was_not_on_the_screen(
         await until(pilot, lambda: "Press a number" in say(app))
         await pilot.press("y")
         await until(pilot, lambda: "you said yes" in say(app))
+
+
+async def test_what_the_screen_cuts_off_or_a_dialog_covers_was_not_seen(
+    workplace: Path, agent: Agent
+) -> None:
+    spec = command_agent(agent(LONG_QUESTION.replace("range(100)", "range(2)")))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(40, 5)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "line 0" in say(app))
+        assert "line 1" not in say(app)
+        details = app.screen.query_one(CallDetails)
+        assert not details.has_shown_end
+        app.push_screen(ConfirmScreen("Really?", yes="Yes"))
+        await until(pilot, lambda: "Really?" in say(app))
+        await pilot.resize_terminal(100, 40)
+        await until(pilot, lambda: "line 1" in say(app))
+        assert not details.has_shown_end
+        await pilot.press("escape")
+        await until(pilot, lambda: "Press a number" in say(app))
+
+
+LONG_ADDRESS = """
+prompt = hear_prompt()
+answer = ask("elicitation/create", mode="url", message="Look there", elicitationId="e1",
+             url=f"https://{'x' * 2000}.org/" + "x" * 2000 + "/end")
+say("page " + answer["result"]["action"])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_an_address_is_read_to_its_end_before_it_is_copied(
+    workplace: Path, agent: Agent
+) -> None:
+    spec = command_agent(agent(LONG_ADDRESS))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PageView))
+        await until(pilot, lambda: "Read the address to its end" in say(app))
+        assert "No (n)" in say(app)
+        await pilot.press("o", "c")
+        assert await pilot.click("PageView Button.allow")
+        await pilot.pause()
+        assert app.screen.query(PageView)
+        await pilot.press(*["pagedown"] * 20)
+        await until(pilot, lambda: "/end" in say(app))
+        await until(pilot, lambda: "Read the address to its end" not in say(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "page accept" in say(app))
 
 
 LONG_TITLE = """
@@ -935,6 +1078,32 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
         await until(pilot, lambda: "stopping" in say(app) and "F5 restarts the agent" in say(app))
 
 
+CHANGES_ITS_MIND = """
+prompt = hear_prompt()
+tell(id=700, method="session/request_permission", params={"sessionId": "s1",
+     "toolCall": {"toolCallId": "t", "title": "Run it", "rawInput": {"command": "make"}},
+     "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]})
+while not os.path.exists("go"):
+    time.sleep(0.01)
+update("tool_call_update", toolCallId="t", rawInput={"command": "rm -r /"})
+hear("never")
+"""
+
+
+async def test_a_call_that_changes_while_it_asks_is_shown_as_it_is_now(
+    workplace: Path, agent: Agent
+) -> None:
+    spec = command_agent(agent(CHANGES_ITS_MIND))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "command: make" in say(app))
+        (workplace / "go").touch()
+        await until(pilot, lambda: "command: rm -r /" in say(app))
+        assert "command: make" not in say(app)
+
+
 ASKS_TWICE = """
 prompt = hear_prompt()
 options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
@@ -1090,6 +1259,10 @@ hear("never")
         await until(pilot, lambda: "Continue" in say(app) and "needs you" in say(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is first and "1  Yes" in say(app))
+        await pilot.press("ctrl+w")
+        await until(pilot, lambda: "Its turn is stopped; the" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is first and first.open_prompt() is not None)
         await pilot.press("1")
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("ctrl+w")
@@ -1119,6 +1292,37 @@ async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent
         await until(pilot, lambda: "Restart the agent?" in say(app))
         await pilot.press("y")
         await until(pilot, lambda: "agent restarted" in say(app) and "● ready" in say(app))
+
+
+STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+greet()
+open_session()
+update("session_info_update", title=str(os.getpid()))
+while True:
+    time.sleep(60)
+"""
+
+
+async def test_an_agent_that_does_not_end_keeps_nobody_waiting(
+    workplace: Path, agent: Agent
+) -> None:
+    app = ConsoleApp(agent=command_agent(agent(STUBBORN)), start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        chat = chat_of(app).chat
+        await until(pilot, lambda: chat.name.isdecimal())
+        await pilot.press("ctrl+w")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await pilot.press(*"nothing like it")
+        await until(pilot, lambda: "Nothing matches" in say(app))
+        os.kill(int(chat.name), 0)
+        assert app.open_chats.chats == []
+        # It ends nevertheless.
+        await chat.agent.wait_closed()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(chat.name), 0)
 
 
 async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
@@ -1213,8 +1417,9 @@ hear("never")
         await until(pilot, lambda: "a question" in say(again))
         await pilot.press(*"a question", "enter")
         await until(pilot, lambda: isinstance(again.screen, ChatScreen))
-        await until(pilot, lambda: "does not know the messages above" in say(again))
+        await until(pilot, lambda: "the agent does not know the messages above" in say(again))
         assert "an answer" in say(again)
+        assert "restarted" not in say(again)
 
 
 async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) -> None:
@@ -1444,8 +1649,60 @@ async def test_a_form_is_filled_in_and_a_page_is_declined(workplace: Path, agent
         await pilot.press(*"more", "enter")
         await until(pilot, lambda: isinstance(app.focused, PageView))
         await until(pilot, lambda: "https://example.org/path" in say(app) and "No (n)" in say(app))
-        await pilot.press("n")
+        await pilot.press(*"later")
+        await until(pilot, lambda: chat_of(app).editor.text == "later")
+        await pilot.press("tab", "n")
         await until(pilot, lambda: 'page {"action": "decline"}' in say(app))
+
+
+MANY_FIELDS = """
+greet()
+modes = {"availableModes": [{"id": "a", "name": "Ask"}, {"id": "b", "name": "Bold"}]}
+request = hear("session/new")
+tell(id=request["id"], result={"sessionId": "s1", "modes": modes | {"currentModeId": "a"}})
+prompt = hear("session/prompt")
+fields = {f"f{place}": {"type": "string", "title": f"Field {place}"} for place in range(8)}
+fields["fast"] = {"type": "boolean", "title": "Fast"}
+parts = {"type": "string", "enum": ["a", "b"]}
+fields["parts"] = {"type": "array", "items": parts, "default": ["b"]}
+schema = {"type": "object", "properties": fields}
+ask("elicitation/create", mode="form", message="Tell me more", requestedSchema=schema)
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_form_that_does_not_fit_says_so_and_tab_reaches_all_of_it(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(MANY_FIELDS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "mode Ask" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "↓ 6 more below" in say(app))
+        # Neither key changes the mode while the form waits.
+        chat_of(app).editor.focus()
+        await pilot.press("tab")
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        first = app.focused
+        chat_of(app).editor.focus()
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: app.focused is first)
+        await pilot.press(*10 * ["tab"])
+        await until(pilot, lambda: isinstance(app.focused, Button))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: isinstance(app.focused, SelectionList))
+        await until(pilot, lambda: "[ ] a" in say(app) and "[x] b" in say(app))
+        assert "[ ] yes" in say(app)
+        assert "more below" not in say(app)
+        await pilot.press("space")
+        await until(pilot, lambda: "[x] a" in say(app))
+        assert "mode Ask" in say(app)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: b'"session/set_mode"' in frames_of(app)[-1].data)
 
 
 LOGIN = """
@@ -1472,6 +1729,42 @@ async def test_the_user_logs_in_where_the_agent_asks_for_it(workplace: Path, age
         await pilot.press("1")
         await until(pilot, lambda: "● ready" in say(app))
         assert chat_of(app).open_prompt() is None
+
+
+async def test_text_that_begins_with_a_digit_is_no_login(workplace: Path, agent: Agent) -> None:
+    app = ConsoleApp(agent=command_agent(agent(LOGIN)), start="chat", cwd=workplace, timing=BURST)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.focused, LoginView))
+        for key in "1x":
+            app.screen.query_one(LoginView).post_message(Key(key, key))
+        await until(pilot, lambda: chat_of(app).editor.text == "1x")
+        assert chat_of(app).chat.needs_login
+
+
+async def test_a_login_in_the_terminal_runs_after_its_whole_command_was_agreed_to(
+    workplace: Path, agent: Agent
+) -> None:
+    arguments = [*("--login" for _ in range(99)), "--the-end"]
+    method = {"id": "it", "name": "It", "type": "terminal", "args": arguments}
+    script = LOGIN.replace('[{"id": "key"', f'[{method}, {{"id": "key"')
+    app = ConsoleApp(
+        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(app.focused, LoginView))
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        # Its end was not on the screen.
+        await pilot.press("y")
+        await until(pilot, lambda: "--the-end" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        assert chat_of(app).chat.needs_login
+        await pilot.press("tab", "1")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y", "pagedown", "pagedown", "y")
+        # There is no terminal in a test.
+        await until(pilot, lambda: "did not work" in notices(app))
 
 
 async def test_what_was_said_stays_where_a_session_cannot_be_loaded_again(

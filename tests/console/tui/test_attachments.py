@@ -14,7 +14,7 @@ from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
-from tests.console.tui.conftest import notices, say, until
+from tests.console.tui.conftest import notices, place_of, say, until
 from tests.console.tui.test_app import AT_ONCE, chat_of
 
 PICTURE = """
@@ -47,6 +47,9 @@ async def test_attachments_are_saved_and_opened_as_the_user_agrees(
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"draw", "enter")
         await until(pilot, lambda: "page" in say(app) and "● ready" in say(app))
+        await pilot.click(offset=place_of(app, "[image · "))
+        await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
+        await pilot.press("escape")
         chat_of(app).conversation.focus()
         await pilot.press("G", "ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
@@ -79,6 +82,35 @@ async def test_attachments_are_saved_and_opened_as_the_user_agrees(
         await pilot.press("down", "o")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         await until(pilot, lambda: "https://example.org/page" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
+        await pilot.click(offset=(0, 0))
+        await until(pilot, lambda: not isinstance(app.screen, AttachmentsScreen))
+
+
+CALL = """
+prompt = hear_prompt()
+image = {"type": "image", "mimeType": "image/png", "data": "aGVsbG8="}
+update("tool_call", toolCallId="t", title="Draw", status="failed",
+       content=[{"type": "content", "content": image}])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_click_opens_the_attachments_of_prompts_and_calls(
+    workplace: Path, agent: Agent
+) -> None:
+    app = ConsoleApp(agent=command_agent(agent(CALL)), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"see @notes.txt ", "enter")
+        for chip in ("[resource", "[image"):
+            await until(pilot, lambda chip=chip: chip in say(app) and "● ready" in say(app))
+            await pilot.click(offset=place_of(app, chip))
+            await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
+            await pilot.press("escape")
+            await until(pilot, lambda: not isinstance(app.screen, AttachmentsScreen))
 
 
 @pytest.mark.parametrize(

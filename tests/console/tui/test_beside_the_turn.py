@@ -10,6 +10,7 @@ from acp_console.tui.chat.account import AccountScreen
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
+from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import notices, say, until
 from tests.console.tui.test_app import AT_ONCE, chat_of
@@ -152,6 +153,41 @@ async def test_sessions_are_renamed_archived_and_taken_back_from_the_list(
         await until(pilot, lambda: not isinstance(app.screen, SessionsScreen))
         await until(pilot, lambda: chat_of(app).chat.is_open and "● ready" in say(app))
         assert chat_of(app).chat.session_id == "s2"
+
+
+REACHING = """
+able = {"list": {}, "resume": {}, "additionalDirectories": {}}
+greet(agentCapabilities={"sessionCapabilities": able})
+open_session()
+here = os.getcwd()
+while True:
+    listing = hear("session/list")
+    tell(id=listing["id"], result={"sessions": [
+        {"sessionId": "far", "title": "Far", "cwd": here, "additionalDirectories": ["/elsewhere"]},
+        {"sessionId": "near", "title": "Near", "cwd": here,
+         "additionalDirectories": [here + "/inside"]}]})
+"""
+
+
+async def test_a_session_with_directories_outside_of_the_chat_is_opened_only_if_the_user_agrees(
+    workplace: Path, agent: Agent
+) -> None:
+    spec = command_agent(agent(REACHING))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f7")
+        await until(pilot, lambda: "+ /elsewhere" in say(app) and "Near" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        assert "/elsewhere" in say(app)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        assert len(app.open_chats.chats) == 1
+        await pilot.press("f7")
+        await until(pilot, lambda: "Near" in say(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: len(app.open_chats.chats) == 2)
 
 
 async def test_the_account_is_shown_left_and_entered_again(workplace: Path, agent: Agent) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from acp_console.client.agents import AgentSpec, command_agent
 from acp_console.state.prompt_history import PromptHistory
 from acp_console.state.session_store import SessionStore, StoredSession, Usage
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.ask import PermissionTiming
+from acp_inspector.journal import Journal
 from acp_inspector.proxy.client import RunningProxy
+from acp_inspector.recording.format import Header, encode_header
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, settled, until
 
@@ -44,6 +47,17 @@ async def submit(cart):
 async def cancel(cart):
     cart.clear()
     log("cancelled")
+"""
+CONFIG: Final = """\
+[agents.mine]
+title = "My agent"
+command = ["./run", "--acp"]
+
+[mcp.tracker]
+url = "https://tracker.example.org/mcp"
+
+[mcp.browser]
+command = "browser-server"
 """
 SETUP: Final = f"""
 BEFORE, AFTER = {BEFORE!r}, {AFTER!r}
@@ -188,6 +202,58 @@ for line in sys.stdin:
     if message.get("method") == "session/list":
         tell(id=message["id"], result={"sessions": KEPT})
 """
+SUBAGENT: Final = """
+def of_child(name, **members):
+    tell(method="session/update",
+         params={"sessionId": "child", "update": {"sessionUpdate": name, **members}})
+
+def written(words):
+    return {"type": "text", "text": words}
+
+cancel = {"cancel": {}}
+greet(version=2, info={"name": "gemini-cli", "title": "Gemini CLI", "version": "1"},
+      capabilities={"session": {}})
+tell(id=hear("session/new")["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+tell(id=prompt["id"], result={"messageId": "m1"})
+update("subagent_update", sessionId="child", title="Find the other flaky tests",
+       capabilities=cancel)
+of_child("state_update", state="running")
+of_child("agent_message_chunk", messageId="c1", content=written(
+    "I run the suite **twenty times** and note what fails."))
+of_child("tool_call_update", toolCallId="c", title="pytest -q --count 20", kind="execute",
+         status="in_progress", content=[{"type": "content", "content": written("......F....")}])
+update("terminal_update", terminalId="t1", command="make watch", capabilities=cancel)
+update("state_update", state="running", background=[{"type": "terminal", "terminalId": "t1"}])
+hear("never")
+"""
+ATTACHMENTS: Final = """
+prompt = hear("session/prompt")
+def attach(**block):
+    update("agent_message_chunk", content=block)
+say("This is the page before and after, the log, and what the issue says.")
+attach(type="image", mimeType="image/png", data="aGVsbG8=" * 900, uri="file:///before.png")
+attach(type="image", mimeType="image/png", data="aGVsbG8=" * 1200, uri="file:///after.png")
+attach(type="resource", resource={"uri": "file:///checkout.log", "text": "12 lines " * 12})
+attach(type="resource_link", name="Issue 12: the checkout test is flaky",
+       uri="https://tracker.example.org/12")
+end(prompt)
+hear("never")
+"""
+ACCOUNT: Final = """
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {"initialize": {"protocolVersion": 1,
+            "agentInfo": {"name": "gemini-cli", "title": "Gemini CLI", "version": "1"},
+            "authMethods": [{"id": "browser", "name": "Sign in with a browser"}],
+            "agentCapabilities": {"auth": {"status": {}, "logout": {}}}},
+        "session/new": {"sessionId": "s1"},
+        "auth/status": {"state": "authenticated", "accounts": [
+            {"label": "Ada", "email": "ada@example.org", "active": True},
+            {"label": "Build machine", "organization": "Example"}]}}.get(message.get("method"))
+    if result is not None:
+        tell(id=message["id"], result=result)
+"""
 WAITS: Final = "hear('never')"
 DONE: Final = "shall I?"
 
@@ -196,18 +262,28 @@ DONE: Final = "shall I?"
 class State:
     """A state of the console: how it is reached."""
 
-    steps: Sequence[str | list[str]]
-    """Texts to wait for, and keys to press."""
+    steps: Sequence[str | list[str] | Callable[[ConsoleApp], None]]
+    """Texts to wait for, keys to press, and what is changed."""
     script: str | None = None
     """What the agent does after `SETUP`, or from the beginning; None: Home is shown."""
     is_furnished: bool = False
     """Whether there are agents, sessions, proxies and recordings."""
     theme: str | None = None
+    protocol: int = 1
 
 
 READY: Final = "● ready"
 ASK: Final[list[str]] = [*"mend the flaky test", "enter"]
 TALK: Final = (READY, ASK, DONE, READY)
+# Frames that name no directory of this machine.
+UPDATES: Final = (["slash"], [*"session/update"], ["enter"])
+TRAFFIC: Final = (*TALK, ["ctrl+t"], "1 Tree", *UPDATES)
+
+
+def work_in_shop(app: ConsoleApp) -> None:
+    app.screen.query_one("#setup-cwd", Input).value = "/home/ada/shop"
+
+
 STATES: Final = {
     "home-first": State(["more are known"]),
     "home": State(["Continue", "gemini --acp"], is_furnished=True),
@@ -243,6 +319,22 @@ STATES: Final = {
     "search": State([*TALK, ["ctrl+f"], [*"refund"]], FINISHED),
     "help": State([READY, ["f1"], "Keys"], WAITS),
     "palette": State([READY, ["ctrl+p"], "Search for commands"], WAITS),
+    "settings": State(["more are known", ["alt+s"], "not there yet"]),
+    "account": State([READY, ["f12"], "ada@example.org"], ACCOUNT),
+    "work": State([READY, ASK, "Subagent", ["f9"], "x cancels"], SUBAGENT, protocol=2),
+    "subagent": State(
+        [READY, ASK, "Subagent", ["f9"], "x cancels", ["enter"], "twenty times"],
+        SUBAGENT,
+        protocol=2,
+    ),
+    "new-session": State([READY, ["alt+n"], "MCP servers", work_in_shop], WAITS, is_furnished=True),
+    "attachments": State(
+        [READY, ASK, "Issue 12", READY, ["tab"], ["ctrl+s"], "s saves"], ATTACHMENTS
+    ),
+    "traffic": State(TRAFFIC, FINISHED),
+    "rewound": State([*TRAFFIC, ["g"], [*"jjjjj"]], FINISHED),
+    "save": State([*TRAFFIC, ["ctrl+s"], "replace secrets"], FINISHED),
+    "compare-with": State([*TRAFFIC, ["D"], "trouble"], FINISHED, is_furnished=True),
     "quit": State([READY, ASK, "this is what changes", ["ctrl+q"], "Quit?"], STREAMING),
 }
 
@@ -298,6 +390,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "programs"))
     monkeypatch.setattr("acp_console.tui.home.screen.VERSION", "1.0")
     monkeypatch.setattr("acp_console.state.home.running_proxies", list)
+    # Frames are at no time.
+    defaults = {"clock": lambda: 0.0, "entries": None}
+    monkeypatch.setattr(Journal.__init__, "__kwdefaults__", defaults)
     cwd = tmp_path / "shop"
     (cwd / "src").mkdir(parents=True)
     (cwd / "src" / "checkout.py").write_text(BEFORE)
@@ -314,10 +409,10 @@ def furnish(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (programs / name).chmod(0o755)
     config = place.parent / "CONFIG" / "acp-console" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('[agents.mine]\ntitle = "My agent"\ncommand = ["./run", "--acp"]\n')
-    header = '{"acp_recording":1,"about":"what went wrong on Tuesday","command":["gemini"]}\n'
+    config.write_text(CONFIG)
     path = place / "trouble.acp.ndjson"
-    path.write_text(header)
+    header = Header("2026-01-01T00:00:00Z", "acp-console", "1", about="what went wrong on Tuesday")
+    path.write_bytes(encode_header(header))
     yesterday = time.time() - 90_000
     os.utime(path, (yesterday, yesterday))
     proxy = RunningProxy(place, "work", 4242, ("my-agent", "--acp"), str(place), "", None)
@@ -331,8 +426,9 @@ def app_in(state: State, place: Path, agent: Agent) -> ConsoleApp:
     if state.script is None:
         store = KeptSessions(place) if state.is_furnished else None
         return ConsoleApp(cwd=place, store=store, theme=state.theme)
-    script = state.script if state.script.lstrip().startswith("greet") else SETUP + state.script
-    spec = replace(command_agent(agent(script)), title="Gemini CLI")
+    is_whole = "initialize" in state.script or "greet(" in state.script
+    script = state.script if is_whole else SETUP + state.script
+    spec = replace(command_agent(agent(script)), title="Gemini CLI").with_protocol(state.protocol)
     return ConsoleApp(
         agent=spec,
         start="chat",
@@ -347,6 +443,8 @@ async def reach(pilot: Pilot[int], state: State) -> None:
     for step in state.steps:
         if isinstance(step, str):
             await until(pilot, lambda step=step: step in say(pilot.app))
+        elif callable(step):
+            step(cast("ConsoleApp", pilot.app))
         else:
             await pilot.press(*step)
 

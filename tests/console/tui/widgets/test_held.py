@@ -126,6 +126,7 @@ async def test_countdown_redraws_neither_the_list_nor_the_footer() -> None:
     app = PaneApp(client)
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, lambda: rows(app))
+        await settled(pilot)
         table, drawn = app.traffic.table, []
         table.render_line = lambda y: drawn.append(y)  # type: ignore[method-assign, assignment, return-value] # pyright: ignore[reportAttributeAccessIssue] - counts the lines that are drawn
         client.become(held(seconds_left=46.0))
@@ -318,9 +319,12 @@ async def test_only_a_request_can_be_answered() -> None:
     client = FakeInterceptClient(held(RESPONSE, side="agent"))
     app = PaneApp(client)
     async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: " a Answer" in say(app))
         await start(pilot)
+        await until(pilot, lambda: " a Answer" not in say(app))
         await pilot.press("a")
         assert not app.editor.area.has_focus
+        assert not notices(app)
         await pilot.press("x")
         await until(pilot, lambda: "requester keeps waiting" in notices(app))
 

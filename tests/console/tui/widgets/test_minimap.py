@@ -94,7 +94,7 @@ async def test_a_click_leads_to_what_was_said_then() -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 40)) as pilot:
         pane = app.query_one(TrafficPane)
-        await until(pilot, lambda: "✗" in say(app) and "⏸" in say(app).splitlines()[-18])
+        await until(pilot, lambda: "✗" in say(app) and "?" in say(app).splitlines()[-18])
         await pilot.click(Minimap, offset=(0, 0))
         await until(pilot, lambda: pane.table.chosen == 1)
         await pilot.click(Minimap, offset=(50, 0))

@@ -33,9 +33,14 @@ class Asking(App[None]):
         super().__init__()
         self._names = names
         self._settle_s = settle_s
+        self.chosen: list[str] = []
 
     def compose(self) -> ComposeResult:
-        yield PermissionView(permission(*self._names), PermissionTiming(settle_s=self._settle_s))
+        timing = PermissionTiming(settle_s=self._settle_s, burst_s=0)
+        yield PermissionView(permission(*self._names), timing)
+
+    def on_permission_view_chosen(self, event: PermissionView.Chosen) -> None:
+        self.chosen.append(event.option_id)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +59,38 @@ async def test_options_stand_side_by_side_where_all_of_them_fit(
             assert each.region.height * each.content_size.width >= len(str(each.label))
 
 
-async def test_a_name_that_never_ends_is_cut() -> None:
-    app = Asking("x" * 100_000)
-    async with app.run_test(size=(80, 24)):
-        assert app.query_one(Button).region.height <= 4
+async def test_the_end_of_a_long_name_is_shown() -> None:
+    app = Asking(f"Allow edits of {'x' * 250}, and of /etc too")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "and of /etc too" in say(app))
+
+
+async def test_an_option_is_chosen_only_after_it_was_on_the_screen() -> None:
+    names = [f"{number}: {LONG}" for number in range(1, 10)]
+    app = Asking(*names, settle_s=0)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(PermissionView).focus()
+        await until(pilot, lambda: "PgDn shows more" in say(app))
+        assert names[8] not in say(app)
+        await pilot.press("9")
+        await until(pilot, lambda: names[8] in say(app))
+        assert app.chosen == []
+        # Those between were never there.
+        await pilot.press("pageup", "pagedown")
+        await until(pilot, lambda: "Press a number" in say(app))
+        await pilot.press("9", "1")
+        await until(pilot, lambda: app.chosen == [names[8], names[0]])
+
+
+async def test_an_option_whose_name_never_ends_cannot_be_chosen() -> None:
+    app = Asking("x" * 100_000, SHORT, settle_s=0)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(PermissionView).focus()
+        await pilot.press(*["pagedown"] * 40)
+        await until(pilot, lambda: SHORT in say(app))
+        assert app.query_one(".choices").region.height <= 9
+        await pilot.press("1", "2")
+        await until(pilot, lambda: app.chosen == [SHORT])
 
 
 @pytest.mark.parametrize(("settle_s", "is_shown"), [(0, True), (1000, False)])

@@ -18,7 +18,7 @@ LAYOUT = Layout(
     spare=("size", "from", "note", "count"),
 )
 ROWS = (
-    AnalysisRow(("→ client", "session/update agent_message_chunk", "12", "1 kB", ""), 1),
+    AnalysisRow(("client →", "session/update agent_message_chunk", "12", "1 kB", ""), 1),
     AnalysisRow(("← agent", "initialize", "1", "300 B", ""), 2),
 )
 
@@ -35,7 +35,7 @@ def hidden(width: int) -> tuple[str, ...]:
 def test_a_column_in_which_nothing_stands_is_left_out() -> None:
     head, *rows = texts(ROWS, 100)
     assert head.split() == ["from", "method", "count", "size"]
-    assert rows[0].split() == ["→", "client", *ROWS[0].cells[1].split(), "12", "1", "kB"]
+    assert rows[0].split() == ["client", "→", *ROWS[0].cells[1].split(), "12", "1", "kB"]
 
 
 def test_words_keep_to_the_left_and_numbers_to_the_right() -> None:
@@ -57,6 +57,6 @@ def test_rows_lead_to_what_they_stand_for() -> None:
 
 @given(st.integers(40, 200), st.lists(st.text("ab 日", max_size=70), max_size=5))
 def test_a_table_is_as_wide_as_there_is_room(width: int, names: list[str]) -> None:
-    rows = [AnalysisRow(("→ client", name, "1", "", "x"), style="error") for name in names]
+    rows = [AnalysisRow(("client →", name, "1", "", "x"), style="error") for name in names]
     for line in texts(rows, width):
         assert cell_len(line) <= width

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
-from acp_console.tui import clipboard
+from acp_console.tui import outside
 from acp_console.tui.traffic.pane import SLICE_S, TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
@@ -104,10 +104,10 @@ async def test_c_copies_the_exact_line_by_whatever_way_there_is(
 
     def copy(text: str) -> None:
         if not has_clipboard:
-            raise clipboard.pyperclip.PyperclipException("none here")
+            raise outside.pyperclip.PyperclipException("none here")
         copied.append(text)
 
-    monkeypatch.setattr(clipboard.pyperclip, "copy", copy)
+    monkeypatch.setattr(outside.pyperclip, "copy", copy)
     app = PaneApp()
     async with app.run_test(size=(120, 30), notifications=True) as pilot:
         await pilot.press("c")
@@ -412,7 +412,7 @@ async def test_a_frame_of_a_recording_has_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []
-    monkeypatch.setattr(clipboard.pyperclip, "copy", copied.append)
+    monkeypatch.setattr(outside.pyperclip, "copy", copied.append)
     path = tmp_path / "my talk.acp.ndjson"
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
     with IndexedRecording(path) as recording:
@@ -464,7 +464,7 @@ async def test_more_than_bytes_can_be_copied(
     key: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []
-    monkeypatch.setattr(clipboard.pyperclip, "copy", copied.append)
+    monkeypatch.setattr(outside.pyperclip, "copy", copied.append)
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "session/prompt" in say(app))
@@ -516,7 +516,7 @@ HOSTILE = [
 
 
 async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clipboard.pyperclip, "copy", str.encode)
+    monkeypatch.setattr(outside.pyperclip, "copy", str.encode)
     app = LongApp()
     async with app.run_test(size=(180, 30)) as pilot:
         app.pane.extend([Frame(n, 9.0, "agent", raw) for n, raw in enumerate(HOSTILE, start=48)])

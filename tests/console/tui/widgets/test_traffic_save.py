@@ -76,6 +76,24 @@ async def test_what_the_filter_shows_is_saved_without_its_secrets(tmp_path: Path
             assert len(saved) == 3
 
 
+async def test_enter_saves_wherever_the_focus_is_and_signs_show_what_is_chosen(
+    tmp_path: Path,
+) -> None:
+    app = PaneApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        screen = await opened(app, pilot)
+        assert all(sign in say(app) for sign in ("(•) all", "( ) marked", "[x] replace secrets"))
+        screen.query_one("#save-format").focus()
+        await pilot.press("down", "space")
+        await until(pilot, lambda: "( ) as recording" in say(app) and "(•) as text" in say(app))
+        screen.query_one("#save-redacted").focus()
+        await pilot.press("space")
+        await until(pilot, lambda: "[ ] replace secrets" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Saved to" in notices(app))
+        assert TOKEN in (tmp_path / "saved.txt").read_text()
+
+
 async def test_a_file_is_replaced_only_by_one_who_agrees(tmp_path: Path) -> None:
     path = tmp_path / "saved.acp.ndjson"
     path.write_text("mine")

@@ -15,7 +15,7 @@ from acp_console.tui.traffic.text_view import TextLines
 from tests.console.tui.conftest import say, until
 
 lines = st.text(st.characters(exclude_categories=["C"]), max_size=300) | st.sampled_from(
-    ["", "漢字" * 3000, "a" * 5000, "é" + "a" * 5000]
+    ["", "漢字" * 3000, "a" * 5000, "é" + "a" * 5000, "🏻"]
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
+from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import (
     AgentMessage,
@@ -16,7 +17,7 @@ from acp_inspector.analysis.items import (
     UserMessage,
 )
 from acp_protocol.jsonrpc import Json
-from tests.console.tui.conftest import say, until
+from tests.console.tui.conftest import say, settled, until
 
 
 def prompt(text: str) -> UserMessage:
@@ -376,3 +377,28 @@ async def test_output_has_no_colors_where_the_user_wants_none(
         }
         assert colors
         assert all(red == green == blue for red, green, blue in colors)
+
+
+async def test_what_fits_has_no_scrollbar_after_the_height_has_changed() -> None:
+    # Lines of a paragraph are joined, which an estimate of its rows cannot know.
+    app = TranscriptApp(message("word\n" * 30))
+    async with app.run_test(size=(200, 24)) as pilot:
+        await until(pilot, lambda: "word" in say(app))
+        await pilot.resize_terminal(200, 10)
+        assert "word" in say(app)
+        await settled(pilot)
+        assert "█" not in say(app)
+
+
+def test_each_card_of_a_call_shows_what_the_call_is_now() -> None:
+    call = ToolCallItem("a")
+    call.change(1, title="Run", raw_input={"command": "ls"})
+    ask = PermissionRequest(1, [])
+    call.add_permission(ask, 1)
+    shown = ToolCard(call, decides=True)
+    shown.refresh()
+    assert [piece.text for piece in shown.pieces] == ["command: ls"]
+    call.change(2, raw_input={"command": "rm -r /"})
+    other = ToolCard(call, decides=True)
+    other.refresh()
+    assert [piece.text for piece in other.pieces] == ["command: rm -r /"]
