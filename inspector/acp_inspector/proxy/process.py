@@ -127,10 +127,13 @@ class Signals:
         self._process: AgentProcess | None = None
         self._early: list[int] = []
         self._timer: threading.Timer | None = None
+        self._wakeup, self._wakeup_sink = os.pipe()
         self.ends_agent = False
         """Whether one of them ends the agent."""
 
     def __enter__(self) -> Self:
+        os.set_blocking(self._wakeup_sink, False)
+        signal.set_wakeup_fd(self._wakeup_sink, warn_on_full_buffer=False)
         for number in signal.valid_signals() - OWN_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
@@ -139,6 +142,30 @@ class Signals:
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        signal.set_wakeup_fd(-1)
+        os.close(self._wakeup)
+        os.close(self._wakeup_sink)
+
+    def wait(self, process: AgentProcess) -> int:
+        """Wait for the agent's end, and pass on signals meanwhile; return its exit code.
+
+        A signal that comes right before a blocking call does not end that call, so nothing but
+        the pipe into which the interpreter writes each signal is waited for.
+        """
+        ended = threading.Event()
+
+        def watch() -> None:
+            process.wait()
+            ended.set()
+            with suppress(BlockingIOError):
+                os.write(self._wakeup_sink, b"\0")
+
+        watcher = threading.Thread(target=watch, name="agent's end", daemon=True)
+        watcher.start()
+        while not ended.is_set():
+            os.read(self._wakeup, 4096)
+        watcher.join()
+        return process.wait()
 
     def pass_to(self, process: AgentProcess) -> None:
         """Pass on the signals so far and those to come."""

@@ -106,7 +106,7 @@ def run_proxy(
         for forwarder in (to_agent, *from_agent):
             forwarder.start()
         _watch_client(to_agent, to_client, process, grace)
-        code = process.wait()
+        code = signals.wait(process)
         if session.controller is not None:
             session.controller.finish()
         limit = time.monotonic() + drain_timeout

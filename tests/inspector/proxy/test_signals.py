@@ -43,6 +43,10 @@ def talking(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+BLOCK = "import signal, sys\nsignal.pthread_sigmask(signal.SIG_BLOCK, [{}])\n"
+"""The agent waits for the signal: a handler does not run for one that comes right before a read."""
+
+
 def read_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.readline().removesuffix(b"\n")
@@ -64,9 +68,8 @@ def code_at_the_end(process: subprocess.Popen[bytes]) -> int:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_reach_the_agent(number: signal.Signals) -> None:
     agent = (
-        "import signal, sys, time\n"
-        f"signal.signal({int(number)}, lambda *_: (print('got it', flush=True), sys.exit(9)))\n"
-        "print('ready', flush=True); time.sleep(100)"
+        f"{BLOCK.format(int(number))}print('ready', flush=True)\n"
+        f"signal.sigwait([{int(number)}]); print('got it', flush=True); sys.exit(9)"
     )
     with talking([*proxy(), *python(agent)]) as process:
         assert read_line(process) == b"ready"
@@ -80,9 +83,9 @@ def test_what_means_the_end_or_a_pause_reaches_what_the_agent_started_too(
     number: signal.Signals,
 ) -> None:
     inner = (
-        "import signal, sys\n"
-        f"signal.signal({int(number)}, lambda *_: print('inside', flush=True))\n"
-        "print('ready', flush=True); sys.stdin.read(); sys.exit(7)"
+        f"{BLOCK.format(int(number))}print('ready', flush=True)\n"
+        f"signal.sigwait([{int(number)}]); print('inside', flush=True)\n"
+        "sys.stdin.read(); sys.exit(7)"
     )
     outer = (
         f"import signal, subprocess, sys\nsignal.signal({int(number)}, lambda *_: None)\n"
@@ -98,8 +101,8 @@ def test_what_means_the_end_or_a_pause_reaches_what_the_agent_started_too(
 def test_an_interrupt_that_the_agent_lives_through_is_not_its_end() -> None:
     """It may mean that the running turn shall stop. Who is given no grace would be dead at once."""
     agent = (
-        "import signal, sys\nsignal.signal(2, lambda *_: print('got it', flush=True))\n"
-        "print('ready', flush=True)\n"
+        f"{BLOCK.format(2)}print('ready', flush=True)\n"
+        "signal.sigwait([2]); print('got it', flush=True)\n"
         "for line in sys.stdin: print(line, end='', flush=True)"
     )
     with talking([*proxy(options=", grace=0"), *python(agent)]) as process:
@@ -117,11 +120,11 @@ def test_a_signal_that_an_agent_may_use_means_the_agent_alone_and_no_end(name: s
     """What the agent started has no handler, and would end."""
     number = int(getattr(signal, f"SIG{name}"))
     agent = (
-        "import os, signal, subprocess, sys\n"
+        "import subprocess\n"
         "child = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
-        # The second signal may come while the handler of the first one writes: print would raise.
-        f"signal.signal({number}, lambda *_: os.write(1, b'got it\\n'))\n"
-        "print('ready', flush=True); sys.stdin.read()\n"
+        f"{BLOCK.format(number)}print('ready', flush=True)\n"
+        f"for _ in range(2): signal.sigwait([{number}]); print('got it', flush=True)\n"
+        "sys.stdin.read()\n"
         "data, _ = child.communicate(b'whole')\n"
         "sys.exit(9 if data == b'whole' else 1)"
     )
