@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 
 from acp_inspector.journal import Entry, Frame
 
-LIMIT = 20.0
+LIMIT = 60.0
 """Seconds after which a screen counts as stuck."""
 QUIET = 3
 """Pictures in a row that have to be alike."""
