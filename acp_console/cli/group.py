@@ -92,7 +92,7 @@ class LazyGroup(Group):
                 return "chat", load("chat"), args
             if Path(name).is_file():
                 return "inspect", load("inspect"), args
-            if "/" in name:
+            if "/" in name or "." in name:
                 reason = "it is a directory" if Path(name).is_dir() else "no such file or directory"
                 hint = f"{ctx.command_path} -- COMMAND starts an agent by its command"
                 raise UsageError(f"cannot read {name}: {reason}", hint)

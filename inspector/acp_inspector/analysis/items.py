@@ -145,9 +145,9 @@ class ToolCallItem(HasHistory):
 
     @property
     def status(self) -> str:
-        """How far it is: "rejected" or "cancelled" if it was not allowed and has not ended."""
+        """How far it is: "rejected" or "cancelled" if it was not allowed, and so failed."""
         status, permission = self.facts.status, self.permission
-        if permission is None or self.is_over:
+        if permission is None or status in {"completed", "cancelled"}:
             return status
         kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
         if kinds.get(string(permission.outcome, "optionId"), "").startswith("reject"):

@@ -101,6 +101,19 @@ def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
     assert call.permission.outcome == outcome
 
 
+def test_a_call_that_fails_because_it_was_rejected_is_rejected() -> None:
+    asked = ask(
+        "agent", 5, "session/request_permission", sessionId="s1",
+        toolCall={"toolCallId": "c", "title": "Edit"},
+        options=[{"optionId": "n", "kind": "reject_once"}],
+    )  # fmt: skip
+    chosen = answer("client", 5, {"outcome": {"outcome": "selected", "optionId": "n"}})
+    failed = update("tool_call_update", toolCallId="c", status="failed")
+    call = talk(asked, chosen, failed).items[0]
+    assert isinstance(call, ToolCallItem)
+    assert (call.status, call.facts.status) == ("rejected", "failed")
+
+
 def test_a_plan_is_replaced_as_a_whole() -> None:
     conversation = talk(update("plan", entries=[1, 2]), chunk("x"), update("plan", entries=[3]))
     assert kinds(conversation) == ["PlanItem", "AgentMessage"]
