@@ -59,6 +59,8 @@ WHY: Final = _clickable("w: no, and why", "w")
 SIDES: Final = _clickable("d: side by side", "d")
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
+FRAME_ROWS: Final = 10
+"""Rows of the hint, the borders, the editor, the bars, and one of the transcript."""
 OTHER_ROWS: Final = 14
 """Rows of the screen that are left to the options, the editor and the bars, if possible."""
 
@@ -82,7 +84,9 @@ class CallDetails(TranscriptView, can_focus=False):
 
     def _fit(self) -> None:
         height = self.screen.size.height
-        most = max(3, min(int(height * SHARE), height - OTHER_ROWS))
+        choices = self.parent.query(".choices") if self.parent is not None else ()
+        others = FRAME_ROWS + sum(each.region.height for each in choices)
+        most = max(3, min(int(height * SHARE), height - max(OTHER_ROWS, others)))
         self.styles.height = max(1, self.count_rows(most))
 
     def action_split(self) -> None:

@@ -1740,6 +1740,25 @@ async def test_a_form_is_sent_only_once_all_of_it_was_on_the_screen(
         await until(pilot, lambda: 'got {"consent": true, "d": "all"}' in say(app))
 
 
+LONG_OF_ALL = """
+prompt = hear_prompt()
+tell(id=900, method="session/request_permission", params={"sessionId": "s1",
+     "toolCall": {"toolCallId": "t", "title": "Run it", "rawInput": {"command": "make\\n" * 40}},
+     "options": [{"optionId": "yes", "name": "Yes, " + "always " * 42, "kind": "allow_always"}]})
+hear("never")
+"""
+
+
+async def test_the_editor_stays_in_sight_whatever_is_asked(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(LONG_OF_ALL))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(60, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "Allow this?" in say(app))
+        await until(pilot, lambda: chat_of(app).editor.region.bottom <= 23)
+
+
 ASKS_BETWEEN_TURNS = """
 greet(authMethods=[{"id": "key", "name": "A key"}])
 open_session()
