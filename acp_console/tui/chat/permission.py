@@ -129,7 +129,8 @@ class PermissionView(KeyAsk):
         self.permission = permission
         self._details = None if call is None else CallDetails(call)
         self._call = call
-        self._shown = self._subject_of_call()
+        self.subject_shown = () if call is None else call.subject
+        """What the user decides on."""
         self._may_skip = False
         # Agents that offer "always" first would have it chosen by habit.
         self._options = sorted(
@@ -140,13 +141,7 @@ class PermissionView(KeyAsk):
     @property
     def has_changed(self) -> bool:
         """Whether the agent has changed the call since this was shown."""
-        return self._shown != self._subject_of_call()
-
-    def _subject_of_call(self) -> tuple[str, Json, list[Json]] | None:
-        if self._call is None:
-            return None
-        facts = self._call.facts
-        return facts.title, facts.raw_input, self._call.content
+        return self._call is not None and self._call.subject != self.subject_shown
 
     def compose(self) -> ComposeResult:
         if self._details is not None:

@@ -588,9 +588,9 @@ class ChatScreen(Screen[None]):
 
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:
-        self.chat.answer(event.permission, event.option_id)
-        self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
-        self.editor.focus()
+        if self.chat.answer(event.permission, event.option_id, event.prompt.subject_shown):
+            self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
+            self.editor.focus()
 
     @on(KeyAsk.Typed)
     def type_in_editor(self, event: KeyAsk.Typed) -> None:

@@ -29,6 +29,10 @@ class PermissionRequest:
     """The frame of the request."""
     answered: int | None = None
     """The frame of the response."""
+    title: str = ""
+    """What the request is called (version 2)."""
+    description: str = ""
+    """Why it is made (version 2)."""
 
     def at(self, n: int) -> PermissionRequest:
         is_answered = self.answered is not None and self.answered <= n
@@ -157,6 +161,15 @@ class ToolCallItem(HasHistory):
     @property
     def content(self) -> list[Json]:
         return self._content.now()
+
+    @property
+    def subject(self) -> Sequence[object]:
+        """What the agent says that it does: changes with what a user decides on."""
+        facts, commands = self.facts, [each.facts.command for each in self.terminals.values()]
+        return (
+            *(facts.title, facts.kind, facts.raw_input, facts.raw_output, facts.locations),
+            *(self.content, commands),
+        )
 
     @property
     def permission(self) -> PermissionRequest | None:

@@ -1104,6 +1104,29 @@ async def test_a_call_that_changes_while_it_asks_is_shown_as_it_is_now(
         assert "command: make" not in say(app)
 
 
+async def test_what_was_chosen_for_a_call_as_it_was_is_not_sent(
+    workplace: Path, agent: Agent
+) -> None:
+    reply = 'say("you said " + hear(None)["result"]["outcome"]["optionId"])'
+    spec = command_agent(agent(CHANGES_ITS_MIND.replace('hear("never")', reply)))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "command: make" in say(app))
+        before = app.screen.query_one(PermissionView)
+        (workplace / "go").touch()
+        await until(pilot, lambda: "command: rm -r /" in say(app))
+        now = app.screen.query_one(PermissionView)
+        # A choice may be on its way when the call changes.
+        app.screen.post_message(PermissionView.Chosen(before, before.permission, "yes"))
+        await pilot.pause()
+        assert app.screen.query_one(PermissionView) is now
+        await until(pilot, lambda: "Press a number" in say(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "you said yes" in say(app))
+
+
 ASKS_TWICE = """
 prompt = hear_prompt()
 options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
