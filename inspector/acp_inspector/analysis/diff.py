@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import islice, zip_longest
 from math import inf
-from typing import Final, Literal, Protocol, TypeAlias, cast, get_args
+from typing import Final, Literal, Protocol, TypeAlias, TypedDict, cast, get_args
 
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
@@ -218,6 +218,14 @@ class Matcher:
     """Returns whether the values of both journals are as they should be."""
     applied: int = 0
     """How often there was a value at the path."""
+
+
+class CompareOptions(TypedDict, total=False):
+    """Arguments of `compare` that other functions pass on."""
+
+    level: Level
+    matchers: Sequence[Matcher]
+    tolerances: Collection[Tolerance]
 
 
 def compare(
