@@ -13,11 +13,23 @@ from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
+from acp_console.cli.ignores import (
+    applied_expectations,
+    expect_option,
+    ignore_option,
+    ignores_of,
+    level_option,
+    report_expectations,
+    report_ignores,
+    strict_option,
+    tolerances_of,
+)
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
+from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
+from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
@@ -65,6 +77,11 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     is_flag=True,
     help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
 )
+@level_option
+@strict_option
+@expect_option(
+    "Expect differences as this file says. Default: FILE's NAME.expect.toml, if it exists."
+)
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
@@ -79,6 +96,9 @@ def command(
     timeout: float,
     allow_redacted: bool,
     trust: bool,
+    level: Level,
+    strict: tuple[str, ...],
+    expect: Path | None,
     ignored: tuple[str, ...],
     is_all: bool,
     format_: str,
@@ -102,6 +122,9 @@ def command(
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     recording = read_recording(file)
+    beside = expectations_beside(file)
+    expect = beside if expect is None and beside.exists() else expect
+    expected = applied_expectations(expect)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
 
@@ -114,7 +137,12 @@ def command(
             chosen.absolute_command(),
             directories,
             timeout=timeout,
-            ignores=ignores,
+            ignores=[*ignores, *expected.ignores],
+            options={
+                "level": level,
+                "matchers": expected.matchers,
+                "tolerances": tolerances_of(strict),
+            },
             allows_redacted=allow_redacted,
             is_trusted=trust,
             env={**os.environ, **chosen.env},
@@ -126,7 +154,8 @@ def command(
             click.echo(f"{escape_controls(file.name)}: {text}")
         if result.has_agent_ended:
             return exit_codes.AGENT
-        if not report_ignores(ignores):
+        is_expected = report_expectations(expected, expect)
+        if not report_ignores(ignores) or not is_expected:
             return exit_codes.USAGE
         return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 

@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import anyio
 
-from acp_inspector.analysis.diff import Ignore, compare
+from acp_inspector.analysis.diff import CompareOptions, Ignore, compare
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.analysis.steps import JournalStep, Steps
@@ -75,6 +75,7 @@ async def play_as_client(
     settle: float = SETTLE_SECONDS,
     quiet: float = QUIET_SECONDS,
     ignores: Sequence[Ignore] = (),
+    options: CompareOptions | None = None,
     allows_redacted: bool = False,
     is_trusted: bool = False,
     env: Mapping[str, str] | None = None,
@@ -89,6 +90,7 @@ async def play_as_client(
         settle: seconds in which the agent may still send too much at the end.
         quiet: seconds of silence after which an agent that owes no response counts as finished.
         ignores: what is not compared; each counts how often it applied.
+        options: how it is compared.
         allows_redacted: send placeholders where the recording has no secrets any more.
         is_trusted: hand over the recording's MCP servers and directories without a place.
         env: the agent's variables; ours by default.
@@ -120,6 +122,7 @@ async def play_as_client(
             directories,
             ignores,
             is_redacted=is_redacted,
+            options=options,
         )
         result = await player.play(time_limit=timeout, settle=settle, quiet=quiet)
         if not result.errors or player.is_connected:
@@ -185,7 +188,9 @@ class RecordingPlayer:
         ignores: Sequence[Ignore] = (),
         *,
         is_redacted: bool = False,
+        options: CompareOptions | None = None,
     ) -> None:
+        self._options: CompareOptions = options or {}
         self._frames = frames
         self._ignores = ignores
         self._reached = 0
@@ -236,13 +241,19 @@ class RecordingPlayer:
             ignores=self._ignores,
             sides=("agent",),
             ids=self._new_ids(),
+            **self._options,
         )
         whole = _AgentSteps()
         for frame in self._frames:
             whole.apply(frame)
         unreached = len(whole.steps) - len(self._recorded.steps)
         return ReplayResult(
-            comparison.differences, tuple(errors), self._played, comparison.compared[0], unreached
+            comparison.differences,
+            tuple(errors),
+            self._played,
+            comparison.compared[0],
+            unreached,
+            tolerated=comparison.tolerated,
         )
 
     async def _barrier(self, frame: Frame | None, time_limit: float, quiet: float) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.analysis.diff import Kind, StepDifference, frame_numbers, value_lines
+from acp_inspector.analysis.diff import (
+    Kind,
+    StepDifference,
+    frame_numbers,
+    tolerated_text,
+    value_lines,
+)
+from acp_inspector.analysis.id_map import Tolerance
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
@@ -34,6 +41,8 @@ class ReplayResult:
     """Recorded steps after the barrier that did not open."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
+    tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
+    """How often each tolerance was needed."""
 
     @property
     def is_passed(self) -> bool:
@@ -46,6 +55,7 @@ class ReplayResult:
             "played": self.played,
             "compared": self.compared,
             "unreached": self.unreached,
+            "tolerated": dict(self.tolerated),
             "errors": list(self.errors),
             "differences": [each.to_json() for each in self.differences],
         }
@@ -59,6 +69,8 @@ class ReplayResult:
         counts += f"{_count(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
+        if self.tolerated:
+            counts += f"; tolerated: {tolerated_text(self.tolerated)}"
         if self.is_passed:
             yield f"pass: {counts}"
             return
