@@ -142,19 +142,24 @@ def record(
     from acp_inspector.model_service.server import ModelRecorder, Redactor, model_client, serving
 
     writer = CassetteWriter(cassette, header, mode)
-    redactor = Redactor(environment, first=first)
+    client = model_client()
+    recorder = ModelRecorder(routes, writer, client, Redactor(environment, first=first), warn)
 
     @asynccontextmanager
     async def server() -> AsyncGenerator[str]:
-        async with model_client() as client:
-            recorder = ModelRecorder(routes, writer, client, redactor, warn)
-            async with serving(recorder, port) as root:
-                yield root
+        async with client, serving(recorder, port) as root:
+            yield root
 
     try:
-        return _run(words, environment, routes, server())
+        code = _run(words, environment, routes, server())
     finally:
         writer.close()
+    if not recorder.count:
+        warn(
+            "no exchange was recorded: if the agent's own configuration names the URL of its "
+            "model service, let it name http://127.0.0.1:PORT, and use --port and --upstream"
+        )
+    return code
 
 
 @command.command(name="replay", cls=AgentCommand)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
 from acp_inspector.analysis.id_map import secrets_between, with_directories
@@ -76,6 +77,11 @@ MAX_DIRECTORIES: Final = 8
 """Directories that may be bound in one request."""
 MAX_ATTEMPTS: Final = 60
 """Choices of directories that are tried for two requests."""
+MAX_CHOICES: Final = 8
+"""Pairs of directories that are tried because of the differences of one comparison."""
+ITEM_WEIGHT: Final = 10
+LENGTH: Final = "[length]"
+"""The end of the path of a list whose length differs."""
 EXCERPT: Final = 60
 """Characters of a text that are shown around a difference."""
 TEMPORARY: Final = (
@@ -127,6 +133,14 @@ class Comparison:
     @property
     def is_equal(self) -> bool:
         return not self.differences
+
+    @property
+    def distance(self) -> int:
+        """How much differs: a missing item of a list counts as several fields."""
+        return sum(
+            ITEM_WEIGHT * abs(each.recorded - each.live) if each.path.endswith(LENGTH) else 1
+            for each in self.differences
+        )
 
     def edits(self, text: str) -> list[TextEdit]:
         """Return what turns recorded ids and directories in a response into live ones."""
@@ -239,29 +253,40 @@ class Roots:
 
 
 def match_requests(
-    recorded: ModelRequest, live: ModelRequest, there: Roots, here: Roots
-) -> Comparison | None:
-    """Return how two requests agree, with the directories that this needs; None if they do not."""
+    recorded: ModelRequest,
+    live: ModelRequest,
+    there: Roots,
+    here: Roots,
+    *,
+    max_differences: int = 1,
+) -> Comparison:
+    """Compare two requests with the directories that make them most alike."""
     waiting: list[dict[str, str]] = [{}]
     if there.cwd and here.cwd and there.cwd != here.cwd:
         waiting.append({there.cwd: here.cwd})
+    best: Comparison | None = None
     for _ in range(MAX_ATTEMPTS):
         if not waiting:
             break
         directories = waiting.pop(0)
-        found = compare_requests(recorded, live, directories)
+        found = compare_requests(recorded, live, directories, max_differences=max_differences)
+        if best is None or found.distance < best.distance:
+            best = found
         if found.is_equal:
-            return found
+            break
         if len(directories) < MAX_DIRECTORIES:
-            first = found.differences[0]
-            more = (
-                {**directories, old: new}
-                for old, new in _directories_in(first, directories)
-                if there.contain(old) and here.contain(new)
+            pairs = (
+                pair for each in found.differences for pair in _directories_in(each, directories)
             )
+            more = [
+                {**directories, old: new}
+                for old, new in islice(dict.fromkeys(pairs), MAX_CHOICES)
+                if there.contain(old) and here.contain(new)
+            ]
             # In depth: the first choice is the likeliest.
             waiting[:0] = more
-    return None
+    assert best is not None
+    return best
 
 
 def with_names(directories: Mapping[str, str]) -> dict[str, str]:
@@ -333,16 +358,14 @@ def _short(text: str) -> str:
 
 
 def nearest(
-    requests: Sequence[ModelRequest], live: ModelRequest
+    requests: Sequence[ModelRequest], live: ModelRequest, there: Roots, here: Roots
 ) -> tuple[int, list[FieldDifference]] | None:
     """Return the position of the recorded request that is most like `live`, and the differences."""
     found = (
-        (len(differences), place, differences)
+        (comparison.distance, place, comparison.differences)
         for place, each in enumerate(requests)
         if each.route == live.route or each.path == live.path
-        for differences in [
-            compare_requests(each, live, {}, max_differences=MAX_DIFFERENCES).differences
-        ]
+        for comparison in [match_requests(each, live, there, here, max_differences=MAX_DIFFERENCES)]
     )
     best = min(found, default=None, key=lambda each: each[:2])
     return None if best is None else (best[1], best[2])

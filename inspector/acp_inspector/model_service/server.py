@@ -405,7 +405,7 @@ class ModelPlayer(ModelService):
                 continue
             for there in dict.fromkeys(self._there):
                 comparison = match_requests(recorded, live, there, self._here)
-                if comparison is None:
+                if not comparison.is_equal:
                     continue
                 order = (used, comparison.tolerated + len(comparison.directories), place)
                 if best is None or order < best[0]:
@@ -417,7 +417,8 @@ class ModelPlayer(ModelService):
         """Return what is not recorded, and what is nearest to it; untrusted text."""
         number = self.played + len(self.misses) + 1
         text = f"request {number} is not in the cassette: {live}"
-        found = nearest([each.request for each in self._cassette.exchanges], live)
+        requests = [each.request for each in self._cassette.exchanges]
+        found = nearest(requests, live, self._there[0], self._here)
         if found is None:
             return f"{text}\nno recorded request is similar"
         place, differences = found
@@ -510,14 +511,12 @@ async def serving(service: ModelService, port: int = 0) -> AsyncGenerator[str]:
                 server.should_exit = True
 
 
-@asynccontextmanager
-async def model_client(
+def model_client(
     *, connect_timeout: float = CONNECT_TIMEOUT_S, read_timeout: float = READ_TIMEOUT_S
-) -> AsyncGenerator[httpx.AsyncClient]:
-    """Yield the client that forwards requests; proxies come from the environment."""
+) -> httpx.AsyncClient:
+    """Return the client that forwards requests; proxies come from the environment."""
     timeout = httpx.Timeout(read_timeout, connect=connect_timeout)
-    async with httpx.AsyncClient(timeout=timeout, follow_redirects=False) as client:
-        yield client
+    return httpx.AsyncClient(timeout=timeout, follow_redirects=False)
 
 
 def roots_here(environment: Mapping[str, str] = os.environ) -> Roots:
