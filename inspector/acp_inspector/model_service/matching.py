@@ -18,6 +18,7 @@ from acp_inspector.analysis.id_map import secrets_between, with_directories
 from acp_inspector.model_service.bodies import TextEdit
 from acp_inspector.model_service.cassette import ModelRequest
 from acp_inspector.redaction.detector import PLACEHOLDER
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json
 
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
@@ -71,6 +72,12 @@ ID_FIELDS: Final = frozenset(
     }
 )
 """Fields with a generated id of any form."""
+UNORDERED_FIELDS: Final = frozenset(
+    {"instructions", "system", "systemInstruction", "system_instruction", "tools"}
+)
+"""Fields with what an agent lists by itself, often in the order in which a directory is read."""
+UNORDERED_ROLES: Final = frozenset({"developer", "system"})
+"""Roles of messages of the same kind."""
 MAX_DIFFERENCES: Final = 200
 """Differences that are collected of two requests."""
 MAX_DIRECTORIES: Final = 8
@@ -124,6 +131,8 @@ class Comparison:
     """The live value of each recorded id."""
     tolerated: int = 0
     """Values that differ, but agree by their shape."""
+    _is_unordered: bool = False
+    """Whether items and words may come in another order, as in a system prompt."""
     _recorded: dict[str, str] = field(default_factory=dict[str, str])
     _places: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -173,10 +182,14 @@ class Comparison:
             self.differences.append(FieldDifference(path, recorded, live))
 
     def _compare_objects(self, path: str, recorded: dict[str, Json], live: dict[str, Json]) -> None:
+        was_unordered = self._is_unordered
+        is_system = recorded.get("role") in UNORDERED_ROLES
         for name in [*recorded, *(name for name in live if name not in recorded)]:
             where = f"{path}.{name}" if path else name
             if name in recorded and name in live:
+                self._is_unordered = was_unordered or is_system or name in UNORDERED_FIELDS
                 self.compare(where, recorded[name], live[name])
+                self._is_unordered = was_unordered
             else:
                 self.differences.append(
                     FieldDifference(where, recorded.get(name, _NOTHING), live.get(name, _NOTHING))
@@ -184,8 +197,10 @@ class Comparison:
 
     def _compare_lists(self, path: str, recorded: list[Json], live: list[Json]) -> None:
         if len(recorded) != len(live):
-            here = FieldDifference(f"{path}.length" if path else "length", len(recorded), len(live))
-            self.differences.append(here)
+            self.differences.append(FieldDifference(path + LENGTH, len(recorded), len(live)))
+        elif self._is_unordered and list(map(_name_of, recorded)) != list(map(_name_of, live)):
+            recorded, live = sorted(recorded, key=_name_of), sorted(live, key=_name_of)
+            self.tolerated += 1
         for place, (one, other) in enumerate(zip(recorded, live, strict=False)):
             self.compare(f"{path}[{place}]", one, other)
 
@@ -203,7 +218,11 @@ class Comparison:
         placed = with_directories(recorded, self._places)
         if placed == live:
             return True
-        if _SHAPE.sub(_shape_name, placed) != _SHAPE.sub(_shape_name, live):
+        shapes = _SHAPE.sub(_shape_name, placed), _SHAPE.sub(_shape_name, live)
+        if shapes[0] != shapes[1]:
+            if self._is_unordered and _sorted_words(shapes[0]) == _sorted_words(shapes[1]):
+                self.tolerated += 1
+                return True
             is_redacted = PLACEHOLDER.search(placed) is not None
             return is_redacted and bool(secrets_between(placed, live))
         pairs = zip(_SHAPE.finditer(placed), _SHAPE.finditer(live), strict=True)
@@ -318,6 +337,17 @@ def _directories_in(
             if len(one) > 1 and len(other) > 1:
                 yield "/".join(one), "/".join(other)
         return
+
+
+def _sorted_words(text: str) -> list[str]:
+    return sorted(re.split(r"[\s,;'\"`()]+", text))
+
+
+def _name_of(item: Json) -> str:
+    """Return what tells the item of a list from others: its name, or its text."""
+    if isinstance(item, str):
+        return item
+    return get_text(item, "name") or get_text(get(item, "function"), "name") or ""
 
 
 def _shape_name(found: re.Match[str]) -> str:
