@@ -174,9 +174,8 @@ class Comparison:
         elif isinstance(recorded, list) and isinstance(live, list):
             self._compare_lists(path, cast("Any", recorded), cast("Any", live))
         elif isinstance(recorded, str) and isinstance(live, str):
-            if name in ID_FIELDS and recorded and live and self._bind(recorded, live):
-                return
-            if not self._texts_agree(recorded, live):
+            is_id = name in ID_FIELDS and recorded and live
+            if not (self._bind(recorded, live) if is_id else self._texts_agree(recorded, live)):
                 self.differences.append(FieldDifference(path, recorded, live))
         elif not (_is_same(recorded, live) or (_is_epoch(recorded) and _is_epoch(live))):
             self.differences.append(FieldDifference(path, recorded, live))
