@@ -102,6 +102,7 @@ TEMPORARY: Final = (
 
 _SHAPE: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()))
 _PATH: Final = re.compile(r"(?:(?<=://)|(?<![\w./~-]))(?:/[\w.@%+~-]+)+")
+_FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
 _EPOCHS: Final = (1_500_000_000, 2_500_000_000)
 """Seconds; a number between them, or between a thousand times them, is a time."""
 
@@ -263,11 +264,31 @@ class Roots:
     tmp: str = ""
 
     def contain(self, directory: str) -> bool:
-        inside = (*TEMPORARY, self.tmp)
-        return any(root and directory.startswith(f"{root}/") for root in inside) or any(
-            len(root) > 1 and f"{directory}/".startswith(f"{root}/")
-            for root in (self.cwd, self.home)
-        )
+        return any(
+            _is_below(directory, root) for root in (*TEMPORARY, self.tmp, self.cwd, self.home)
+        ) or directory in (self.cwd, self.home)
+
+    def in_project(self, path: str) -> bool:
+        """Return whether `path` is below the working directory, if that is a project's."""
+        return _is_below(path, self.cwd) and not f"{self.home}/".startswith(f"{self.cwd}/")
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return len(directory) > 1 and path.startswith(f"{directory}/")
+
+
+def _may_be_one(old: str, new: str, there: Roots, here: Roots) -> bool:
+    """Return whether two paths may be one directory in two runs, and not two files of one."""
+    if (old, new) in ((there.cwd, here.cwd), (there.home, here.home)):
+        return True
+    if not (there.contain(old) and here.contain(new)):
+        return False
+    if there.in_project(old) and here.in_project(new):
+        # In a project a path is the same in both runs.
+        return False
+    parent = old.rpartition("/")[0]
+    are_siblings = parent == new.rpartition("/")[0] and parent not in TEMPORARY
+    return not are_siblings and not any(_FILE_NAME.search(path) for path in (old, new))
 
 
 def match_requests(
@@ -299,7 +320,7 @@ def match_requests(
             more = [
                 {**directories, old: new}
                 for old, new in islice(dict.fromkeys(pairs), MAX_CHOICES)
-                if there.contain(old) and here.contain(new)
+                if _may_be_one(old, new, there, here)
             ]
             # In depth: the first choice is the likeliest.
             waiting[:0] = more
@@ -320,7 +341,7 @@ def _as_name(directory: str) -> str:
 def _directories_in(
     difference: FieldDifference, directories: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what may be two directories of one meaning, from the first path that differs."""
+    """Yield what may be one directory in both runs, by the paths in a text that differ."""
     if not (isinstance(difference.recorded, str) and isinstance(difference.live, str)):
         return
     placed = with_directories(difference.recorded, with_names(directories))
@@ -335,7 +356,6 @@ def _directories_in(
             one, other = old[: len(old) - count], new[: len(new) - count]
             if len(one) > 1 and len(other) > 1:
                 yield "/".join(one), "/".join(other)
-        return
 
 
 def _sorted_words(text: str) -> list[str]:
