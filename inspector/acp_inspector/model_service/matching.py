@@ -407,14 +407,16 @@ def _short(text: str) -> str:
 
 
 def nearest(
-    requests: Sequence[ModelRequest], live: ModelRequest, there: Roots, here: Roots
+    requests: Sequence[tuple[int, ModelRequest]], live: ModelRequest, there: Roots, here: Roots
 ) -> tuple[int, list[FieldDifference]] | None:
-    """Return the position of the recorded request that is most like `live`, and the differences."""
+    """Return the number of the request that is most like `live`, and the differences.
+
+    The first of several is taken.
+    """
     found = (
-        (comparison.distance, place, comparison.differences)
-        for place, each in enumerate(requests)
+        (number, match_requests(each, live, there, here, max_differences=MAX_DIFFERENCES))
+        for number, each in requests
         if each.route == live.route or each.path == live.path
-        for comparison in [match_requests(each, live, there, here, max_differences=MAX_DIFFERENCES)]
     )
-    best = min(found, default=None, key=lambda each: each[:2])
-    return None if best is None else (best[1], best[2])
+    best = min(found, default=None, key=lambda each: each[1].distance)
+    return None if best is None else (best[0], best[1].differences)

@@ -417,7 +417,10 @@ class ModelPlayer(ModelService):
         """Return what is not recorded, and what is nearest to it; untrusted text."""
         number = self.played + len(self.misses) + 1
         text = f"request {number} is not in the cassette: {live}"
-        requests = [each.request for each in self._cassette.exchanges]
+        numbered = enumerate(self._cassette.exchanges)
+        requests = [(place, exchange.request) for place, exchange in numbered]
+        # Of two that are as near, the agent more likely meant the one that it has not made yet.
+        requests.sort(key=lambda each: self._used[each[0]])
         found = nearest(requests, live, self._there[0], self._here)
         if found is None:
             return f"{text}\nno recorded request is similar"
