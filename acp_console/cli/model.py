@@ -18,7 +18,6 @@ from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_ag
 from acp_console.cli.command import Command, Group
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.reading import print_table
 from acp_console.render.tables import Layout
 from acp_console.render.values import plural
 from acp_inspector.model_service.cassette import (
@@ -224,6 +223,9 @@ def show(*, file: Path, format_: str) -> int:
         runs = [each.model_dump() for each in cassette.headers]
         print_json({"file": str(file), "runs": runs, "exchanges": exchanges})
     else:
+        # It knows how recordings are read, which a replay need not wait for.
+        from acp_console.cli.reading import print_table
+
         rows = [_row(number, each) for number, each in enumerate(cassette.exchanges, 1)]
         print_table(LIST, rows)
     return exit_codes.DONE

@@ -277,7 +277,9 @@ def _is_below(path: str, directory: str) -> bool:
     return len(directory) > 1 and path.startswith(f"{directory}/")
 
 
-def _may_be_one(old: str, new: str, there: Roots, here: Roots) -> bool:
+def _may_be_one(
+    old: str, new: str, directories: Mapping[str, str], there: Roots, here: Roots
+) -> bool:
     """Return whether two paths may be one directory in two runs, and not two files of one."""
     if (old, new) in ((there.cwd, here.cwd), (there.home, here.home)):
         return True
@@ -286,9 +288,17 @@ def _may_be_one(old: str, new: str, there: Roots, here: Roots) -> bool:
     if there.in_project(old) and here.in_project(new):
         # In a project a path is the same in both runs.
         return False
-    parent = old.rpartition("/")[0]
-    are_siblings = parent == new.rpartition("/")[0] and parent not in TEMPORARY
-    return not are_siblings and not any(_FILE_NAME.search(path) for path in (old, new))
+    (parent, _, name), (other_parent, _, other_name) = old.rpartition("/"), new.rpartition("/")
+    if parent == other_parent and parent not in TEMPORARY:
+        # Agents name directories of their own after that of the session.
+        known = {there.cwd: here.cwd, **directories}.items()
+        return any(
+            name.startswith(one.rpartition("/")[2])
+            and other_name.startswith(two.rpartition("/")[2])
+            for one, two in known
+            if one and two
+        )
+    return not any(_FILE_NAME.search(path) for path in (old, new))
 
 
 def match_requests(
@@ -320,7 +330,7 @@ def match_requests(
             more = [
                 {**directories, old: new}
                 for old, new in islice(dict.fromkeys(pairs), MAX_CHOICES)
-                if _may_be_one(old, new, there, here)
+                if _may_be_one(old, new, directories, there, here)
             ]
             # In depth: the first choice is the likeliest.
             waiting[:0] = more

@@ -50,6 +50,8 @@ def matched(recorded: Any, live: Any) -> Comparison:
         ("in /home/me/project and -home-me-project", "in /tmp/run-1 and -tmp-run-1"),
         ("at file:///home/me/project/a", "at file:///tmp/run-1/a"),
         ("home /home/me/.cache, cwd /home/me/project", "home /root/.cache, cwd /tmp/run-1"),
+        ("in /home/me/project, keep /home/me/.x/project-1", "in /tmp/run-1, keep /root/.x/run-1-2"),
+        ("in /tmp/ab, keep /var/tmp/.x/ab-1", "in /tmp/cd, keep /var/tmp/.x/cd-2"),
         ("/home/me/one and /home/me/two", "/tmp/xyz/one and /tmp/xyz/two"),
     ],
 )
