@@ -26,6 +26,7 @@ from urllib.parse import parse_qsl, urlencode
 import anyio
 import httpx
 import uvicorn
+from anyio.abc import TaskGroup
 
 from acp_inspector.model_service.bodies import TextEdit, edit_chunks
 from acp_inspector.model_service.cassette import (
@@ -66,6 +67,8 @@ HOLD_TIMEOUT_S: Final = 60.0
 """Time after which a response ends that the agent did not read to its end when it was recorded."""
 CLOSE_TIMEOUT_S: Final = 1
 
+TOO_LONG: Final = "too long"
+"""How a response ends, for now, that is not recorded."""
 _NOT_FORWARDED: Final = frozenset(
     {
         "accept-encoding",
@@ -205,16 +208,21 @@ class ModelService:
         if received is None:
             await _send_json(send, 413, {"error": {"message": "the request is too long"}})
             return
-        async with anyio.create_task_group() as tasks:
 
-            async def watch() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(watch)
-            await self.respond(received, send)
+        async def watch(tasks: TaskGroup) -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
             tasks.cancel_scope.cancel()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch, tasks)
+                await self.respond(received, send)
+                tasks.cancel_scope.cancel()
+        except ExceptionGroup as problem:
+            # uvicorn would log it at a level that is off, because it logs broken streams too.
+            self.warn(f"{received.request}: unexpected error ({problem.exceptions[0]!r})")
+            raise
 
     async def respond(self, received: _Received, send: Send) -> None:
         raise NotImplementedError
@@ -230,8 +238,11 @@ class ModelRecorder(ModelService):
         client: httpx.AsyncClient,
         redactor: Redactor,
         warn: Warn,
+        *,
+        max_body: int = MAX_BODY_BYTES,
     ) -> None:
         super().__init__(routes, warn)
+        self._max_body = max_body
         self._writer = writer
         self._client = client
         self._redactor = redactor
@@ -279,9 +290,11 @@ class ModelRecorder(ModelService):
             await _send_failure(send, received.request, response.end)
             return
         async with aclosing(upstream):
-            await self._pass_on(upstream, response, send)
+            await self._pass_on(received.request, upstream, response, send)
 
-    async def _pass_on(self, upstream: httpx.Response, response: ModelResponse, send: Send) -> None:
+    async def _pass_on(
+        self, request: ModelRequest, upstream: httpx.Response, response: ModelResponse, send: Send
+    ) -> None:
         encoding = upstream.headers.get("content-encoding", "").strip().lower()
         is_decompressed = encoding in _DECOMPRESSED
         dropped = _NOT_FORWARDED | {"content-encoding"} if is_decompressed else _NOT_FORWARDED
@@ -296,22 +309,29 @@ class ModelRecorder(ModelService):
         passed = [pair for pair in upstream.headers.multi_items() if pair[0] not in dropped]
         await _send_head(send, upstream.status_code, passed)
         chunks = upstream.aiter_bytes() if is_decompressed else upstream.aiter_raw()
+        size = 0
         try:
             async for chunk in chunks:
-                response.chunks.append(chunk)
+                size += len(chunk)
+                if size <= self._max_body:
+                    response.chunks.append(chunk)
+                elif response.end != TOO_LONG:
+                    response.end = TOO_LONG
+                    self.warn(f"{request}: the response is too long and is not recorded")
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         except (httpx.TransportError, httpx.DecodingError) as problem:
             # Without an end of the body the connection is closed, as the service did.
-            response.end = type(problem).__name__
+            if response.end != TOO_LONG:
+                response.end = type(problem).__name__
             return
-        response.end = None
+        if response.end != TOO_LONG:
+            response.end = None
         await send({"type": "http.response.body", "body": b""})
 
     def _record(self, exchange: ModelExchange, received: _Received) -> None:
         request, response = exchange.request, exchange.response
         self._redactor.add_headers([*received.headers, *_secret_parameters(received.target)])
-        if sum(map(len, response.chunks)) > MAX_BODY_BYTES:
-            self.warn(f"{request}: the response is too long and was not recorded")
+        if response.end == TOO_LONG:
             return
         exchange.request = self._redactor.request(request)
         exchange.response = self._redactor.response(response)

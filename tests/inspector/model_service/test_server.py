@@ -58,7 +58,12 @@ def routes_to(url: str) -> list[Route]:
 
 @asynccontextmanager
 async def recording(
-    path: Path, url: str, environment: Mapping[str, str] | None = None, *, timeout: float = 5.0
+    path: Path,
+    url: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    timeout: float = 5.0,
+    max_body: int = 2**20,
 ) -> AsyncGenerator[Run]:
     header = CassetteHeader(cwd=HERE.cwd, home=HERE.home)
     routes = routes_to(url)
@@ -67,7 +72,12 @@ async def recording(
     run = Run("")
     client = model_client(connect_timeout=timeout, read_timeout=timeout)
     recorder = ModelRecorder(
-        routes, writer, client, Redactor(environment or {}), run.warnings.append
+        routes,
+        writer,
+        client,
+        Redactor(environment or {}),
+        run.warnings.append,
+        max_body=max_body,
     )
     with anyio.fail_after(LIMIT_S):
         async with client, serving(recorder) as run.root:
@@ -224,6 +234,17 @@ async def test_a_response_that_the_agent_leaves_is_held_in_the_replay(tmp_path: 
         again = await send(run.root, target, body)
     assert again.error
     assert exchange.response.chunks == [] or again.body.startswith(exchange.response.chunks[0])
+
+
+async def test_a_response_that_is_too_long_is_passed_on_and_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "it.cassette"
+    target, body = prompt("openai", "hello")
+    with fake_service() as service:
+        async with recording(path, service.url, max_body=100) as run:
+            live = await send(run.root, target, body)
+    assert live.body.endswith(b"data: [DONE]\n\n")
+    assert len(run.warnings) == 1
+    assert read_cassette(path).exchanges == []
 
 
 async def test_any_http_request_is_kept(tmp_path: Path) -> None:
