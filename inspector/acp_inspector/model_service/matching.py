@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
@@ -84,6 +85,7 @@ MAX_DIRECTORIES: Final = 8
 """Directories that may be bound in one request."""
 MAX_ATTEMPTS: Final = 60
 """Choices of directories that are tried for two requests."""
+MAX_CACHED_TEXTS: Final = 128
 MAX_CHOICES: Final = 8
 """Pairs of directories that are tried because of the differences of one comparison."""
 ITEM_WEIGHT: Final = 10
@@ -218,20 +220,19 @@ class Comparison:
         placed = with_directories(recorded, self._places)
         if placed == live:
             return True
-        shapes = _SHAPE.sub(_shape_name, placed), _SHAPE.sub(_shape_name, live)
-        if shapes[0] != shapes[1]:
-            if self._is_unordered and _sorted_words(shapes[0]) == _sorted_words(shapes[1]):
+        (one, values), (other, live_values) = _shaped(placed), _shaped(live)
+        if one != other:
+            if self._is_unordered and _sorted_words(one) == _sorted_words(other):
                 self.tolerated += 1
                 return True
             is_redacted = PLACEHOLDER.search(placed) is not None
             return is_redacted and bool(secrets_between(placed, live))
-        pairs = zip(_SHAPE.finditer(placed), _SHAPE.finditer(live), strict=True)
-        for one, other in pairs:
-            if one.lastgroup in BOUND_SHAPES:
-                if not self._bind(one[0], other[0]):
+        for (shape, value), (_, live_value) in zip(values, live_values, strict=True):
+            if shape in BOUND_SHAPES:
+                if not self._bind(value, live_value):
                     return False
             else:
-                self.tolerated += one[0] != other[0]
+                self.tolerated += value != live_value
         return True
 
 
@@ -301,16 +302,43 @@ def _may_be_one(
     return not any(_FILE_NAME.search(path) for path in (old, new))
 
 
+class Outline(NamedTuple):
+    """What can be compared at once; equal requests have equal outlines."""
+
+    shape: int
+    """A hash of names, types and lengths; the order of items does not matter."""
+    leaves: int
+    """The number of values."""
+
+
+def outline(value: Json) -> Outline:
+    """Return the outline of a value."""
+    if isinstance(value, dict):
+        members = [(name, outline(each)) for name, each in cast("dict[str, Json]", value).items()]
+        shape = hash(frozenset((name, each.shape) for name, each in members))
+        return Outline(shape, sum(each.leaves for _, each in members))
+    if isinstance(value, list):
+        items = [outline(each) for each in cast("list[Json]", value)]
+        shape = hash(("list", *sorted(each.shape for each in items)))
+        return Outline(shape, sum(each.leaves for each in items))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Outline(hash("number" if is_number else type(value).__name__), 1)
+
+
 def match_requests(
     recorded: ModelRequest,
     live: ModelRequest,
     there: Roots,
     here: Roots,
     *,
+    known: Sequence[dict[str, str]] = (),
     max_differences: int = 1,
 ) -> Comparison:
-    """Compare two requests with the directories that make them most alike."""
-    waiting: list[dict[str, str]] = [{}]
+    """Compare two requests with the directories that make them most alike.
+
+    `known` are directories of earlier matches, which are tried first.
+    """
+    waiting: list[dict[str, str]] = [{}, *known]
     if there.cwd and here.cwd and there.cwd != here.cwd:
         waiting.append({there.cwd: here.cwd})
     best: Comparison | None = None
@@ -332,8 +360,8 @@ def match_requests(
                 for old, new in islice(dict.fromkeys(pairs), MAX_CHOICES)
                 if _may_be_one(old, new, directories, there, here)
             ]
-            # In depth: the first choice is the likeliest.
-            waiting[:0] = more
+            # In depth: the first choice is the likeliest. What is known comes before guesses.
+            waiting = [*more, *waiting] if directories else [*waiting, *more]
     assert best is not None
     return best
 
@@ -368,10 +396,6 @@ def _directories_in(
                 yield "/".join(one), "/".join(other)
 
 
-def _sorted_words(text: str) -> list[str]:
-    return sorted(re.split(r"[\s,;'\"`()]+", text))
-
-
 def _name_of(item: Json) -> str:
     """Return what tells the item of a list from others: its name, or its text."""
     if isinstance(item, str):
@@ -379,8 +403,24 @@ def _name_of(item: Json) -> str:
     return get_text(item, "name") or get_text(get(item, "function"), "name") or ""
 
 
-def _shape_name(found: re.Match[str]) -> str:
-    return f"«{found.lastgroup}»"
+@lru_cache(maxsize=MAX_CACHED_TEXTS)
+def _shaped(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return a text with the names of shapes in it, and each shape with its value.
+
+    Cached, because system prompts repeat.
+    """
+    values: list[tuple[str, str]] = []
+
+    def name(found: re.Match[str]) -> str:
+        values.append((found.lastgroup or "", found[0]))
+        return f"«{found.lastgroup}»"
+
+    return _SHAPE.sub(name, text), tuple(values)
+
+
+@lru_cache(maxsize=MAX_CACHED_TEXTS)
+def _sorted_words(text: str) -> list[str]:
+    return sorted(re.split(r"[\s,;'\"`()]+", text))
 
 
 def _is_same(recorded: Json, live: Json) -> bool:

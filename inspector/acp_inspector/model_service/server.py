@@ -43,6 +43,7 @@ from acp_inspector.model_service.matching import (
     Roots,
     match_requests,
     nearest,
+    outline,
 )
 from acp_inspector.model_service.routes import Route, api_of, error_body, route_of
 from acp_inspector.redaction.detector import SecretDetector
@@ -65,6 +66,9 @@ READ_TIMEOUT_S: Final = 600.0
 """Longest silence of a model service."""
 HOLD_TIMEOUT_S: Final = 60.0
 """Time after which a response ends that the agent did not read to its end when it was recorded."""
+MAX_KNOWN: Final = 4
+MAX_COMPARED: Final = 20
+"""Requests with which one that is not in the cassette is compared in full."""
 CLOSE_TIMEOUT_S: Final = 1
 
 TOO_LONG: Final = "too long"
@@ -365,7 +369,10 @@ class ModelPlayer(ModelService):
         self._redactor = redactor
         self._here = roots
         self._there = [Roots(each.cwd, each.home, each.tmp) for each in cassette.headers]
+        self._outlines = [outline(each.request.body) for each in cassette.exchanges]
         self._used = [0] * len(cassette.exchanges)
+        self._known: list[dict[str, str]] = []
+        """Directories of the last matches, for each agent that is running."""
         self._hold_timeout = hold_timeout
         self.played = 0
         """Requests that got a recorded response."""
@@ -397,6 +404,8 @@ class ModelPlayer(ModelService):
         self.played += 1
         self.tolerated += comparison.tolerated
         self.directories |= comparison.directories
+        if comparison.directories and comparison.directories not in self._known:
+            self._known = [comparison.directories, *self._known][:MAX_KNOWN]
         response = self._cassette.exchanges[place].response
         if response.status == 0:
             if response.end != CANCELLED:
@@ -416,15 +425,18 @@ class ModelPlayer(ModelService):
     def _find(self, live: ModelRequest) -> tuple[int, Comparison] | None:
         """Return the exchange that fits best: one not used yet, the most equal, the first."""
         best: tuple[tuple[int, int, int], Comparison] | None = None
+        live_outline = outline(live.body)
         for place, exchange in enumerate(self._cassette.exchanges):
             recorded = exchange.request
-            if (recorded.method, recorded.route) != (live.method, live.route):
+            if (recorded.method, recorded.route) != (live.method, live.route) or (
+                live_outline != self._outlines[place]
+            ):
                 continue
             used = self._used[place]
             if used and not _is_repeatable(live):
                 continue
             for there in dict.fromkeys(self._there):
-                comparison = match_requests(recorded, live, there, self._here)
+                comparison = match_requests(recorded, live, there, self._here, known=self._known)
                 if not comparison.is_equal:
                     continue
                 order = (used, comparison.tolerated + len(comparison.directories), place)
@@ -437,10 +449,16 @@ class ModelPlayer(ModelService):
         """Return what is not recorded, and what is nearest to it; untrusted text."""
         number = self.played + len(self.misses) + 1
         text = f"request {number} is not in the cassette: {live}"
-        numbered = enumerate(self._cassette.exchanges)
-        requests = [(place, exchange.request) for place, exchange in numbered]
-        # Of two that are as near, the agent more likely meant the one that it has not made yet.
-        requests.sort(key=lambda each: self._used[each[0]])
+        leaves = outline(live.body).leaves
+        exchanges = self._cassette.exchanges
+
+        def likelihood(place: int) -> tuple[bool, int, int]:
+            is_other = exchanges[place].request.path != live.path
+            # Of two that are as near, the agent more likely meant the one not made yet.
+            return is_other, abs(self._outlines[place].leaves - leaves), self._used[place]
+
+        likely = sorted(range(len(exchanges)), key=likelihood)[:MAX_COMPARED]
+        requests = [(place, exchanges[place].request) for place in likely]
         found = nearest(requests, live, self._there[0], self._here)
         if found is None:
             return f"{text}\nno recorded request is similar"
