@@ -147,12 +147,15 @@ class Comparison:
         return not self.differences
 
     @property
-    def distance(self) -> int:
-        """How much differs: a missing item of a list counts as several fields."""
-        return sum(
-            ITEM_WEIGHT * abs(each.recorded - each.live) if each.path.endswith(LENGTH) else 1
-            for each in self.differences
-        )
+    def distance(self) -> tuple[int, int]:
+        """How many fields differ (a missing item counts as several), and how much of texts."""
+        fields = characters = 0
+        for path, recorded, live in self.differences:
+            fields += ITEM_WEIGHT * abs(recorded - live) if path.endswith(LENGTH) else 1
+            if isinstance(recorded, str) and isinstance(live, str):
+                size = max(len(recorded), len(live))
+                characters += size - _common_length(recorded, live)
+        return fields, characters
 
     def edits(self, text: str) -> list[TextEdit]:
         """Return what turns recorded ids and directories in a response into live ones."""
@@ -439,11 +442,17 @@ def _text(raw: bytes | None) -> str:
     return "" if raw is None else raw.decode(errors="surrogateescape")
 
 
+def _common_length(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their start."""
+    pairs = zip(one, other, strict=False)
+    limit = min(len(one), len(other))
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), limit)
+
+
 def _excerpts(recorded: Json, live: Json) -> tuple[str, str]:
     if not (isinstance(recorded, str) and isinstance(live, str)):
         return _short(repr(recorded)), _short(repr(live))
-    limit = min(len(recorded), len(live))
-    at = next((at for at in range(limit) if recorded[at] != live[at]), limit)
+    at = _common_length(recorded, live)
     start = max(at - EXCERPT // 3, 0)
     lead = "…" if start else ""
     return (
