@@ -43,6 +43,8 @@ LIST: Final = Layout(
     spare=("bytes", "chunks", "seconds"),
 )
 WIDTH: Final = 200
+PROXIES: Final = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+HOST: Final = "127.0.0.1"
 MAX_UNUSED_SHOWN: Final = 5
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -141,7 +143,7 @@ def record(
     from acp_inspector.model_service.server import ModelRecorder, Redactor, model_client, serving
 
     writer = CassetteWriter(cassette, header, mode)
-    client = model_client()
+    client = model_client(routes)
     recorder = ModelRecorder(routes, writer, client, Redactor(environment, first=first), warn)
 
     @asynccontextmanager
@@ -295,6 +297,17 @@ def _next_placeholder(path: Path) -> int:
         return max(map(highest_placeholder, lines), default=0) + 1
 
 
+def _without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with our server exempt from a proxy."""
+    exempt = {
+        name: ",".join(filter(None, (environment.get(name), HOST)))
+        for name in ("NO_PROXY", "no_proxy")
+        if environment.get(name) != "*"
+    }
+    has_proxy = any(environment.get(name) for name in PROXIES)
+    return {**environment, **exempt} if has_proxy else dict(environment)
+
+
 def _run(
     command: Sequence[str],
     environment: Mapping[str, str],
@@ -307,7 +320,7 @@ def _run(
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(server) as root,
     ):
-        env = dict(environment)
+        env = _without_proxy(environment)
         for route in routes:
             env |= route.environment(root)
         stdio = take_stdio()

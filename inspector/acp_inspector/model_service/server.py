@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import anyio
 import httpx
@@ -52,6 +52,7 @@ from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.json_codec import encode, parse
 from acp_protocol.jsonrpc import Json
+from acp_protocol.net import is_loopback
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -553,11 +554,19 @@ async def serving(service: ModelService, port: int = 0) -> AsyncGenerator[str]:
 
 
 def model_client(
-    *, connect_timeout: float = CONNECT_TIMEOUT_S, read_timeout: float = READ_TIMEOUT_S
+    routes: Sequence[Route],
+    *,
+    connect_timeout: float = CONNECT_TIMEOUT_S,
+    read_timeout: float = READ_TIMEOUT_S,
 ) -> httpx.AsyncClient:
-    """Return the client that forwards requests; proxies come from the environment."""
+    """Return the client that forwards requests.
+
+    Proxies come from the environment, except for services on this machine.
+    """
     timeout = httpx.Timeout(read_timeout, connect=connect_timeout)
-    return httpx.AsyncClient(timeout=timeout, follow_redirects=False)
+    hosts = {urlsplit(route.upstream).hostname or "" for route in routes}
+    direct: dict[str, None] = {f"all://{host}": None for host in hosts if is_loopback(host)}
+    return httpx.AsyncClient(timeout=timeout, follow_redirects=False, mounts=direct)
 
 
 def roots_here(environment: Mapping[str, str] = os.environ) -> Roots:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -155,6 +156,34 @@ def test_the_agent_has_our_stdio_and_we_have_its_exit_code(tmp_path: Path) -> No
     assert (done.returncode, done.stdout) == (7, data[::-1])
     assert done.stderr.startswith(b"on stderr")
     assert b"no exchange was recorded" in done.stderr
+
+
+def test_an_agent_at_a_terminal_stays_in_its_process_group(tmp_path: Path) -> None:
+    """Else it could not read from the terminal."""
+    script = "import os; print(os.getpgid(0) == os.getpgid(os.getppid()))"
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            model("record", tmp_path / "it.cassette", sys.executable, "-c", script),
+            stdin=theirs,
+            capture_output=True,
+            timeout=LIMIT_S,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.stdout == b"True\n"
+
+
+def test_a_proxy_is_not_used_on_this_machine(tmp_path: Path) -> None:
+    """Neither by the agent nor by the recorder."""
+    # Nothing listens there.
+    proxies = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+    with fake_service() as service:
+        recorder = model("record", tmp_path / "it.cassette", *requester("one"))
+        code, out, err = command(*recorder, env=upstreams(service) | proxies)
+    assert code == exit_codes.DONE, err
+    assert out.startswith("200 ")
 
 
 def test_a_signal_reaches_the_agent(tmp_path: Path) -> None:

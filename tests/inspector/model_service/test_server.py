@@ -70,7 +70,7 @@ async def recording(
     header.set_routes(routes)
     writer = CassetteWriter(path, header)
     run = Run("")
-    client = model_client(connect_timeout=timeout, read_timeout=timeout)
+    client = model_client(routes, connect_timeout=timeout, read_timeout=timeout)
     recorder = ModelRecorder(
         routes,
         writer,
