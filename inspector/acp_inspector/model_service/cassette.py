@@ -7,6 +7,7 @@ a header line. docs/model-cassettes.md describes the format.
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -184,6 +185,8 @@ class CassetteWriter:
         Raises:
             CassetteError: it exists (`new`), is no cassette (`append`), or cannot be written.
         """
+        self._line_break = b""
+        """Ends a line that was cut off."""
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         if mode == "append" and path.exists() and path.stat().st_size:
             read_cassette(path)
@@ -208,9 +211,13 @@ class CassetteWriter:
         """Append a line.
 
         Raises:
-            OSError: it could not be written.
+            OSError: it could not be written, or not all of it.
         """
-        os.write(self._descriptor, line)
+        line = self._line_break + line
+        if os.write(self._descriptor, line) < len(line):
+            self._line_break = b"\n"
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._line_break = b""
 
     def close(self) -> None:
         os.close(self._descriptor)

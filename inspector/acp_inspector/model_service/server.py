@@ -79,6 +79,7 @@ _NOT_FORWARDED: Final = frozenset(
         "accept-encoding",
         "connection",
         "content-length",
+        "expect",
         "host",
         "keep-alive",
         "proxy-authorization",
@@ -542,6 +543,8 @@ async def serving(service: ModelService, port: int = 0) -> AsyncGenerator[str]:
             access_log=False,
             server_header=False,
             date_header=False,
+            # Clients would otherwise reuse a connection that is being closed.
+            timeout_keep_alive=round(READ_TIMEOUT_S),
             timeout_graceful_shutdown=CLOSE_TIMEOUT_S,
         )
         server = _Server(config)

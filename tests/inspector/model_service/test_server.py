@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import stat
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,9 @@ from acp_inspector.model_service.cassette import (
     CassetteError,
     CassetteHeader,
     CassetteWriter,
+    ModelExchange,
+    ModelRequest,
+    ModelResponse,
     read_cassette,
 )
 from acp_inspector.model_service.matching import Roots
@@ -443,6 +447,24 @@ def test_what_is_no_cassette_is_refused(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(CassetteError):
         read_cassette(path)
+
+
+def test_a_full_disk_costs_one_exchange(tmp_path: Path) -> None:
+    path = tmp_path / "it.cassette"
+    writer = CassetteWriter(path, CassetteHeader())
+    request = ModelRequest(method="GET", route="openai", path="/models")
+    line = ModelExchange(request=request, response=ModelResponse(status=200)).line()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, hard))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            writer.write(line)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    writer.write(line)
+    writer.close()
+    cassette = read_cassette(path)
+    assert (cassette.bad_lines, cassette.lines) == ([2], [3])
 
 
 def variables(routes: list[Route]) -> dict[str, str]:
