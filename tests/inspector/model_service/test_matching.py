@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from acp_inspector.model_service.bodies import TextEdit, apply_edits, edit_chunks
 from acp_inspector.model_service.cassette import ModelRequest
 from acp_inspector.model_service.matching import Comparison, Roots, match_requests
+from acp_inspector.model_service.routes import Route
 
 THERE = Roots("/home/me/project", "/home/me", "")
 HERE = Roots("/tmp/run-1", "/root", "")
@@ -118,6 +119,36 @@ def test_what_differs_in_content_is_not(recorded: Any, live: Any) -> None:
 )
 def test_values_with_another_form_are_equal(recorded: Any, live: Any) -> None:
     assert matched(recorded, live).is_equal
+
+
+@pytest.mark.parametrize("field", ["method", "path", "query", "raw"])
+def test_each_part_of_a_request_counts(field: str) -> None:
+    value = b"other" if field == "raw" else "other"
+    one = request({"text": "equal"})
+    other = one.model_copy(update={field: value})
+    assert not match_requests(one, other, THERE, HERE).is_equal
+
+
+def test_words_in_another_order_count_as_tolerated() -> None:
+    assert matched({"system": "a b"}, {"system": "b a"}).tolerated == 1
+    assert matched({"system": "a b"}, {"system": "a b"}).tolerated == 0
+
+
+def test_a_difference_is_shown_around_the_first_character_that_differs() -> None:
+    text = "x" * 100
+    [short] = matched({"text": "one"}, {"text": "two"}).differences
+    assert short.describe() == "text: recorded 'one', now 'two'"
+    [long] = matched({"text": f"{text}one"}, {"text": f"{text}two"}).differences
+    assert long.describe() == f"text: recorded …'{'x' * 20}one', now …'{'x' * 20}two'"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("/v1/models", "/models"), ("/models", "/models"), ("/v1x/models", "/v1x/models")],
+)
+def test_a_path_is_relative_to_the_base_url(path: str, expected: str) -> None:
+    assert Route("openai", "https://models.example/v1").relative(path) == expected
+    assert Route("openai", "https://models.example").relative(path) == path
 
 
 def test_a_response_gets_the_live_ids_and_directories() -> None:
