@@ -47,6 +47,7 @@ GROUPS: Final = {
     },
     "Test": {
         "replay": "Play a recording against a fresh agent.",
+        "model": "Record the traffic between an agent and its model, and replay it.",
     },
     "System": {
         "agent": "Run an ACP agent on stdio (same as acp-agent).",
