@@ -502,7 +502,7 @@ class AgentPlayer:
             self._sessions.setdefault(live, cue.session)
         ids.learn(cue.params, params)
         if isinstance(cue.message, Request | InvalidMessage):
-            recorded = cue.message.id
+            recorded = cue.id
             ids.agree("requestId", recorded, id_)
             self._live_ids[id_key(recorded)] = id_
         return ids
@@ -599,6 +599,12 @@ class AgentPlayer:
                     self._outbox.append(self._refusals.popleft())
                 return
         message = read_message(raw)
+        if isinstance(message, SuccessResponse | ErrorResponse):
+            astray = [cue for cue in self._script.astray if not cue.is_used]
+            astray.sort(key=lambda cue: id_key(cue.id) != id_key(message.id))
+            if astray:
+                astray[0].is_used = True
+                return
         if isinstance(message, InvalidMessage) and not message.is_response:
             value = _value(raw)
             method = get(value, "method") or get(value, "type")

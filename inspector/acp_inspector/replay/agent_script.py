@@ -21,6 +21,7 @@ from acp_inspector.messages import DecodedFrame
 from acp_protocol.dialects.base import session_in
 from acp_protocol.json_values import as_list, as_object, as_text, get, get_object, get_text
 from acp_protocol.jsonrpc import (
+    Batch,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -77,7 +78,7 @@ class Cue:
 
     @property
     def id(self) -> RequestId:
-        return self.message.id if isinstance(self.message, Request) else None
+        return None if isinstance(self.message, Notification | Batch) else self.message.id
 
     @property
     def text(self) -> str:
@@ -135,6 +136,8 @@ class AgentScript:
         """What the agent sent before the client sent anything."""
         self.refusals: list[bytes] = []
         """Error responses without an id, to messages that the agent could not read."""
+        self.astray: list[Cue] = []
+        """Responses to no request."""
         self.requests: dict[str, list[Cue]] = {}
         """The messages with a scene, by method."""
         self.others: dict[str, list[Cue]] = {}
@@ -214,6 +217,8 @@ class AgentScript:
         if isinstance(message, SuccessResponse | ErrorResponse):
             if exchange is not None:
                 self._replies[exchange] = cue
+            else:
+                self.astray.append(cue)
         elif not has_scene:
             self.others.setdefault(method, []).append(cue)
         else:
