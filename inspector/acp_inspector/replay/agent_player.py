@@ -57,6 +57,7 @@ from acp_protocol.jsonrpc import (
     encode,
     encode_notification,
     id_key,
+    is_request_id,
     parse,
     read_message,
 )
@@ -180,7 +181,6 @@ class AgentPlayer:
         """The live id of each recorded request of the client."""
         self._made = count(1)
         self._outbox: deque[bytes] = deque()
-        self._refusals = deque(script.refusals)
         self._heard_at = 0.0
         self._unrecorded = 0
         self._is_over = False
@@ -232,8 +232,7 @@ class AgentPlayer:
         try:
             while True:
                 line = await self._transport.receive()
-                if line.strip():
-                    await incoming.send(line)
+                await incoming.send(line)
         except FrameTooLongError as problem:
             end = f"the client sent {problem.summary}"
         except ConnectionClosedError:
@@ -349,7 +348,7 @@ class AgentPlayer:
                         "requestId": self._request_ids.get(id_key(named), named),
                     }
             case SuccessResponse(id=id_) | ErrorResponse(id=id_) | InvalidMessage(id=id_):
-                if "id" in live and "method" not in live:
+                if id_ is not None and "method" not in live:
                     live["id"] = self._live_ids.get(id_key(id_), id_)
             case _:
                 pass
@@ -459,9 +458,9 @@ class AgentPlayer:
             if session is None or cue.session in {None, session}
         ]
         text = self._recorded_text(params)
-        for cue in found:
-            if not cue.is_used and self._is_same(cue.text, text):
-                return cue, True
+        exact = [cue for cue in found if not cue.is_used and self._is_same(cue.text, text)]
+        if exact:
+            return next((cue for cue in exact if cue.params == params), exact[0]), True
         unused = [cue for cue in found if not cue.is_used]
         if method in _ABOUT_CLIENT and unused:
             return unused[0], False
@@ -552,7 +551,8 @@ class AgentPlayer:
         recorded = [key for key, live in self._live_ids.items() if id_key(live) == id_key(id_)]
         for cue in self._script.others.get(CANCEL_REQUEST, ()):
             named = get(cue.params, "requestId")
-            is_its = isinstance(named, str | int) and id_key(named) in recorded
+            # A client may also cancel what it has never requested.
+            is_its = is_request_id(named) and id_key(named) in (recorded or [id_key(id_)])
             if is_its and not cue.is_used:
                 cue.is_used = True
                 return
@@ -595,8 +595,7 @@ class AgentPlayer:
             is_plain = isinstance(cue.message, InvalidMessage) and cue.scene is None
             if is_plain and not cue.is_used and cue.frame.data == raw:
                 cue.is_used = True
-                if self._refusals and violation.reply is not None:
-                    self._outbox.append(self._refusals.popleft())
+                self._respond(None if cue.refusal is None else cue.refusal.frame.data)
                 return
         message = read_message(raw)
         if isinstance(message, SuccessResponse | ErrorResponse):

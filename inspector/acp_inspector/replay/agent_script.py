@@ -21,6 +21,7 @@ from acp_inspector.messages import DecodedFrame
 from acp_protocol.dialects.base import session_in
 from acp_protocol.json_values import as_list, as_object, as_text, get, get_object, get_text
 from acp_protocol.jsonrpc import (
+    INVALID_REQUEST,
     Batch,
     ErrorResponse,
     InvalidMessage,
@@ -47,9 +48,9 @@ _ASYNCHRONOUS: Final = frozenset(
     }
 )
 """Updates that a turn does not cause if another request is open."""
+_UNSTABLE: Final = frozenset({*GENERATED_IDS, *TIMESTAMPS, "session_id"})
 _PLACES: Final = frozenset({"cwd", "working_dir", "additionalDirectories"})
-_UNSTABLE: Final = frozenset({"_meta", *GENERATED_IDS, *TIMESTAMPS, *_PLACES})
-"""Members that do not decide which recorded request a live one is."""
+"""Members whose absolute paths do not decide which recorded request a live one is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +71,8 @@ class Cue:
     """What the agent sends because of it; None if it is neither a request nor such an object."""
     is_answered: bool = False
     """Whether the recording has its response."""
+    refusal: Line | None = None
+    """The error response without an id that it got, if the agent could not read it."""
     is_used: bool = False
     """Whether the live client has sent it."""
     is_waived: bool = False
@@ -134,8 +137,6 @@ class AgentScript:
         """All messages of the client."""
         self.opening: list[Line] = []
         """What the agent sent before the client sent anything."""
-        self.refusals: list[bytes] = []
-        """Error responses without an id, to messages that the agent could not read."""
         self.astray: list[Cue] = []
         """Responses to no request."""
         self.requests: dict[str, list[Cue]] = {}
@@ -167,9 +168,10 @@ class AgentScript:
         exchanges = Exchanges()
         read: list[tuple[Frame, Message, Json, Exchange | None]] = []
         for frame in self.entries:
-            if isinstance(frame, Frame) and frame.data.strip():
+            if isinstance(frame, Frame):
                 decoded = DecodedFrame(frame)
-                paired = exchanges.pair(decoded)
+                empty = InvalidMessage("an empty batch", INVALID_REQUEST, frame.data)
+                paired = exchanges.pair(decoded) or ((empty, None),)
                 values = as_list(decoded.value) or [decoded.value] * len(paired)
                 read += (
                     (frame, *each, exchange)
@@ -235,11 +237,10 @@ class AgentScript:
     def _add_line(
         self, at: int, frame: Frame, message: Message, value: Json, exchange: Exchange | None
     ) -> None:
-        if isinstance(message, ErrorResponse) and message.id is None and exchange is None:
-            if not frame.data.lstrip().startswith(b"["):
-                self.refusals.append(message.raw)
-            return
         line = Line(at, frame, message, value)
+        if isinstance(message, ErrorResponse) and message.id is None and exchange is None:
+            self._add_refusal(line)
+            return
         if isinstance(message, Request) and exchange is not None:
             scene = self._scene_of(message)
             self._asked[exchange] = line, scene
@@ -261,6 +262,19 @@ class AgentScript:
             for cue in [each for each in self._open if each.session == session]:
                 if cue.method in _PROMPTS:
                     self._close(cue)
+
+    def _add_refusal(self, line: Line) -> None:
+        """Add the error response to a message that the agent could not read.
+
+        In a batch the endpoint makes them.
+        """
+        if line.message.raw:
+            for cue in reversed(self.cues):
+                if isinstance(cue.message, InvalidMessage) and cue.refusal is None:
+                    cue.refusal = line
+                    if cue.scene is not None:
+                        cue.scene.append(line)
+                    break
 
     def _close(self, cue: Cue) -> None:
         if cue in self._open:
@@ -364,7 +378,19 @@ def cancels(cue: Cue, owner: Cue) -> bool:
 def _stable(value: Json) -> Json:
     if isinstance(value, dict):
         members = cast("dict[str, Json]", value).items()
-        return {name: _stable(each) for name, each in members if name not in _UNSTABLE}
+        return {
+            name: _masked(each, "/") if name in _PLACES
+            else _masked(each, "") if name in _UNSTABLE
+            else _stable(each)
+            for name, each in members if name != "_meta"
+        }  # fmt: skip
     if isinstance(value, list):
         return [_stable(each) for each in cast("list[Json]", value)]
     return value
+
+
+def _masked(value: Json, start: str) -> Json:
+    """Return a value with one text in place of those that begin with `start`."""
+    if isinstance(value, list):
+        return [_masked(each, start) for each in cast("list[Json]", value)]
+    return "«text»" if isinstance(value, str) and value.startswith(start) else value
