@@ -189,12 +189,20 @@ class AgentPlayer:
         self.notes: list[str] = list(script.notes)
         """What the user should know and what does not decide the verdict."""
 
-    async def play(self, *, timeout: float = CLIENT_TIMEOUT, quiet: float = QUIET_SECONDS) -> None:
+    async def play(
+        self,
+        *,
+        timeout: float = CLIENT_TIMEOUT,
+        quiet: float = QUIET_SECONDS,
+        max_unrecorded: int = MAX_UNRECORDED,
+    ) -> None:
         """Play until the client leaves, or until something ends the play.
 
         Args:
-            timeout: seconds that the client may stay silent.
+            timeout: seconds that the client may stay silent; no pause is longer.
             quiet: seconds of silence after which nothing is waited for that came first by chance.
+            max_unrecorded: messages of the client that the recording does not have, before the play
+                ends.
         """
         if not self._script.cues:
             self._errors.append("the recording holds no frame of a client: nothing to play")
@@ -203,7 +211,7 @@ class AgentPlayer:
         self._heard_at = anyio.current_time()
         if self._script.opening:
             self._runs.append(_Run(None, self._script.opening, self._ids))
-        async with incoming, BackgroundTasks() as tasks:
+        async with incoming, sender, BackgroundTasks() as tasks:
             tasks.start_soon(self._listen, sender)
             try:
                 while not self._has_ended():
@@ -221,7 +229,7 @@ class AgentPlayer:
                         with anyio.move_on_after(wait):
                             heard = await incoming.receive()
                     if heard is not None:
-                        self._hear(heard)
+                        self._hear(heard, max_unrecorded)
             except PlayEndedError as problem:
                 if text := str(problem):
                     self._errors.append(text)
@@ -234,7 +242,7 @@ class AgentPlayer:
                 line = await self._transport.receive()
                 await incoming.send(line)
         except FrameTooLongError as problem:
-            end = f"the client sent {problem.summary}"
+            end = f"the client sent a frame of more than {problem.limit} bytes"
         except ConnectionClosedError:
             pass
         await incoming.send(end)
@@ -367,16 +375,16 @@ class AgentPlayer:
 
     # Receiving
 
-    def _hear(self, raw: bytes | str) -> None:
+    def _hear(self, raw: bytes | str, max_unrecorded: int) -> None:
         if isinstance(raw, str):
             raise PlayEndedError(raw)
         self._heard_at = anyio.current_time()
         self._journal.line("client", raw)
         for event in self._endpoint.receive(raw):
             self._apply(event, raw)
-        if self._unrecorded > MAX_UNRECORDED:
+        if self._unrecorded > max_unrecorded:
             raise PlayEndedError(
-                f"the client sent more than {MAX_UNRECORDED} messages that the recording lacks"
+                f"the client sent more than {max_unrecorded} messages that the recording lacks"
             )
 
     def _apply(self, event: EndpointEvent, raw: bytes) -> None:
