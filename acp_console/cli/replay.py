@@ -68,9 +68,9 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
 )
 @ignore_option
-@role_options
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
+@role_options
 @click.pass_context
 def command(
     context: click.Context,

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import count
+from math import inf
 from typing import Final, Literal, TypeAlias
 
 import anyio
@@ -184,6 +185,7 @@ class AgentPlayer:
         self._heard_at = 0.0
         self._unrecorded = 0
         self._is_over = False
+        self._has_left = False
         self._sent = 0
         self._errors: list[str] = []
         self.notes: list[str] = list(script.notes)
@@ -256,7 +258,9 @@ class AgentPlayer:
             and not self._runs
             and all(cue.is_used for cue in self._script.cues)
         )
-        return (self._is_over or is_played) and not self._outbox
+        # A client may send everything at once, leave, and read what comes.
+        has_left = self._has_left and all(run.missing() is not None for run in self._runs)
+        return (self._is_over or is_played or has_left) and not self._outbox
 
     def _wait(self, timeout: float, quiet: float) -> float:
         """Return the seconds until something is to do unless a message comes."""
@@ -266,6 +270,8 @@ class AgentPlayer:
         for run in free:
             if run.due is None:
                 run.due = now + min(run.line.pause * self._speed, timeout)
+        if self._has_left:
+            return 0.0
         if free:
             # While it waits for us, the silence of the client means nothing.
             return min(run.due for run in free if run.due is not None) - now
@@ -284,20 +290,19 @@ class AgentPlayer:
             for cue in min(ready, key=lambda run: run.line.at).preceding():
                 cue.is_waived = True
             return
-        now = anyio.current_time()
+        now = inf if self._has_left else anyio.current_time()
         run = min(
             (each for each in free if each.due is not None and each.due <= now),
             key=lambda each: each.line.at,
         )
-        line = run.line
-        frame = self._frame(run, line)
+        frame = self._frame(run, run.line)
+        if frame is not None:
+            await self._send(frame, timeout)
+            self._sent += 1
         run.next += 1
         run.due = None
         if run.next == len(run.lines):
             self._finish(run)
-        if frame is not None:
-            self._sent += 1
-            await self._send(frame, timeout)
 
     def _awaited(self) -> str:
         """Return what is waited for, as the end of a sentence."""
@@ -377,7 +382,10 @@ class AgentPlayer:
 
     def _hear(self, raw: bytes | str, max_unrecorded: int) -> None:
         if isinstance(raw, str):
-            raise PlayEndedError(raw)
+            if raw:
+                raise PlayEndedError(raw)
+            self._has_left = True
+            return
         self._heard_at = anyio.current_time()
         self._journal.line("client", raw)
         for event in self._endpoint.receive(raw):
