@@ -47,9 +47,12 @@ async def edit_twice(cwd: Path, *command: str) -> Editor:
     offered = ClientCapabilities(
         fs=FileSystemCapabilities(read_text_file=True, write_text_file=True)
     )
-    words = [TextContentBlock(type="text", text="edit notes.md: milk => bread")]
+    words: list[Any] = [TextContentBlock(type="text", text="edit notes.md: milk => bread")]
     with anyio.fail_after(LIMIT):
-        async with acp.spawn_agent_process(cast("acp.Client", editor), *command) as (agent, _):
+        started = acp.spawn_agent_process(
+            cast("acp.Client", editor), *command, env=dict(os.environ)
+        )
+        async with started as (agent, _):
             await agent.initialize(
                 protocol_version=acp.PROTOCOL_VERSION, client_capabilities=offered
             )
@@ -57,7 +60,7 @@ async def edit_twice(cwd: Path, *command: str) -> Editor:
             second = await agent.new_session(cwd=str(cwd))
             ended = await agent.prompt(session_id=first.session_id, prompt=words)
             assert ended.stop_reason == "end_turn"
-            hello = [TextContentBlock(type="text", text="hello")]
+            hello: list[Any] = [TextContentBlock(type="text", text="hello")]
 
             async def greet(session_id: str) -> None:
                 await agent.prompt(session_id=session_id, prompt=hello)
