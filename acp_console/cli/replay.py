@@ -15,7 +15,7 @@ from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
-from acp_console.cli.replay_roles import role_options
+from acp_console.cli.replay_roles import ROLE_SECTIONS, role_options
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
@@ -31,7 +31,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
-@click.command(name="replay", cls=AgentCommand, docs="how-to.md")
+@click.command(name="replay", cls=AgentCommand, docs="how-to.md", sections=ROLE_SECTIONS)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
@@ -65,7 +65,8 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
+    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced. As "
+    "the agent: have the client write files and run commands as recorded.",
 )
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")

@@ -25,7 +25,7 @@ from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.agent_player import CLIENT_TIMEOUT, AgentPlayer, MissPolicy
 from acp_inspector.replay.agent_script import AgentScript, connections
-from acp_inspector.replay.handover import asked_of_client
+from acp_inspector.replay.handover import client_actions
 from acp_inspector.replay.reports import write_report
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.transport.stdio import open_stdio
@@ -47,10 +47,15 @@ OPTIONS: Final[dict[str, tuple[Role, ...]]] = {
     "is_update": ("alone",),
 }
 """The roles that each option belongs to; others belong to all."""
+ROLE_SECTIONS: Final = {
+    "As the agent": ("on_miss", "speed", "connection", "report"),
+    "Alone": ("is_update",),
+}
+"""The options of each role in the help."""
 MAX_DIFFERENCES_SHOWN: Final = 20
-"""Differences that are shown of each kind, unless all are asked for."""
+"""Differences that are shown of each kind, unless all are requested."""
 MAX_DIFF_LINES: Final = 200
-"""Lines of a difference between snapshots that are shown, unless all are asked for."""
+"""Lines of a difference between snapshots that are shown, unless all are requested."""
 
 
 class Speed(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
@@ -120,7 +125,7 @@ def role_options(command: Decorated) -> Decorated:
             type=click.Choice(["nearest", "error", "fail"]),
             default="nearest",
             show_default=True,
-            help="As the agent: what a request gets that the recording does not have: the nearest "
+            help="What a request gets that the recording does not have: the nearest "
             "recorded response, an error that names it, or that error and then the end.",
         ),
         click.option(
@@ -130,8 +135,7 @@ def role_options(command: Decorated) -> Decorated:
             default="instant",
             show_default=True,
             metavar="instant|recorded|FACTOR",
-            help="As the agent: send without pauses, with the recorded ones, or with these times "
-            "FACTOR.",
+            help="Send without pauses, with the recorded ones, or with these times FACTOR.",
         ),
         click.option(
             "--connection",
@@ -139,20 +143,19 @@ def role_options(command: Decorated) -> Decorated:
             default=1,
             show_default=True,
             metavar="N",
-            help="As the agent: which process to play if the recording has several.",
+            help="Which process to play if the recording has several.",
         ),
         click.option(
             "--report",
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            help="As the agent: write the verdict to FILE, as JUnit if it ends with .xml, else as "
-            "JSON.",
+            help="Write the verdict to FILE: as JUnit if it ends with .xml, else as JSON.",
         ),
         click.option(
             "--update",
             "is_update",
             is_flag=True,
-            help="Alone: show what differs, and store the snapshot anew.",
+            help="Show what differs, and store the snapshot anew.",
         ),
     )
     decorated = cast("Decorated", run)
@@ -256,15 +259,15 @@ def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
         found[options.connection - 1],
         is_complete=recording.footer is not None and not recording.bad_lines,
     )
-    asked = asked_of_client(script.frames)
-    if asked and not options.is_trusted:
-        named = "".join(f"\n  {escape_controls(line)}" for line in asked)
+    actions = client_actions(script.frames)
+    if actions and not options.is_trusted:
+        named = "".join(f"\n  {escape_controls(line)}" for line in actions)
         raise RecordingError(
             f"{recording.path} would have the client do this:{named}",
             hint="allow it with --trust if you trust the recording",
         )
-    for line in asked:
-        say(f"the client is asked for: {escape_controls(line)}")
+    for line in actions:
+        say(f"the client will be requested to do this: {escape_controls(line)}")
     return script
 
 

@@ -174,7 +174,7 @@ class AgentPlayer:
         self._sessions: dict[str, str] = {}
         """The recorded session of each live one whose id the recording does not have."""
         self._runs: list[_Run] = []
-        self._asked: dict[tuple[str, RequestId], tuple[_Run, Line]] = {}
+        self._own_requests: dict[tuple[str, RequestId], tuple[_Run, Line]] = {}
         """Our requests, by live id."""
         self._request_ids: dict[tuple[str, RequestId], RequestId] = {}
         """The live id of the last of our requests with each recorded one."""
@@ -182,7 +182,7 @@ class AgentPlayer:
         """The live id of each recorded request of the client."""
         self._made = count(1)
         self._outbox: deque[bytes] = deque()
-        self._heard_at = 0.0
+        self._active_at = 0.0
         self._unrecorded = 0
         self._is_over = False
         self._has_left = False
@@ -210,7 +210,7 @@ class AgentPlayer:
             self._errors.append("the recording holds no frame of a client: nothing to play")
             return
         sender, incoming = anyio.create_memory_object_stream[bytes | str](_QUEUE)
-        self._heard_at = anyio.current_time()
+        self._active_at = anyio.current_time()
         if self._script.opening:
             self._runs.append(_Run(None, self._script.opening, self._ids))
         async with incoming, sender, BackgroundTasks() as tasks:
@@ -222,16 +222,16 @@ class AgentPlayer:
                         # What has come is handled first: it may change what is sent next.
                         await anyio.lowlevel.checkpoint()
                         try:
-                            heard = incoming.receive_nowait()
+                            received = incoming.receive_nowait()
                         except anyio.WouldBlock:
                             await self._act(timeout)
                             continue
                     else:
-                        heard = None
+                        received = None
                         with anyio.move_on_after(wait):
-                            heard = await incoming.receive()
-                    if heard is not None:
-                        self._hear(heard, max_unrecorded)
+                            received = await incoming.receive()
+                    if received is not None:
+                        self._receive(received, max_unrecorded)
             except PlayEndedError as problem:
                 if text := str(problem):
                     self._errors.append(text)
@@ -275,7 +275,7 @@ class AgentPlayer:
         if free:
             # While it waits for us, the silence of the client means nothing.
             return min(run.due for run in free if run.due is not None) - now
-        return self._heard_at + (quiet if ready else timeout) - now
+        return self._active_at + (quiet if ready else timeout) - now
 
     async def _act(self, timeout: float) -> None:
         """Do what is due: send something, or draw the conclusion from a silence."""
@@ -319,7 +319,7 @@ class AgentPlayer:
             raise PlayEndedError(f"the client did not read for {timeout:g} s") from None
         except ConnectionClosedError:
             raise PlayEndedError from None
-        self._heard_at = anyio.current_time()
+        self._active_at = anyio.current_time()
 
     def _finish(self, run: _Run) -> None:
         self._runs.remove(run)
@@ -370,23 +370,23 @@ class AgentPlayer:
     def _open(self, recorded: RequestId, method: str, run: _Run, line: Line) -> RequestId:
         """Return the live id of a request of ours: the recorded one unless it is taken."""
         live = recorded
-        while id_key(live) in self._asked:
+        while id_key(live) in self._own_requests:
             number = _MADE_ID + next(self._made)
             live = f"{recorded}-{number}" if isinstance(recorded, str) else number
-        self._asked[id_key(live)] = run, line
+        self._own_requests[id_key(live)] = run, line
         self._request_ids[id_key(recorded)] = live
         self._endpoint.expect_response(live, method)
         return live
 
     # Receiving
 
-    def _hear(self, raw: bytes | str, max_unrecorded: int) -> None:
+    def _receive(self, raw: bytes | str, max_unrecorded: int) -> None:
         if isinstance(raw, str):
             if raw:
                 raise PlayEndedError(raw)
             self._has_left = True
             return
-        self._heard_at = anyio.current_time()
+        self._active_at = anyio.current_time()
         self._journal.line("client", raw)
         for event in self._endpoint.receive(raw):
             self._apply(event, raw)
@@ -398,17 +398,17 @@ class AgentPlayer:
     def _apply(self, event: EndpointEvent, raw: bytes) -> None:
         match event:
             case Request(id=id_, method=method, params=params):
-                self._ask(method, params, id_, is_request=True)
+                self._begin_scene(method, params, id_, is_request=True)
             case CancelRequested(id=id_):
-                self._withdraw(id_)
+                self._cancel_request(id_)
             case Notification(method=method, params=params):
-                self._notice(method, params)
+                self._apply_notification(method, params)
             case SuccessResponse() | ErrorResponse():
-                self._reply(event)
+                self._apply_response(event)
             case ProtocolViolation():
-                self._violate(event, raw)
+                self._apply_violation(event, raw)
 
-    def _ask(self, method: str, params: Json, id_: RequestId, *, is_request: bool) -> None:
+    def _begin_scene(self, method: str, params: Json, id_: RequestId, *, is_request: bool) -> None:
         """Begin the scene of a request, or of an object without JSON-RPC."""
         cue, is_exact = self._match(method, params)
         is_miss = cue is None or cue.is_used or not (is_exact or method in _ABOUT_CLIENT)
@@ -503,7 +503,9 @@ class AgentPlayer:
         live = session_in(params)
         ids = self._maps.get(live or "", self._ids)
         named = list(zip(places(cue.params), places(params), strict=False))
-        is_other = any(self._directories.get(each, here) != here for each, here in named)
+        is_other = any(
+            self._directories.get(each, live_path) != live_path for each, live_path in named
+        )
         if cue.opened is not None and (is_other or (is_again and cue.session is None)):
             # Two live sessions share a recorded one or its directory.
             ids = IdMap({**self._directories, **dict(named)}, is_redacted=self._is_redacted)
@@ -511,8 +513,8 @@ class AgentPlayer:
             ids.agree("sessionId", cue.opened, own)
             self._sessions[own], self._maps[own] = cue.opened, ids
         else:
-            for each, here in named:
-                self._directories.setdefault(each, here)
+            for each, live_path in named:
+                self._directories.setdefault(each, live_path)
         if live is not None and cue.session is not None and live != cue.session:
             self._sessions.setdefault(live, cue.session)
         ids.learn(cue.params, params)
@@ -522,10 +524,10 @@ class AgentPlayer:
             self._live_ids[id_key(recorded)] = id_
         return ids
 
-    def _notice(self, method: str, params: Json) -> None:
+    def _apply_notification(self, method: str, params: Json) -> None:
         session = self._recorded_session(session_in(params))
         if method in CANCELLING:
-            self._cancel(method, session)
+            self._cancel_session(method, session)
             return
         text = self._recorded_text(params)
         found = [
@@ -540,7 +542,7 @@ class AgentPlayer:
         else:
             self._unrecorded += 1
 
-    def _cancel(self, method: str, session: str | None) -> None:
+    def _cancel_session(self, method: str, session: str | None) -> None:
         """Use the recorded message that cancels in a session, or else end what runs there."""
         running = [
             run
@@ -562,7 +564,7 @@ class AgentPlayer:
         for run in running if method == "session/cancel" else []:
             self._abort(run)
 
-    def _withdraw(self, id_: RequestId) -> None:
+    def _cancel_request(self, id_: RequestId) -> None:
         running = [run for run in self._runs if run.is_open and id_key(run.id) == id_key(id_)]
         recorded = [key for key, live in self._live_ids.items() if id_key(live) == id_key(id_)]
         for cue in self._script.others.get(CANCEL_REQUEST, ()):
@@ -574,16 +576,16 @@ class AgentPlayer:
                 return
         self._unrecorded += 1
         for run in running:
-            self._abort(run, is_withdrawn=True)
+            self._abort(run, is_request=True)
 
-    def _abort(self, run: _Run, *, is_withdrawn: bool = False) -> None:
+    def _abort(self, run: _Run, *, is_request: bool = False) -> None:
         """End a scene because the client cancels it, although the recorded client did not."""
         assert run.cue is not None
         self._runs.remove(run)
         rest = run.lines[run.next :]
         names = ", ".join(line.name for line in rest[:MAX_NAMED])
         self._errors.append(f"the client cancelled {run.cue.name}; not sent: {names}")
-        if is_withdrawn:
+        if is_request:
             error = self._endpoint.send_error(run.id, REQUEST_CANCELLED, "Request cancelled")
             self._respond(error)
         elif run.is_open:
@@ -594,8 +596,8 @@ class AgentPlayer:
             self._respond(encode_notification("session/update", run.ids.to_live(params)))
         run.is_open = False
 
-    def _reply(self, response: SuccessResponse | ErrorResponse) -> None:
-        run, line = self._asked[id_key(response.id)]
+    def _apply_response(self, response: SuccessResponse | ErrorResponse) -> None:
+        run, line = self._own_requests[id_key(response.id)]
         cue = line.reply
         if cue is None:
             self._unrecorded += 1
@@ -606,7 +608,7 @@ class AgentPlayer:
         if isinstance(cue.message, SuccessResponse) and isinstance(response, SuccessResponse):
             run.ids.learn(cue.message.result, response.result)
 
-    def _violate(self, violation: ProtocolViolation, raw: bytes) -> None:
+    def _apply_violation(self, violation: ProtocolViolation, raw: bytes) -> None:
         for cue in self._script.cues:
             is_plain = isinstance(cue.message, InvalidMessage) and cue.scene is None
             if is_plain and not cue.is_used and cue.frame.data == raw:
@@ -624,7 +626,7 @@ class AgentPlayer:
             value = _value(raw)
             method = get(value, "method") or get(value, "type")
             if isinstance(method, str) and method in self._script.requests:
-                self._ask(method, value, message.id, is_request=False)
+                self._begin_scene(method, value, message.id, is_request=False)
                 return
         self._unrecorded += 1
         if len(self.notes) < MAX_NAMED + len(self._script.notes):

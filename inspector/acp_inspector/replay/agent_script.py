@@ -153,7 +153,7 @@ class AgentScript:
         """Requests of the client."""
         self._replies: dict[Exchange, Cue] = {}
         """Responses of the client."""
-        self._asked: dict[Exchange, tuple[Line, list[Line]]] = {}
+        self._agent_requests: dict[Exchange, tuple[Line, list[Line]]] = {}
         """Requests of the agent, each with its scene."""
         self._version: Json = 1
         self._read()
@@ -243,7 +243,7 @@ class AgentScript:
             return
         if isinstance(message, Request) and exchange is not None:
             scene = self._scene_of(message)
-            self._asked[exchange] = line, scene
+            self._agent_requests[exchange] = line, scene
         elif exchange is not None and (cue := self._cues.get(exchange)) is not None:
             line.is_response = True
             scene = cue.scene if cue.scene is not None else self.opening
@@ -296,7 +296,7 @@ class AgentScript:
         """Set what each message waits for."""
         own: dict[Cue, list[Line]] = {}
         """The scene that waits for each response of the client."""
-        for exchange, (line, scene) in self._asked.items():
+        for exchange, (line, scene) in self._agent_requests.items():
             line.reply = self._replies.get(exchange)
             if line.reply is not None:
                 own[line.reply] = scene

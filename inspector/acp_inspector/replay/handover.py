@@ -94,7 +94,7 @@ def handover(frames: Sequence[Frame]) -> Handover:
     return given
 
 
-def asked_of_client(frames: Sequence[Frame]) -> list[str]:
+def client_actions(frames: Sequence[Frame]) -> list[str]:
     """Return what the agent of a recording has a client start or touch, each thing once.
 
     Files that were read in the directories of the sessions are not listed.
