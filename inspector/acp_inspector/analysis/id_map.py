@@ -61,8 +61,11 @@ class IdMap:
             self._secrets.setdefault(placeholder, secret) == secret for placeholder, secret in found
         )
 
-    def learn(self, recorded: Json, live: Json) -> None:
-        """Map all ids at the same paths of two values; ids that disagree are skipped."""
+    def learn(self, recorded: Json, live: Json, *, learns_secrets: bool = True) -> None:
+        """Map all ids at the same paths of two values; ids that disagree are skipped.
+
+        With `learns_secrets` also placeholders and the secrets in their places.
+        """
         if isinstance(recorded, dict) and isinstance(live, dict):
             theirs = cast("dict[str, Json]", live)
             for name, value in cast("dict[str, Json]", recorded).items():
@@ -70,11 +73,11 @@ class IdMap:
                     if name in GENERATED_IDS:
                         self.agree(name, value, theirs[name])
                     else:
-                        self.learn(value, theirs[name])
+                        self.learn(value, theirs[name], learns_secrets=learns_secrets)
         elif isinstance(recorded, list) and isinstance(live, list):
             for one, other in zip(cast("list[Json]", recorded), cast("list[Json]", live)):  # noqa: B905
-                self.learn(one, other)
-        elif isinstance(recorded, str) and isinstance(live, str):
+                self.learn(one, other, learns_secrets=learns_secrets)
+        elif learns_secrets and isinstance(recorded, str) and isinstance(live, str):
             self.agree_on_secrets(recorded, live)
 
     def live_id(self, recorded: RequestId) -> RequestId:

@@ -51,6 +51,7 @@ from acp_protocol.jsonrpc import (
     ErrorResponse,
     InvalidMessage,
     Json,
+    Message,
     Notification,
     Request,
     RequestId,
@@ -111,6 +112,8 @@ class _Run:
     """Recorded responses of the client whose live counterparts have come."""
     is_open: bool = False
     """Whether the live request has no response yet."""
+    session: str | None = None
+    """The live session of the request."""
 
     @property
     def line(self) -> Line:
@@ -169,6 +172,8 @@ class AgentPlayer:
         self._directories: dict[str, str] = {}
         """The live directory of each recorded one."""
         self._ids = IdMap(self._directories, is_redacted=is_redacted)
+        self._compared_ids = IdMap(self._directories, is_redacted=is_redacted)
+        """The ids that the client got from us, which it has to use."""
         self._maps: dict[str, IdMap] = {}
         """The ids of live sessions that do not share those of the others."""
         self._sessions: dict[str, str] = {}
@@ -335,21 +340,15 @@ class AgentPlayer:
 
     def _frame(self, run: _Run, line: Line) -> bytes | None:
         """Return what is sent for a recorded message; None if nothing is."""
-        ids = run.ids
         if line.is_response and run.is_open:
             run.is_open = False
-            match line.message:
-                case SuccessResponse(result=result):
-                    return self._endpoint.send_result(run.id, ids.to_live(result))
-                case ErrorResponse(code=code, message=message, data=data):
-                    text = ids.to_live(message)
-                    return self._endpoint.send_error(run.id, code, text, ids.to_live(data))
-                case _:
-                    pass
+            return self._response(run, line.message)
         members = as_object(line.value)
         if not members:
             return line.frame.data
-        live: dict[str, Json] = ids.to_live(members)
+        live = run.ids.to_live(members)
+        if get(members, "method") != CANCEL_REQUEST:
+            self._compared_ids.learn(members, live, learns_secrets=False)
         match line.message:
             case Request(id=id_, method=method):
                 live["id"] = self._open(id_, method, run, line)
@@ -366,6 +365,15 @@ class AgentPlayer:
             case _:
                 pass
         return line.message.raw or encode(live) if live == members else encode(live)
+
+    def _response(self, run: _Run, recorded: Message) -> bytes | None:
+        if isinstance(recorded, ErrorResponse):
+            text, data = run.ids.to_live(recorded.message), run.ids.to_live(recorded.data)
+            return self._endpoint.send_error(run.id, recorded.code, text, data)
+        assert isinstance(recorded, SuccessResponse)
+        live = run.ids.to_live(recorded.result)
+        self._compared_ids.learn(recorded.result, live, learns_secrets=False)
+        return self._endpoint.send_result(run.id, live)
 
     def _open(self, recorded: RequestId, method: str, run: _Run, line: Line) -> RequestId:
         """Return the live id of a request of ours: the recorded one unless it is taken."""
@@ -421,6 +429,7 @@ class AgentPlayer:
         cue.is_used = True
         ids = self._bind(cue, params, id_, is_again=is_again)
         run = _Run(cue, cue.scene, ids, id_, is_again, is_open=is_request)
+        run.session = session_in(params)
         self._runs.append(run)
         if not run.lines:
             self._finish(run)
@@ -527,7 +536,7 @@ class AgentPlayer:
     def _apply_notification(self, method: str, params: Json) -> None:
         session = self._recorded_session(session_in(params))
         if method in CANCELLING:
-            self._cancel_session(method, session)
+            self._cancel_session(method, session_in(params))
             return
         text = self._recorded_text(params)
         found = [
@@ -542,19 +551,20 @@ class AgentPlayer:
         else:
             self._unrecorded += 1
 
-    def _cancel_session(self, method: str, session: str | None) -> None:
+    def _cancel_session(self, method: str, live: str | None) -> None:
         """Use the recorded message that cancels in a session, or else end what runs there."""
+        session = self._recorded_session(live)
         running = [
             run
             for run in self._runs
             if run.cue is not None
-            and (session is None or run.cue.session == session)
+            and live in {None, run.session}
             and run.cue.method == "session/prompt"
         ]
         cues = [
             cue
             for cue in self._script.others.get(method, ())
-            if not cue.is_used and cue.session in {None, session}
+            if not cue.is_used and (live is None or cue.session in {None, session})
         ]
         needed = [cue for cue in cues for run in running for line in run.lines if cue in line.needs]
         if needed or (cues and not running):
@@ -645,7 +655,7 @@ class AgentPlayer:
             self._journal.entries,
             ignores=self._ignores,
             sides=("client",),
-            ids=IdMap(self._directories, is_redacted=self._is_redacted),
+            ids=self._compared_ids,
         )
         errors = list(self._errors)
         if unused:

@@ -36,6 +36,8 @@ from acp_protocol.jsonrpc import (
 )
 
 CANCEL_REQUEST: Final = "$/cancel_request"
+MAX_FOLLOWED: Final = 64
+"""Messages of the client that came before one of the agent by chance and are waited for."""
 CANCELLING: Final = frozenset(
     {CANCEL_REQUEST, "session/cancel", "tool_call/cancel", "terminal/cancel"}
 )
@@ -311,6 +313,7 @@ class AgentScript:
                         line.needs += [cue] if owner is not None and cancels(cue, owner) else []
                     elif cue.scene is not None or isinstance(cue.message, Notification):
                         line.follows.append(cue)
+                line.follows = line.follows[-MAX_FOLLOWED:]
                 time = max([time, *(each.frame.time for each in (*line.needs, *line.follows))])
                 line.pause = max(0.0, line.frame.time - time)
                 at, time = line.at, max(time, line.frame.time)
