@@ -25,6 +25,7 @@ from acp_console.cli.ignores import (
     tolerances_of,
 )
 from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.replay_roles import ROLE_SECTIONS, role_options
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.reader import read_recording
@@ -42,16 +43,16 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
-@click.command(name="replay", cls=AgentCommand, docs="how-to.md")
+@click.command(name="replay", cls=AgentCommand, docs="how-to.md", sections=ROLE_SECTIONS)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--as",
     "role",
-    type=click.Choice(["client"]),
+    type=click.Choice(["client", "agent", "alone"]),
     default="client",
     show_default=True,
-    help="Side to play.",
+    help="Side to play; alone: no peer, compare with the stored snapshot.",
 )
 @click.option(
     "--cwd",
@@ -65,7 +66,8 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="DURATION",
-    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m.",
+    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m. As the "
+    "agent: for each silence of the client, by default 5m.",
 )
 @click.option(
     "--allow-redacted",
@@ -75,7 +77,8 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
+    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced. As "
+    "the agent: have the client write files and run commands as recorded.",
 )
 @level_option
 @strict_option
@@ -85,6 +88,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
+@role_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -103,15 +107,20 @@ def command(
     is_all: bool,
     format_: str,
 ) -> int:
-    """Play the client of the recording FILE against a fresh agent, and compare by meaning.
+    """Use the recording FILE as a regression test; the other side is compared by meaning.
 
-    Exits with 0 if the agent behaves as recorded, with 1 if it does not, and with 3 if it exits
-    early.
+    As the client (default) it starts a fresh AGENT. As the agent it is the recorded agent on stdin
+    and stdout, for any client; the verdict goes to stderr when the client leaves. Alone it compares
+    findings, conversation and exchanges with the snapshot FILE.snapshot.json.
+
+    Exits with 0 if all is as recorded, with 1 if it is not, and with 3 if the agent exits early.
 
     \b
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay --as client session.acp.ndjson -- my-agent --acp
     acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
+    acp-console exec "hello" -- acp-console replay --as agent recordings/hello.acp.ndjson
+    acp-console replay --as alone --update session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     del role
     chosen = chosen_agent(context, agent)

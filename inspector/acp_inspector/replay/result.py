@@ -15,6 +15,7 @@ from acp_inspector.analysis.diff import (
     value_lines,
 )
 from acp_inspector.analysis.id_map import Tolerance
+from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
@@ -34,15 +35,17 @@ class ReplayResult:
     errors: tuple[str, ...]
     """Why the replay stopped early."""
     played: int
-    """Client frames that were sent."""
+    """Frames of the played side that were sent."""
     compared: int
-    """Recorded steps of the agent that were compared."""
+    """Recorded steps of the other side that were compared."""
     unreached: int = 0
     """Recorded steps after the barrier that did not open."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
     tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
     """How often each tolerance was needed."""
+    side: Side = "client"
+    """The played side."""
 
     @property
     def is_passed(self) -> bool:
@@ -65,7 +68,7 @@ class ReplayResult:
         return escape_controls("\n".join(self._lines(limit)))
 
     def _lines(self, limit: int | None) -> Iterator[str]:
-        counts = f"{_count(self.played, 'client frame')} played, "
+        counts = f"{_count(self.played, f'{self.side} frame')} played, "
         counts += f"{_count(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
