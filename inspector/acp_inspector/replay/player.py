@@ -19,7 +19,13 @@ from typing import Final, NoReturn, Protocol, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_inspector.analysis.diff import Ignore, JournalComparison, StepDifference, compare
+from acp_inspector.analysis.diff import (
+    ABSENT,
+    Ignore,
+    JournalComparison,
+    StepDifference,
+    compare,
+)
 from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import Header, RecordingError
@@ -337,7 +343,6 @@ class RecordingPlayer:
         if not script.steps:
             errors.append("the recording holds no frame of a client: there is nothing to play")
         self._arrived = self._progressed = anyio.current_time()
-        end = self._first
         async with BackgroundTasks() as tasks:
             tasks.start_soon(self._listen)
             try:
@@ -348,29 +353,22 @@ class RecordingPlayer:
                 # A write may fail before the end of the agent's output is read.
                 self.is_connected &= isinstance(problem, ReplayStoppedError)
             else:
-                end = len(self._journal)
                 await anyio.sleep(limits.settle)
                 if self._unmatched and not script.is_open_ended:
                     errors.append(self._describe_miss(self._unmatched[0]))
         unsent = [step for step in script.steps if step.index not in self._played]
         # The client sent nothing after a wait that failed, so nothing is missing there.
         reached = min((step.index for step in unsent), default=len(script.frames))
-        live: Sequence[Entry] = self._journal.entries[self._first :]
-        behind: Sequence[Entry] = ()
-        if not errors and script.is_open_ended:
-            live, behind = live[: end - self._first], live[end - self._first :]
         comparison = compare(
             script.frames[:reached],
-            live,
+            self._journal.entries[self._first :],
             ignores=self._ignores,
             sides=("agent",),
             ids=self._new_ids(),
         )
         failing, notes = self._judged(comparison)
-        if count := sum(isinstance(entry, Frame) for entry in behind):
-            notes.append(
-                f"{count} frames came behind the end of the recording, which ends in a turn"
-            )
+        if script.is_open_ended:
+            notes.append("the recording ends in a turn; what came behind its end is not judged")
         if script.steps and script.steps[0].name != "initialize":
             notes.append("the recording has no initialize: the agent may refuse what follows")
         errors += self._faults()
@@ -821,17 +819,19 @@ class RecordingPlayer:
                 last[session] = max(last.get(session, 0), *pair.right.frames)
         failing: list[StepDifference] = []
         notes: list[str] = []
-        requests = self._requests
+        unended = {
+            self._live_session(id_)
+            for id_, session in self._script.run.sessions.items()
+            if session.open_prompts
+        }
         for difference in comparison.differences:
             frames = difference.right_frames
             if difference.kind == "right only" and self._forwarded.intersection(frames):
                 notes.append(f"{difference.name} (live frame {frames[0]}) was forwarded")
             elif (
                 difference.kind == "right only"
-                and not requests.intersection(frames)
-                and not difference.name.startswith("response")
-                and difference.name != "malformed message"
                 and frames[0] > last.get(difference.session, math.inf)
+                and (difference.session in unended or not self._must_be_recorded(difference))
             ):
                 notes.append(
                     f"{difference.name} (live frame {frames[0]}) came behind the last recorded "
@@ -841,16 +841,28 @@ class RecordingPlayer:
                 failing.append(difference)
         return failing, notes
 
+    def _must_be_recorded(self, difference: StepDifference) -> bool:
+        """Return whether something fails even behind the last recorded frame."""
+        is_request = bool(self._requests.intersection(difference.right_frames))
+        is_response = difference.name.startswith("response to ")
+        return is_request or is_response or difference.name == "malformed message"
+
     def _goes_on(self, difference: StepDifference) -> bool:
-        """Return whether a recording that ends in a turn ends within this text."""
-        left, right = difference.left, difference.right
-        if not (self._script.is_open_ended and isinstance(left, str) and isinstance(right, str)):
+        """Return whether the recording ends within a turn that goes on as it began."""
+        begun = self._open_since(difference.session)
+        if begun is None or difference.kind != "changed" or difference.left_frames[0] < begun:
             return False
-        texts = [
-            e for e in self._script.events if e.kind == "text" and e.session == difference.session
-        ]
-        is_last = bool(texts) and texts[-1].seq in difference.left_frames
-        return is_last and difference.path.endswith(".text") and right.startswith(left)
+        left, right = difference.left, difference.right
+        is_longer = isinstance(left, str) and isinstance(right, str) and right.startswith(left)
+        if difference.path.endswith(".text"):
+            texts = [each.seq for each in self._script.events if each.kind == "text"]
+            return is_longer and texts[-1] in difference.left_frames
+        return difference.name == "tool call" and left == ABSENT
+
+    def _open_since(self, session: str | None) -> int | None:
+        """Return the frame of the prompt of a turn that the recording ends in; None if none."""
+        run = self._script.run.session(session)
+        return min((cast("tuple[int, Hashable]", key)[0] for key in run.open_prompts), default=None)
 
     def _faults(self) -> list[str]:
         """Return a sentence for each second response that the recording does not have."""
