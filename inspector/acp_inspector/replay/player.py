@@ -919,7 +919,7 @@ class RecordingPlayer:
         if not isinstance(message, dict):
             return message
         after = {
-            name: self._ids.to_live(value) if name in {"params", "result"} else value
+            name: self._ids.to_live(value) if name in {"params", "result", "error"} else value
             for name, value in cast("dict[str, Json]", message).items()
         }
         if "method" not in after and isinstance(id_ := after.get("id"), str | int):

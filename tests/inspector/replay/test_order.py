@@ -230,3 +230,17 @@ async def test_recorded_pauses_last_as_long_as_the_pace_says(tmp_path: Path) -> 
         limits = PlayLimits(timeout=10, settle=0.1, pace=pace)
         result = await replay(recording(late), script, tmp_path, limits=limits)
         assert result.is_passed, result.render()
+
+
+async def test_a_path_in_an_error_response_is_that_of_the_replay(tmp_path: Path) -> None:
+    refused: Said = ("client", {"id": 1, "error": {"code": -32002, "message": "no /w/a"}})
+    recorded = [*begun("s1"), prompt(3, "go"), read(1, "a"), refused, chunk("no /w/a"), ended(3)]
+    script = """
+start("live")
+turn = hear("session/prompt")
+request(1, "fs/read_text_file", path=os.getcwd() + "/a")
+text(hear(id=1)["error"]["message"])
+respond(turn, stopReason="end_turn")
+"""
+    result = await replay(recorded, agent(script), tmp_path)
+    assert result.is_passed, result.render()
