@@ -26,12 +26,12 @@ from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.handover import handover
+from acp_inspector.replay.parts import whole_frames
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     PlayLimits,
     play_as_client,
     prepare_workspace,
-    whole_frames,
 )
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.host.sanitize import escape_controls
@@ -181,7 +181,9 @@ def command(
 
     with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
         new = Path(name).resolve()
-        directories = replay_directories(frames, cwd and cwd.resolve(), new)
+        directories = replay_directories(
+            frames, cwd and cwd.resolve(), new, recorded_cwd=recording.header.cwd
+        )
         for recorded, place in directories.places.items():
             say(f"hands to the agent: directory: {recorded} as {place}")
         directories.create()

@@ -27,10 +27,9 @@ from acp_inspector.analysis.diff import (
     compare,
 )
 from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
-from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
+from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
-from acp_inspector.recording.reframe import Reframer
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.matching import (
@@ -39,10 +38,10 @@ from acp_inspector.replay.matching import (
     request_similarity,
     tool_call_similarity,
 )
+from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.script import ASYNCHRONOUS, Event, Run, Script, ScriptStep
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -50,7 +49,6 @@ from acp_protocol.errors import (
     FrameTooLongError,
     RequestFailedError,
 )
-from acp_protocol.framing import Framing
 from acp_protocol.handler import Response
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
@@ -133,55 +131,6 @@ class PlayLimits:
     """Factor for the recorded pauses of the client."""
     extra_frames: int = MAX_EXTRA_FRAMES
     extra_bytes: int = MAX_EXTRA_BYTES
-
-
-def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
-    """Return the entries, with frames that have Content-Length headers joined, and the framing.
-
-    A recording keeps such a stream as the lines that it has.
-    """
-    reframer = Reframer()
-    entries = [each for entry in recording.entries for each in reframer.feed(entry)]
-    entries += reframer.finish()
-    if reframer.has_reframed:
-        return tuple(entries), "headers"
-    run = Run()
-    for frame in recording.frames:
-        run.decoder.decode(frame)
-    name = run.decoder.dialect
-    return recording.entries, "lines" if name is None else open_dialect(name, "").framing
-
-
-def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the entries of each connection that has frames.
-
-    A new one begins with a new process, or where the numbers begin anew because files were joined.
-    """
-    parts: list[list[Entry]] = [[]]
-    for entry in entries:
-        is_new_process = isinstance(entry, JournalEvent) and entry.begins_connection
-        if is_new_process or (parts[-1] and entry.seq <= parts[-1][-1].seq):
-            parts.append([])
-        parts[-1].append(entry)
-    return [part for part in parts if any(isinstance(each, Frame) for each in part)] or [[]]
-
-
-def gaps(recording: Recording) -> list[str]:
-    """Return a sentence for each thing that the recording lacks."""
-    found = [f"line {line.line} of the file: {line.reason}" for line in recording.bad_lines]
-    before = 0
-    for entry in recording.entries:
-        if entry.seq > before + 1:
-            missing = (
-                f"{before + 1} to {entry.seq - 1}" if entry.seq > before + 2 else f"{before + 1}"
-            )
-            found.append(f"number {missing} is missing in the recording")
-        before = entry.seq
-        if isinstance(entry, JournalEvent) and entry.name == "dropped":
-            found.append(
-                f"the recorder could not write {entry.data.get('entries', 'some')} entries"
-            )
-    return found
 
 
 async def play_as_client(
@@ -653,24 +602,24 @@ class RecordingPlayer:
         if isinstance(request, Request) and request.method == "fs/write_text_file":
             self._writes[id_key(request.id)] = request.params
         found = self._candidates(event)
-        if found and found[0][0] >= MIN_SIMILARITY and self._is_of_period(found[0][1], event):
+        if found and found[0][0] >= MIN_SIMILARITY and found[0][1].period == event.period:
             self._pair(found[0][1], event)
         else:
             self._unmatched.append(event)
 
     def _candidates(self, event: Event) -> list[tuple[float, Event]]:
-        """Return the unmatched recorded requests of a method, those of this turn first."""
+        """Return the unmatched recorded requests of a method, the best of this turn first."""
         found: list[tuple[float, Event]] = []
         for recorded in self._script.requests:
             is_free = recorded.key not in self._matched and recorded.name == event.name
             if is_free and self._live_session(recorded.session) == event.session:
                 params = _params(recorded), _params(event)
-                found.append((request_similarity(event.name, *params, self._ids), recorded))
+                score = request_similarity(event.name, *params, self._ids)
+                found.append((score, recorded))
+                if score >= 1 and recorded.period == event.period:
+                    return found[-1:]
         # Sorting is stable: of two alike the first is taken.
-        return sorted(found, key=lambda each: (not self._is_of_period(each[1], event), -each[0]))
-
-    def _is_of_period(self, recorded: Event, live: Event) -> bool:
-        return recorded.period == live.period
+        return sorted(found, key=lambda each: (each[1].period != event.period, -each[0]))
 
     def _pair(self, recorded: Event, live: Event) -> None:
         request = live.message
@@ -716,17 +665,15 @@ class RecordingPlayer:
 
     def _note_minted(self, event: Event, *, is_live: bool) -> None:
         """Bind ids in other updates by the order in which they first appear in their kind."""
+        update = get(_params(event), "update")
+        found = {name: value for name in GENERATED_IDS if (value := get_text(update, name))}
+        if not found:
+            return
         session = event.session
         if is_live:
-            known = (
-                each for each in self._script.run.sessions if self._live_session(each) == session
-            )
-            session = next(known, None)
-        update = get(_params(event), "update") if event.kind != "malformed" else None
-        for name in GENERATED_IDS:
-            value = get(update, name)
-            if not isinstance(value, str):
-                continue
+            sessions = self._script.run.sessions
+            session = next((each for each in sessions if self._live_session(each) == session), None)
+        for name, value in found.items():
             recorded, live = self._minted.setdefault((session, event.name, name), ([], []))
             values = live if is_live else recorded
             if value not in values:
@@ -747,7 +694,9 @@ class RecordingPlayer:
             return due
         event = self._unmatched[0]
         found = self._candidates(event)
-        if found and (self._on_miss is None or found[0][0] >= MIN_SIMILARITY):
+        is_alike = bool(found) and found[0][0] >= MIN_SIMILARITY
+        is_of_turn = bool(found) and found[0][1].period == event.period
+        if is_alike or (is_of_turn and self._on_miss is None):
             # With no other counterpart left the comparison shows what differs.
             self._unmatched.remove(event)
             self._pair(found[0][1], event)

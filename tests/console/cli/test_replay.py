@@ -459,3 +459,28 @@ def test_a_wrong_option_is_refused(
 def test_recorded_pauses_are_kept(recording: Path, agent: Agent, call: Call) -> None:
     done = call("replay", "--time", "recorded", str(recording), "--", *agent(COUNTING))
     assert done.code == exit_codes.DONE, done.out
+
+
+@pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
+def test_each_dialect_is_played_as_a_proxy_recorded_it(
+    call: Call, tmp_path: Path, dialect: str
+) -> None:
+    """One of them has Content-Length headers, which the proxy records as lines."""
+    command = [sys.executable, "-m", "acp_agent", "--script", "tour", "--dialect", dialect]
+    path = tmp_path / "tour.acp.ndjson"
+    proxy = [sys.executable, "-m", "acp_console", "proxy", "--record", str(path), "--"]
+    words = ("exec", "--cwd", str(tmp_path), "--allow", "all", "--dialect", dialect, "hello")
+    assert call(*words, "--", *proxy, *command).code == exit_codes.DONE
+    done = call("replay", "--trust", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert ": pass: 4 client frames played" in done.out
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_each_version_is_played(call: Call, tmp_path: Path, version: str) -> None:
+    command = [sys.executable, "-m", "acp_agent", "--script", "tour", "--protocol", version]
+    path = tmp_path / "tour.acp.ndjson"
+    record = ("exec", "--allow", "all", "--protocol", version, "--record", str(path), "hello")
+    assert call(*record, "--", *command).code == exit_codes.DONE
+    done = call("replay", "--trust", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
