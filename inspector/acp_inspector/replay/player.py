@@ -761,30 +761,26 @@ class RecordingPlayer:
 
     def _judged(self, comparison: JournalComparison) -> tuple[list[StepDifference], list[str]]:
         """Return the differences that fail, and sentences about those that do not."""
-        last: dict[str | None, int] = {}
+        last: dict[Hashable, int] = {}
         for pair in comparison.pairs:
             if pair.left is not None and pair.right is not None:
-                session = pair.right.session
-                last[session] = max(last.get(session, 0), *pair.right.frames)
+                # Asynchronous updates of a kind are a lane of their own.
+                for lane in (pair.right.session, (pair.right.session, pair.right.name)):
+                    last[lane] = max(last.get(lane, 0), *pair.right.frames)
         failing: list[StepDifference] = []
         notes: list[str] = []
-        unended = {
-            self._live_session(id_)
-            for id_, session in self._script.run.sessions.items()
-            if session.open_prompts
-        }
         for difference in comparison.differences:
-            frames = difference.right_frames
-            if difference.kind == "right only" and self._forwarded.intersection(frames):
-                notes.append(f"{difference.name} (live frame {frames[0]}) was forwarded")
-            elif (
-                difference.kind == "right only"
-                and frames[0] > last.get(difference.session, math.inf)
-                and (difference.session in unended or not self._must_be_recorded(difference))
-            ):
+            frame = difference.right_frames[0] if difference.kind == "right only" else 0
+            lane = difference.session
+            end = last.get(lane, math.inf)
+            if difference.name in ASYNCHRONOUS:
+                end = last.get((lane, difference.name), 0)
+            if frame in self._forwarded:
+                notes.append(f"{difference.name} (live frame {frame}) was forwarded")
+            elif frame > end and not self._must_be_recorded(difference):
                 notes.append(
-                    f"{difference.name} (live frame {frames[0]}) came behind the last recorded "
-                    "frame of its session"
+                    f"{difference.name} (live frame {frame}) came behind the last recorded frame "
+                    f"of its {'kind' if difference.name in ASYNCHRONOUS else 'session'}"
                 )
             elif not self._goes_on(difference):
                 failing.append(difference)
@@ -792,6 +788,11 @@ class RecordingPlayer:
 
     def _must_be_recorded(self, difference: StepDifference) -> bool:
         """Return whether something fails even behind the last recorded frame."""
+        sessions = self._script.run.sessions.items()
+        if difference.session in {
+            self._live_session(i) for i, each in sessions if each.open_prompts
+        }:
+            return False
         is_request = bool(self._requests.intersection(difference.right_frames))
         is_response = difference.name.startswith("response to ")
         return is_request or is_response or difference.name == "malformed message"

@@ -172,10 +172,10 @@ read()
 @pytest.mark.parametrize(
     ("script", "sentence"),
     [
-        ("", "before frame 3 (session/new): the agent kept silent for 1 s"),
+        ("", "before frame 3 (session/new): the agent kept silent for 3 s"),
         (
             GREETS.replace("respond(turn", "hear('never')\nrespond(turn"),
-            "before the end: waited for 1 s; response to session/prompt (recorded frame 7) was ",
+            "before the end: waited for 3 s; response to session/prompt (recorded frame 7) was ",
         ),
         (GREETS.replace("respond(turn", "sys.exit(7)\nrespond(turn"), "exited with code 7"),
         (
@@ -193,7 +193,7 @@ read()
 async def test_an_agent_that_misbehaves_fails_with_a_sentence(
     script: str, sentence: str, tmp_path: Path
 ) -> None:
-    limits = PlayLimits(timeout=1, settle=0.3, quiet=0.5, extra_frames=1000)
+    limits = PlayLimits(timeout=3, settle=0.3, quiet=0.5, extra_frames=1000)
     result = await replay(TURN, agent(script), tmp_path, limits=limits)
     assert not result.is_passed
     assert sentence in result.render()
@@ -209,7 +209,7 @@ async def test_bytes_without_end_count_as_a_flood_too(tmp_path: Path) -> None:
 async def test_an_agent_that_reads_nothing_fails_in_time(tmp_path: Path) -> None:
     script = 'start("live")\nselect.select([], [], [])'
     recorded = [*begun("s1"), prompt(3, "x" * 1_000_000), ended(3)]
-    limits = PlayLimits(timeout=1, settle=0.1)
+    limits = PlayLimits(timeout=3, settle=0.1)
     result = await replay(recorded, agent(script), tmp_path, limits=limits)
     assert "frame 5 (session/prompt) could not be sent: the agent reads nothing" in result.render()
 
@@ -220,6 +220,6 @@ start("live")
 turn = hear("session/prompt")
 while not is_something_sent(0.01): update("usage_update", used=1)
 """
-    limits = PlayLimits(timeout=2, settle=0.1, quiet=0.5)
+    limits = PlayLimits(timeout=3, settle=0.1, quiet=0.5)
     result = await replay(TURN, agent(script), tmp_path, limits=limits)
-    assert "before the end: waited for 2 s" in result.render()
+    assert "before the end: waited for 3 s" in result.render()
