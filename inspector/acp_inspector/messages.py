@@ -229,16 +229,21 @@ class Decoder:
         """Begin a new connection and recognise its dialect again."""
         self._dialect = self._chosen
         self._recognition = DialectDetector()
+        self._is_settled = False
+        """Whether no dialect will be recognised any more."""
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
         """Frames kept for the dialect, until one is recognised."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
         decoded = DecodedFrame(frame)
+        if self._is_settled:
+            return decoded
         if self._dialect is None:
             name = self._recognition.feed(frame.data, frame.side)
             if name is None:
                 sides: tuple[Side, ...] = ("client", "agent")
                 if all(map(self._recognition.is_settled, sides)):
+                    self._is_settled = True
                     self._earlier.clear()
                 else:
                     self._earlier.append(frame)

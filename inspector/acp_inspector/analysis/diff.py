@@ -33,7 +33,7 @@ from acp_inspector.analysis.id_map import (
 )
 from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.steps import JournalStep, Level, Steps
+from acp_inspector.analysis.steps import OPENING, JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, formatted_member, parse_path
 from acp_inspector.messages import Decoder
@@ -459,9 +459,6 @@ def context_of(step: JournalStep) -> Context:
     return Context(is_usage=step.name == "usage_update", is_output=step.name in _OUTPUT_STEPS)
 
 
-_OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
-
-
 def _read(
     entries: Sequence[Entry],
     level: Level,
@@ -522,7 +519,13 @@ class _Pairing:
 
     def apply(self, entry: Entry) -> Entry:
         if isinstance(entry, Frame):
-            self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+            decoded = self._decoder.decode(entry)
+            messages = decoded.messages
+            # Most frames are updates, which belong to no exchange.
+            if len(messages) == 1 and isinstance(message := messages[0], Notification):
+                self.last_paired = ((message, None),)
+            else:
+                self.last_paired = self.exchanges.pair(decoded)
         elif isinstance(entry, JournalEvent) and entry.begins_connection:
             self._decoder.restart()
             self.exchanges.restart(entry.seq)
@@ -535,7 +538,7 @@ class _Pairing:
 def _add_directories(places: dict[str, str], paired: Iterable[PairedMessage]) -> None:
     """Name the working directory of each session that is opened; each has a name of its own."""
     for message, _ in paired:
-        if isinstance(message, Request) and message.method in _OPENING:
+        if isinstance(message, Request) and message.method in OPENING:
             cwd = string(message.params, "cwd").rstrip("/")
             if cwd and cwd not in places:
                 known = len({*places.values()})
@@ -786,7 +789,9 @@ class _Comparing:
             if tag == "equal":
                 for one, other in zip(left[a:b], right[c:d], strict=True):
                     self._matches.append((one, other))
-                    self._counts["late-updates"] += turns.get(one.turn) != other.turn
+                    is_late = turns.get(one.turn) != other.turn
+                    is_noted = one.is_between_turns != other.is_between_turns
+                    self._counts["late-updates"] += is_late and not is_noted
                 continue
             ours = self._not_replaced(
                 left[a:b], right[c : d + 1], self._left, self._right, left[-1:]
@@ -856,6 +861,7 @@ class _Comparing:
                 for path, ours, theirs in self._places(one, other)
             )
         self._counts["call-states"] += one.dropped_states != other.dropped_states
+        self._counts["late-updates"] += one.is_between_turns != other.is_between_turns
         return StepPair(one, other, differences)
 
     def _is_equal(self, one: JournalStep, other: JournalStep) -> bool:

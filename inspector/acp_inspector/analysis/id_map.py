@@ -53,6 +53,7 @@ _MIN_ID: Final = 6
 """Characters of an id that is replaced inside texts; shorter ones may be ordinary words."""
 _PREFIX: Final = 3
 """Characters by which an id is searched for in a text."""
+_MAX_PREFIXES: Final = 100
 _ID_CHARACTERS: Final = r"[\w.:|/@+=-]"
 _SHAPES: Final = (
     r"(?P<uuid>(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z]))"
@@ -60,6 +61,10 @@ _SHAPES: Final = (
     r"|(?P<time>(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?(?!\d))"
     r"|(?P<epoch>(?<![0-9A-Za-z.])1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![0-9A-Za-z]))"
 )
+_NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
+_NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
+_NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/")
+"""One of them is in every text with a value of a known shape; they are searched for fast."""
 _TEMP_PATH: Final = (
     r"(?P<path>(?<![\w.~-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/[\w+-]+/[\w+-]+/T)"
     r"/(?:[\w.+@%-]*\w))"
@@ -132,7 +137,7 @@ class Templates:
         self._tolerances = tolerances
         self._ids: set[str] = set()
         self._prefixes: set[str] = set()
-        self._patterns: dict[bool, re.Pattern[str]] = {}
+        self._patterns: dict[tuple[bool, ...], re.Pattern[str]] = {}
 
     def add_id(self, value: Json) -> None:
         """Replace this id inside texts from now on, if it cannot be an ordinary word."""
@@ -182,9 +187,9 @@ class Templates:
 
     def spans(self, text: str, context: Context = _PLAIN) -> Iterator[tuple[int, int, Variable]]:
         """Yield start, end and variable for each variable in a text."""
-        pattern = self._patterns.get(context.is_output)
+        pattern = self._pattern(text, context.is_output)
         if pattern is None:
-            pattern = self._patterns[context.is_output] = self._compile(context.is_output)
+            return
         at = 0
         while found := pattern.search(text, at):
             kind = found.lastgroup or ""
@@ -214,21 +219,32 @@ class Templates:
     def _has_shapes(self) -> bool:
         return "shapes" in self._tolerances
 
-    def _compile(self, is_output: bool) -> re.Pattern[str]:
-        parts: list[str] = []
-        if self._places:
+    def _pattern(self, text: str, is_output: bool) -> re.Pattern[str] | None:
+        """Return the pattern of the variables that a text may have; None if it has none.
+
+        Most texts have none, which is found faster than by trying all kinds at each character.
+        """
+        may_have = (
+            any(place in text for place in self._places),
+            len(self._prefixes) > _MAX_PREFIXES or any(each in text for each in self._prefixes),
+            "temp-paths" in self._tolerances and bool(_NEAR_TEMP.search(text)),
+            is_output and "process-ids" in self._tolerances,
+            self._has_shapes and bool(_NEAR_HEX.search(text) or _NEAR_TIME.search(text)),
+        )
+        if not any(may_have):
+            return None
+        pattern = self._patterns.get(may_have)
+        if pattern is None:
             longest = sorted(self._places, key=len, reverse=True)
-            parts.append(rf"(?P<place>(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-]))")
-        if self._prefixes:
             begins = "|".join(map(re.escape, sorted(self._prefixes)))
-            parts.append(rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)")
-        if "temp-paths" in self._tolerances:
-            parts.append(_TEMP_PATH)
-        if is_output and "process-ids" in self._tolerances:
-            parts.append(_PROCESS_ID)
-        if self._has_shapes:
-            parts.append(_SHAPES)
-        return re.compile("|".join(parts) or r"(?!)")
+            parts = (
+                rf"(?P<place>(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-]))",
+                rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)",
+                *(_TEMP_PATH, _PROCESS_ID, _SHAPES),
+            )
+            chosen = [part for part, is_there in zip(parts, may_have, strict=True) if is_there]
+            pattern = self._patterns[may_have] = re.compile("|".join(chosen))
+        return pattern
 
     def _id_in(self, word: str) -> str | None:
         """Return the longest id with which a word begins."""

@@ -2,7 +2,7 @@
 
 On the level `semantic` the chunks of a text and the updates of a tool call become one step each,
 because chunk boundaries vary between runs; of plans, modes, options and usage the last value of a
-turn counts. Such a value between two turns belongs to the later one: whether it precedes the prompt
+turn counts. What is sent between two turns belongs to the later one: whether it precedes the prompt
 is a race. Values other than plans are sent asynchronously: they are in lanes of their own, and do
 not end the text before them. The level `shape` keeps only methods, kinds, statuses and endings. On
 the level `strict` each message is a step.
@@ -64,6 +64,8 @@ _SHAPE: Final = frozenset(
 )
 """Fields whose value the level `shape` keeps; of others it keeps objects and lists of objects."""
 _UPDATE: Final = "$.params.update"
+OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+"""Requests that open a session."""
 _JOINED_PATHS: Final = {
     **dict.fromkeys(_TEXT_CHUNKS, (("$.text", ".content.text"),)),
     "tool call": (("$.last", ""), ("$.states", ".status")),
@@ -98,6 +100,9 @@ class JournalStep:
     """The frame of the request that it responds to; 0 for other steps."""
     closed: int = 0
     """The frame of the response to a request; 0 without one."""
+    is_between_turns: bool = False
+    """An update that was sent while its session was open and had no turn: it belongs to the next
+    one, since whether it precedes the prompt is a race."""
     dropped_states: int = 0
     """States of a tool call that were left out: repeats, and falls back to `pending`."""
 
@@ -128,6 +133,8 @@ class Steps:
         self._values: dict[tuple[str | None, str], JournalStep] = {}
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
         self._requests: dict[Exchange, JournalStep] = {}
+        self._open: set[str | None] = set()
+        """Sessions that were opened by a response."""
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         for message, exchange in paired:
@@ -175,6 +182,9 @@ class Steps:
         self.steps.append(step)
         if not lane:
             self._last[frame.side, session] = step
+        if root == _UPDATE and session in self._open and session not in self._working:
+            step.is_between_turns = True
+            step.turn += "late-updates" in self._tolerances and self._level != "strict"
         return step
 
     def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> JournalStep:
@@ -201,6 +211,8 @@ class Steps:
         step.opened = exchange.request_frame.seq
         if (request := self._requests.pop(exchange, None)) is not None:
             request.closed = frame.seq
+        if method in OPENING and "result" in value:
+            self._open.add(session)
         # In version 2 the response to a prompt begins its turn and has no stop reason.
         has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
         if method == "session/prompt" and has_stopped:
@@ -295,7 +307,8 @@ class Steps:
             lane = name if is_in_lane else ""
             step = self._add(frame, name, session, update, _UPDATE, lane)
             self._values[session, name] = step
-            step.turn += session not in self._working
+            # Whether such a value precedes the prompt is a race, in any case.
+            step.turn = self._turns.get(session, 0) + (session not in self._working)
         else:
             if is_in_lane:
                 step.earlier.append(step.value)
