@@ -60,7 +60,11 @@ class Message:
     def key(self) -> tuple[str, str]:
         """What the update is about: updates with the same key are joined."""
         group = "call" if self.kind in CALLS else "terminal" if self.kind in TERMINALS else ""
-        return (group, self.call) if group else (self.kind, str(self.value.get("params", {}).get("sessionId")))
+        return (
+            (group, self.call)
+            if group
+            else (self.kind, str(self.value.get("params", {}).get("sessionId")))
+        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ def parsed(frame: Frame) -> Message:
     return Message(frame, value if isinstance(value, dict) else {})
 
 
-def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def leaves(
+    value: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from leaves(inner, (*path, name))
@@ -124,7 +130,9 @@ def mutations(said: list[Frame]) -> Iterator[Mutation]:
         if at + 1 < len(said):
             yield Mutation("swap", at, (), [*said[:at], said[at + 1], frame, *said[at + 2 :]])
 
-        def mutated(name: str, path: tuple[str | int, ...], change: Callable[[Any], Any]) -> Mutation:
+        def mutated(
+            name: str, path: tuple[str | int, ...], change: Callable[[Any], Any]
+        ) -> Mutation:
             frames = [*said[:at], with_leaf(said[at], path, change), *said[at + 1 :]]  # noqa: B023
             return Mutation(name, at, path, frames)  # noqa: B023
 
@@ -167,7 +175,9 @@ def test_every_mutation_of_every_frame_is_found_or_equal_by_rule(path: Path) -> 
         if not compare(said, mutation.frames, sides=sides).differences:
             if rule(mutation, said) is None:
                 frame = said[mutation.at]
-                nxt = said[mutation.at+1].data[:100] if mutation.name == "swap" else b""
-                unexplained.append(f"{mutation.name} {mutation.path} {parsed(frame).kind} {frame.data[:200]!r} {nxt}")
+                nxt = said[mutation.at + 1].data[:100] if mutation.name == "swap" else b""
+                unexplained.append(
+                    f"{mutation.name} {mutation.path} {parsed(frame).kind} {frame.data[:200]!r} {nxt}"
+                )
     print(len(list(mutations(said))))
     assert unexplained == []
