@@ -29,6 +29,7 @@ from acp_inspector.replay.handover import handover
 from acp_inspector.replay.parts import whole_frames
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
+    CompareOptions,
     PlayLimits,
     play_as_client,
     prepare_workspace,
@@ -165,7 +166,7 @@ def command(
                 chosen.absolute_command(),
                 directories,
                 limits=PlayLimits(timeout=timeout, pace=pace),
-                ignores=ignores,
+                options=CompareOptions(ignores=ignores),
                 allows_redacted=allow_redacted,
                 is_trusted=trust,
                 on_miss=means,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,10 +23,12 @@ from acp_inspector.analysis.diff import (
     ABSENT,
     Ignore,
     JournalComparison,
+    Matcher,
     StepDifference,
     compare,
 )
-from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
+from acp_inspector.analysis.id_map import GENERATED_IDS, TOLERANCES, IdMap, Tolerance
+from acp_inspector.analysis.steps import Level
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
@@ -120,6 +122,16 @@ class MissHandler(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """How the live agent is compared with the recorded one; see `compare`."""
+
+    level: Level = "semantic"
+    ignores: Sequence[Ignore] = ()
+    matchers: Sequence[Matcher] = ()
+    tolerances: Collection[Tolerance] = TOLERANCES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlayLimits:
     """How long and how much; times in seconds."""
 
@@ -139,7 +151,7 @@ async def play_as_client(
     directories: ReplayDirectories,
     *,
     limits: PlayLimits | None = None,
-    ignores: Sequence[Ignore] = (),
+    options: CompareOptions | None = None,
     allows_redacted: bool = False,
     is_trusted: bool = False,
     on_miss: MissHandler | None = None,
@@ -155,7 +167,7 @@ async def play_as_client(
         command: the agent's, with its arguments.
         directories: where it works; they are there.
         limits: how long to wait, and how much to take.
-        ignores: what is not compared; each counts how often it applied.
+        options: how the two are compared; its ignores and matchers count how often they applied.
         allows_redacted: send placeholders where the recording has no secrets any more.
         is_trusted: hand over the recording's MCP servers and directories without a place.
         on_miss: responds to requests that the recording does not have; None: they fail.
@@ -197,7 +209,7 @@ async def play_as_client(
                 [entry for entry in part if isinstance(entry, Frame)],
                 StreamTransport(child.stdout, child.stdin, framing=framing),
                 directories,
-                ignores,
+                options or CompareOptions(),
                 ids=ids,
                 new_ids=partial(IdMap, places, is_redacted=is_redacted),
                 journal=journal,
@@ -229,7 +241,7 @@ class RecordingPlayer:
         frames: Sequence[Frame],
         transport: Transport,
         directories: ReplayDirectories,
-        ignores: Sequence[Ignore] = (),
+        options: CompareOptions,
         *,
         ids: IdMap,
         new_ids: Callable[[], IdMap],
@@ -242,7 +254,7 @@ class RecordingPlayer:
         `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison.
         """
         self._script = Script(frames, has_gaps=has_gaps)
-        self._ignores = ignores
+        self._options = options
         self._transport = transport
         self._ids = ids
         self._new_ids = new_ids
@@ -311,7 +323,10 @@ class RecordingPlayer:
         comparison = compare(
             script.frames[:reached],
             self._journal.entries[self._first :],
-            ignores=self._ignores,
+            level=self._options.level,
+            ignores=self._options.ignores,
+            matchers=self._options.matchers,
+            tolerances=self._options.tolerances,
             sides=("agent",),
             ids=self._new_ids(),
         )
@@ -330,6 +345,7 @@ class RecordingPlayer:
             comparison.compared[0],
             unreached if unsent else 0,
             tuple(notes),
+            tolerated=comparison.tolerated,
         )
 
     # Sending

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.analysis.diff import Kind, StepDifference, frame_numbers, value_lines
+from acp_inspector.analysis.diff import (
+    Kind,
+    StepDifference,
+    frame_numbers,
+    tolerated_text,
+    value_lines,
+)
+from acp_inspector.analysis.id_map import Tolerance
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
@@ -36,6 +43,8 @@ class ReplayResult:
     """What is no failure: gaps in the recording, frames behind its end, forwarded requests."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
+    tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
+    """How often each rule of the comparison allowed something to differ."""
 
     @property
     def is_passed(self) -> bool:
@@ -52,6 +61,7 @@ class ReplayResult:
             self.unreached + other.unreached,
             self.notes + other.notes,
             self.has_agent_ended or other.has_agent_ended,
+            Counter(self.tolerated) + Counter(other.tolerated),
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -62,6 +72,7 @@ class ReplayResult:
             "unreached": self.unreached,
             "errors": list(self.errors),
             "notes": list(self.notes),
+            "tolerated": dict(self.tolerated),
             "differences": [each.to_json() for each in self.differences],
         }
 
@@ -74,6 +85,8 @@ class ReplayResult:
         counts += f"{_count(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
+        if self.tolerated:
+            counts += f"; tolerated: {tolerated_text(self.tolerated)}"
         if self.is_passed:
             yield f"pass: {counts}"
             yield from (f"\nnote: {note}" for note in self.notes)
