@@ -32,7 +32,7 @@ from acp_inspector.analysis.id_map import (
     Variable,
 )
 from acp_inspector.analysis.items import string
-from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.session_model import MAX_GAP, SessionModel
 from acp_inspector.analysis.steps import OPENING, JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, formatted_member, parse_path
@@ -516,8 +516,13 @@ class _Pairing:
         self._decoder = Decoder()
         self.exchanges = Exchanges()
         self.last_paired: tuple[PairedMessage, ...] = ()
+        self._seq = 0
 
     def apply(self, entry: Entry) -> Entry:
+        # Files may contain any numbers, and the order of frames is known by them.
+        if not self._seq < entry.seq < self._seq + MAX_GAP:
+            entry = replace(entry, seq=self._seq + 1)
+        self._seq = entry.seq
         if isinstance(entry, Frame):
             decoded = self._decoder.decode(entry)
             messages = decoded.messages

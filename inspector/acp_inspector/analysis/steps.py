@@ -192,6 +192,10 @@ class Steps:
         if method == "session/prompt":
             self._turns[session] = self._turns.get(session, 0) + 1
             self._working.add(session)
+        elif method in OPENING or method == "session/close":
+            # The history that it replays has an order, and tool calls of its own.
+            self._open.discard(session)
+            self._entities = {key: each for key, each in self._entities.items() if key[0] != session}
         step = self._add(frame, method, session, params)
         step.id, step.is_request = id_, True
         return step

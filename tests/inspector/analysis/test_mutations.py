@@ -160,8 +160,114 @@ def mutations(said: list[Frame]) -> Iterator[Mutation]:
                 yield mutated("change", path, changed)
 
 
+RULES: Final = (
+    "the two sides of a connection may interleave",
+    "sessions may interleave",
+    "an asynchronous update may come late",
+    "only the first update of a tool call has a place",
+    "a permission request and the tool call it names have no order",
+    "responses to parallel requests have no order",
+    "of an update only the last value in its turn counts",
+    "a later update of the tool call has the same fields",
+    "times differ between two runs",
+    "of usage numbers only the type counts",
+    "a directory has another name in each run",
+    "an id that is mentioned once may be any",
+)
+
+
 def rule(mutation: Mutation, said: list[Frame]) -> str | None:
+    """Return the rule by which the mutated frames mean the same."""
+    messages = list(map(parsed, said))
+    message = messages[mutation.at]
+    if mutation.name == "swap":
+        return swap_rule(message, messages[mutation.at + 1], messages)
+    if mutation.name == "truncate":
+        later = messages[mutation.at :]
+        drops = (drop_rule(each, messages) for each in later)
+        return RULES[6] if all(drops) else None
+    if mutation.name in {"drop", "repeat"}:
+        return drop_rule(message, messages, is_repeat=mutation.name == "repeat")
+    return change_rule(mutation, message, messages)
+
+
+def swap_rule(one: Message, other: Message, messages: list[Message]) -> str | None:
+    if one.frame.side != other.frame.side:
+        return RULES[0]
+    sessions = [session_of(each, messages) for each in (one, other)]
+    if sessions[0] != sessions[1]:
+        return RULES[1]
+    kinds = {one.kind, other.kind}
+    if kinds & LANES:
+        return RULES[2]
+    repeated = [each for each in (one, other) if each.key in keys_before(each, messages)]
+    if any(each.kind in CALLS | TERMINALS | LAST_VALUE for each in repeated):
+        return RULES[3]
+    if "session/request_permission" in kinds and one.call == other.call:
+        return RULES[4]
+    if kinds == {"response"}:
+        return RULES[5]
     return None
+
+
+def drop_rule(message: Message, messages: list[Message], *, is_repeat: bool = False) -> str | None:
+    if message.kind in LAST_VALUE:
+        later = messages[messages.index(message) + 1 :]
+        ends = [at for at, each in enumerate(later) if "stopReason" in str(each.value.get("result"))]
+        same = [at for at, each in enumerate(later) if each.key == message.key]
+        is_replaced = same and same[0] < min(ends, default=len(later))
+        return RULES[6] if is_repeat or is_replaced else None
+    if message.kind in CALLS | TERMINALS and is_repeat:
+        return RULES[7]
+    return None
+
+
+def change_rule(mutation: Mutation, message: Message, messages: list[Message]) -> str | None:
+    path = mutation.path
+    if path[-1] in {"updatedAt", "createdAt"}:
+        return RULES[8]
+    if message.kind == "usage_update":
+        return RULES[9]
+    if path[-1] == "cwd":
+        return RULES[10]
+    if message.kind in CALLS and path[:2] == ("params", "update"):
+        later = messages[messages.index(message) + 1 :]
+        if any(each.key == message.key and path[2] in each.update for each in later):
+            return RULES[7]
+    if drop_rule(message, messages):
+        return RULES[6]
+    if path[-1] in IDS or path == ("id",):
+        value = message.value
+        for name in path:
+            value = value[name]
+        text = json.dumps(value)
+        mentions = sum(text.encode() in each.frame.data for each in messages)
+        return RULES[11] if mentions == 1 else None
+    return None
+
+
+def session_of(message: Message, messages: list[Message]) -> str | None:
+    """Return the session of a message; of a response, that of its request."""
+    value = message.value
+    if message.kind == "response":
+        asked = [
+            each.value
+            for each in messages
+            if each.frame.side != message.frame.side
+            and each.value.get("method")
+            and each.value.get("id") == value.get("id")
+            and each.frame.seq < message.frame.seq
+        ]
+        result = value.get("result")
+        value = asked[-1] if asked else {}
+        if str(value.get("method")).startswith("session/new") and isinstance(result, dict):
+            return result.get("sessionId")
+    params = value.get("params")
+    return params.get("sessionId") if isinstance(params, dict) else None
+
+
+def keys_before(message: Message, messages: list[Message]) -> set[tuple[str, str]]:
+    return {each.key for each in messages[: messages.index(message)]}
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem.removesuffix(".acp"))
