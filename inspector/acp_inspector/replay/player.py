@@ -26,6 +26,7 @@ from acp_inspector.analysis.diff import (
     Matcher,
     StepDifference,
     compare,
+    frame_numbers,
 )
 from acp_inspector.analysis.id_map import GENERATED_IDS, TOLERANCES, IdMap, Tolerance
 from acp_inspector.analysis.steps import Level
@@ -798,6 +799,11 @@ class RecordingPlayer:
                     f"{difference.name} (live frame {frame}) came behind the last recorded frame "
                     f"of its {'kind' if difference.name in ASYNCHRONOUS else 'session'}"
                 )
+            elif self._is_cancelled_text(difference):
+                notes.append(
+                    f"{difference.name} (live {frame_numbers(difference.right_frames)}) ends "
+                    "elsewhere: its turn was cancelled"
+                )
             elif not self._goes_on(difference):
                 failing.append(difference)
         return failing, notes
@@ -824,6 +830,33 @@ class RecordingPlayer:
             texts = [each.seq for each in self._script.events if each.kind == "text"]
             return is_longer and texts[-1] in difference.left_frames
         return difference.name == "tool call" and left == ABSENT
+
+    def _is_cancelled_text(self, difference: StepDifference) -> bool:
+        """Return whether a text differs only in where the cancellation of its turn has ended it.
+
+        What had come before the cancellation must be there.
+        """
+        left, right = difference.left, difference.right
+        is_text = isinstance(left, str) and isinstance(right, str)
+        is_cut = is_text and (left.startswith(right) or right.startswith(left))
+        if not is_cut or self._options.level == "strict" or not difference.path.endswith(".text"):
+            return False
+        texts = [
+            event for event in self._script.events
+            if event.kind == "text" and (event.session, event.name)
+            == (difference.session, difference.name)
+        ]  # fmt: skip
+        for cancel in self._script.cancels:
+            end = self._script.turn_end(cancel)
+            last = max((each.seq for each in texts if each.seq < end), default=0)
+            if cancel.session == difference.session and last in difference.left_frames:
+                before = sum(
+                    len(get_text(get(get(_params(each), "update"), "content"), "text") or "")
+                    for each in texts
+                    if each.seq in difference.left_frames and each.seq < cancel.seq
+                )
+                return min(len(left), len(right)) >= before
+        return False
 
     def _open_since(self, session: str | None) -> int | None:
         """Return the frame of the prompt of a turn that the recording ends in; None if none."""

@@ -18,6 +18,7 @@ Source: docs/design/replay.md, "Order".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -263,6 +264,8 @@ class Script:
         """The first update of each tool call, by session and id."""
         self.events: list[Event] = []
         """All events of the agent."""
+        self.cancels: list[Event] = []
+        """Each `session/cancel` of the client."""
         self.run = Run()
         self._has_gaps = has_gaps
         self._cancels: dict[Hashable, Event] = {}
@@ -283,6 +286,14 @@ class Script:
     def is_open_ended(self) -> bool:
         """Whether the recording ends in a turn."""
         return self.run.has_open_turn
+
+    def turn_end(self, cancel: Event) -> float:
+        """Return the number of the frame that ends a cancelled turn; infinity without one."""
+        for event in self.events:
+            is_end = event.kind == "idle" or event.name == "response to session/prompt"
+            if event.seq > cancel.seq and event.session == cancel.session and is_end:
+                return event.seq
+        return math.inf
 
     def _add(self, event: Event) -> None:
         self.events.append(event)
@@ -307,6 +318,7 @@ class Script:
         self, frame: Frame, index: int, events: Sequence[Event], open_sessions: set[str | None]
     ) -> ScriptStep:
         calls = [event for event in events if event.kind != "response"]
+        self.cancels += [event for event in calls if event.name == "session/cancel"]
         requests: list[Event] = []
         orphan: RequestId = None
         for event in events:

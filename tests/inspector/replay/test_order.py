@@ -244,3 +244,29 @@ respond(turn, stopReason="end_turn")
 """
     result = await replay(recorded, agent(script), tmp_path)
     assert result.is_passed, result.render()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_passed"),
+    [("Workin", False), ("Working", True), ("Working on", True), ("Working hard", False)],
+)
+async def test_a_cancellation_may_end_a_text_earlier_or_later(
+    text: str, is_passed: bool, tmp_path: Path
+) -> None:
+    """But not before what the client had seen."""
+    recorded = [
+        *CANCELLED[:6],
+        CANCEL,
+        chunk(" on it"),
+        answer("agent", 3, {"stopReason": "cancelled"}),
+    ]
+    script = f"""
+start("live")
+turn = hear("session/prompt")
+text({text!r})
+hear("session/cancel") if len({text!r}) > 6 else None
+respond(turn, stopReason="cancelled")
+"""
+    result = await replay(recorded, agent(script), tmp_path)
+    assert result.is_passed is is_passed, result.render()
+    assert any("its turn was cancelled" in note for note in result.notes) is is_passed
