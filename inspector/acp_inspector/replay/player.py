@@ -781,17 +781,16 @@ class RecordingPlayer:
         last: dict[Hashable, int] = {}
         for pair in comparison.pairs:
             if pair.left is not None and pair.right is not None:
-                # Asynchronous updates of a kind are a lane of their own.
-                for lane in (pair.right.session, (pair.right.session, pair.right.name)):
-                    last[lane] = max(last.get(lane, 0), *pair.right.frames)
+                # Asynchronous updates of a kind are apart from the rest of their session.
+                for key in (pair.right.session, (pair.right.session, pair.right.name)):
+                    last[key] = max(last.get(key, 0), *pair.right.frames)
         failing: list[StepDifference] = []
         notes: list[str] = []
         for difference in comparison.differences:
             frame = difference.right_frames[0] if difference.kind == "right only" else 0
-            lane = difference.session
-            end = last.get(lane, math.inf)
+            end = last.get(difference.session, math.inf)
             if difference.name in ASYNCHRONOUS:
-                end = last.get((lane, difference.name), 0)
+                end = last.get((difference.session, difference.name), 0)
             if frame in self._forwarded:
                 notes.append(f"{difference.name} (live frame {frame}) was forwarded")
             elif frame > end and not self._must_be_recorded(difference):
