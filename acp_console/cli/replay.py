@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
 
@@ -17,22 +14,18 @@ from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
-from acp_console.cli.replay_client import OwnMeans, Pace, record_replay
+from acp_console.cli.replay_client import ClientReplay, Pace, learn_expectations
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.permissions import AllowLevel
 from acp_inspector.analysis.diff import Ignore
 from acp_inspector.journal import Frame, Journal
-from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.parts import whole_frames
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     CompareOptions,
     PlayLimits,
-    play_as_client,
-    prepare_workspace,
 )
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.host.sanitize import escape_controls
@@ -106,6 +99,12 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     is_flag=True,
     help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
 )
+@click.option(
+    "--learn",
+    is_flag=True,
+    help="Play twice, and write what differs between the two runs to NAME.expect.toml, beside the "
+    "recording; if that exists, print it.",
+)
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
@@ -124,6 +123,7 @@ def command(
     output: Path | None,
     allow_redacted: bool,
     trust: bool,
+    learn: bool,
     ignored: tuple[str, ...],
     is_all: bool,
     format_: str,
@@ -137,6 +137,7 @@ def command(
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay --as client session.acp.ndjson -- my-agent --acp
     acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
+    acp-console replay --learn session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     del role
     chosen = chosen_agent(context, agent)
@@ -149,30 +150,33 @@ def command(
     forwards = on_miss == "forward"
     if allow is not None and not forwards:
         raise UsageError("--allow has no effect without --on-miss forward")
+    if learn and cwd is not None:
+        raise UsageError(
+            "--learn plays twice in new directories, so --cwd cannot be given",
+            "put the files that the agent needs into meta.files of the recording",
+        )
     recording = read_recording(file)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
     frames = [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
     for line in handover(frames).describe():
         say(f"hands to the agent: {line}")
+    client = ClientReplay(
+        recording=recording,
+        frames=frames,
+        agent=chosen,
+        cwd=cwd,
+        limits=PlayLimits(timeout=timeout, pace=pace),
+        forwards_as=(allow or "reads") if forwards else None,
+        output=output,
+        allows_redacted=allow_redacted,
+        is_trusted=trust,
+    )
+    if learn:
+        return run_until_signal(lambda: learn_expectations(client, file, format_))
 
-    async def play(directories: ReplayDirectories) -> int:
-        journal = Journal()
-        means = OwnMeans(directories, allow or "reads", frames) if forwards else None
-        header = replace(new_header(chosen.command, directories.cwd), meta=recording.header.meta)
-        with record_replay(journal, output, replace(header, about=recording.header.about)):
-            result = await play_as_client(
-                recording,
-                chosen.absolute_command(),
-                directories,
-                limits=PlayLimits(timeout=timeout, pace=pace),
-                options=CompareOptions(ignores=ignores),
-                allows_redacted=allow_redacted,
-                is_trusted=trust,
-                on_miss=means,
-                journal=journal,
-                env={**os.environ, **chosen.env},
-            )
+    async def play() -> int:
+        result = await client.play(CompareOptions(ignores=ignores), Journal())
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
         else:
@@ -180,17 +184,7 @@ def command(
             click.echo(f"{escape_controls(file.name)}: {text}")
         return _exit_code(result, ignores)
 
-    with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
-        new = Path(name).resolve()
-        directories = replay_directories(
-            frames, cwd and cwd.resolve(), new, recorded_cwd=recording.header.cwd
-        )
-        for recorded, place in directories.places.items():
-            say(f"hands to the agent: directory: {recorded} as {place}")
-        directories.create()
-        if cwd is None:
-            prepare_workspace(recording.header, directories.cwd)
-        return run_until_signal(lambda: play(directories))
+    return run_until_signal(play)
 
 
 def _exit_code(result: ReplayResult, ignores: Sequence[Ignore]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,15 +21,14 @@ from anyio.abc import TaskGroup
 
 from acp_inspector.analysis.diff import (
     ABSENT,
+    CompareOptions,
     Ignore,
     JournalComparison,
-    Matcher,
     StepDifference,
     compare,
     frame_numbers,
 )
-from acp_inspector.analysis.id_map import GENERATED_IDS, TOLERANCES, IdMap, Tolerance
-from acp_inspector.analysis.steps import Level
+from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
@@ -123,16 +122,6 @@ class MissHandler(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompareOptions:
-    """How the live agent is compared with the recorded one; see `compare`."""
-
-    level: Level = "semantic"
-    ignores: Sequence[Ignore] = ()
-    matchers: Sequence[Matcher] = ()
-    tolerances: Collection[Tolerance] = TOLERANCES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlayLimits:
     """How long and how much; times in seconds."""
 
@@ -152,6 +141,7 @@ async def play_as_client(
     directories: ReplayDirectories,
     *,
     limits: PlayLimits | None = None,
+    ignores: Sequence[Ignore] = (),
     options: CompareOptions | None = None,
     allows_redacted: bool = False,
     is_trusted: bool = False,
@@ -168,7 +158,8 @@ async def play_as_client(
         command: the agent's, with its arguments.
         directories: where it works; they are there.
         limits: how long to wait, and how much to take.
-        options: how the two are compared; its ignores and matchers count how often they applied.
+        ignores: what is not compared; each counts how often it applied.
+        options: how the two are compared.
         allows_redacted: send placeholders where the recording has no secrets any more.
         is_trusted: hand over the recording's MCP servers and directories without a place.
         on_miss: responds to requests that the recording does not have; None: they fail.
@@ -210,7 +201,8 @@ async def play_as_client(
                 [entry for entry in part if isinstance(entry, Frame)],
                 StreamTransport(child.stdout, child.stdin, framing=framing),
                 directories,
-                options or CompareOptions(),
+                ignores,
+                options=options or {},
                 ids=ids,
                 new_ids=partial(IdMap, places, is_redacted=is_redacted),
                 journal=journal,
@@ -242,8 +234,9 @@ class RecordingPlayer:
         frames: Sequence[Frame],
         transport: Transport,
         directories: ReplayDirectories,
-        options: CompareOptions,
+        ignores: Sequence[Ignore] = (),
         *,
+        options: CompareOptions,
         ids: IdMap,
         new_ids: Callable[[], IdMap],
         journal: Journal,
@@ -255,6 +248,7 @@ class RecordingPlayer:
         `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison.
         """
         self._script = Script(frames, has_gaps=has_gaps)
+        self._ignores = ignores
         self._options = options
         self._transport = transport
         self._ids = ids
@@ -324,12 +318,10 @@ class RecordingPlayer:
         comparison = compare(
             script.frames[:reached],
             self._journal.entries[self._first :],
-            level=self._options.level,
-            ignores=self._options.ignores,
-            matchers=self._options.matchers,
-            tolerances=self._options.tolerances,
+            ignores=self._ignores,
             sides=("agent",),
             ids=self._new_ids(),
+            **self._options,
         )
         failing, notes = self._judged(comparison)
         if script.is_open_ended:
@@ -838,7 +830,7 @@ class RecordingPlayer:
         left, right = difference.left, difference.right
         is_text = isinstance(left, str) and isinstance(right, str)
         is_cut = is_text and (left.startswith(right) or right.startswith(left))
-        if not is_cut or self._options.level == "strict" or not difference.path.endswith(".text"):
+        if not is_cut or self._options.get("level") == "strict" or not difference.path.endswith(".text"):
             return False
         texts = [
             event for event in self._script.events

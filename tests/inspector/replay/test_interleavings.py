@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.journal import Journal
 from acp_inspector.replay.directories import ReplayDirectories
-from acp_inspector.replay.player import CompareOptions, PlayLimits, RecordingPlayer
+from acp_inspector.replay.player import PlayLimits, RecordingPlayer
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError
@@ -108,7 +108,7 @@ async def play(recorded: list[Said], *, is_reversed: bool) -> ReplayResult:
         frames(*recorded),
         ours,
         ReplayDirectories(Path("/nonexistent"), {}),
-        CompareOptions(),
+        options={},
         ids=ids,
         new_ids=partial(IdMap, {}),
         journal=Journal(),
