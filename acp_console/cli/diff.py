@@ -12,15 +12,34 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, report_ignores
-from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, read_entries, warn_about_filter
+from acp_console.cli.ignores import (
+    FilterSelector,
+    applied_expectations,
+    expect_option,
+    ignore_option,
+    ignores_of,
+    level_option,
+    report_expectations,
+    report_ignores,
+    strict_option,
+    tolerances_of,
+)
+from acp_console.cli.reading import (
+    UNKNOWN_FIELDS,
+    is_redacted,
+    parse_filter,
+    read_entries,
+    warn_about_filter,
+)
 from acp_console.render.comparison import difference_lines
 from acp_console.render.values import OUTPUT_VERSION, plural
 from acp_inspector.analysis.diff import (
     ABSENT,
     JournalComparison,
     compare,
+    tolerated_text,
 )
+from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.analysis.steps import Level
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
@@ -31,13 +50,9 @@ Format: TypeAlias = Literal["text", "json"]
 @click.command(name="diff", cls=Command, docs="reading.md")
 @click.argument("left", metavar="A", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B", type=click.Path(path_type=Path))
-@click.option(
-    "--level",
-    type=click.Choice(get_args(Level)),
-    default="semantic",
-    show_default=True,
-    help="strict: message by message; shape: only methods, kinds, statuses and endings.",
-)
+@level_option
+@strict_option
+@expect_option("Expect differences as this file says: NAME.expect.toml.")
 @ignore_option
 @click.option(
     "--only-left",
@@ -53,6 +68,8 @@ def command(
     left: Path,
     right: Path,
     level: Level,
+    strict: tuple[str, ...],
+    expect: Path | None,
     ignored: tuple[str, ...],
     ours: str,
     theirs: str,
@@ -61,7 +78,7 @@ def command(
     """Compare the recordings A and B by the meaning of their messages.
 
     Exits with 0 if they mean the same and with 1 if they do not. Ids and times may differ, as long
-    as they are used in the same way.
+    as they are used in the same way; what was tolerated is reported.
 
     \b
     acp-console diff before.acp.ndjson after.acp.ndjson
@@ -74,7 +91,16 @@ def command(
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     selectors = FilterSelector(only_left), FilterSelector(only_right)
     entries = list(read_entries(left)), list(read_entries(right))
-    found = compare(*entries, level=level, ignores=ignores, selectors=selectors)
+    expected = applied_expectations(expect)
+    found = compare(
+        *entries,
+        level=level,
+        ignores=[*ignores, *expected.ignores],
+        matchers=expected.matchers,
+        tolerances=tolerances_of(strict),
+        selectors=selectors,
+        ids=IdMap(is_redacted=is_redacted(left)),
+    )
     if format_ == "json":
         print_json(comparison_json(found, left, right, level))
     else:
@@ -82,7 +108,8 @@ def command(
             click.echo(line)
     warn_about_filter(only_left, option="--only-left")
     warn_about_filter(only_right, option="--only-right")
-    if not report_ignores(ignores):
+    is_expected = report_expectations(expected, expect)
+    if not report_ignores(ignores) or not is_expected:
         return exit_codes.USAGE
     return exit_codes.FOUND if found.differences else exit_codes.DONE
 
@@ -98,6 +125,7 @@ def comparison_json(
         "level": level,
         "absent": ABSENT,
         "compared": list(found.compared),
+        "tolerated": dict(found.tolerated),
         "differences": [each.to_json() for each in found.differences],
         "counts": dict(Counter(each.kind for each in found.differences)),
     }
@@ -107,6 +135,8 @@ def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Itera
     """Yield the comparison as lines that are safe to show."""
     left_steps, right_steps = found.compared
     steps = f"{left_steps} and {plural(right_steps, 'step')} compared"
+    if found.tolerated:
+        steps += f"; tolerated: {tolerated_text(found.tolerated)}"
     if not found.differences:
         yield f"no difference: {steps}"
         return

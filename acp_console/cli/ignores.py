@@ -1,40 +1,76 @@
-"""`--ignore EXPR`, for commands that compare: ignores frames, or a path in every message."""
+"""Options of the commands that compare: --level, --strict, --expect and --ignore."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import Final, TypeVar, get_args
 
 import click
 
 from acp_console.cli.errors import fail, say
 from acp_console.cli.reading import parse_filter, warn_about_filter
 from acp_console.render.values import plural
-from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.diff import Ignore
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.compiler import Filter
-from acp_inspector.filter.frames import EntryFields
-from acp_inspector.journal import Frame
+from acp_inspector.analysis.id_map import TOLERANCES, Tolerance
+from acp_inspector.analysis.steps import Level
 from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_inspector.replay.expectations import (
+    AppliedExpectations,
+    Expectations,
+    FilterSelector,
+    read_expectations,
+)
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, slots=True)
-class FilterSelector:
-    """Selects the frames that a filter matches."""
+_ALL: Final = "all"
 
-    filter: Filter
 
-    @property
-    def needs_responses(self) -> bool:
-        """Whether the filter asks which requests have a response."""
-        return "pending" in self.filter.fields
+def level_option(command: Command) -> Command:
+    """Add `--level` to a command."""
+    return click.option(
+        "--level",
+        type=click.Choice(get_args(Level)),
+        default="semantic",
+        show_default=True,
+        help="strict: message by message; shape: only methods, kinds, statuses and endings.",
+    )(command)
 
-    def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        return self.filter.matches(EntryFields(frame, exchanges, notes=notes))
+
+def strict_option(command: Command) -> Command:
+    """Add the repeatable option `--strict NAME` to a command; its parameter is `strict`."""
+    return click.option(
+        "--strict",
+        multiple=True,
+        type=click.Choice([*get_args(Tolerance), _ALL]),
+        metavar="NAME",
+        help="Do not tolerate this: " + ", ".join([*get_args(Tolerance), _ALL]) + ".",
+    )(command)
+
+
+def expect_option(about: str) -> Callable[[Command], Command]:
+    """Add `--expect FILE` to a command."""
+    return click.option("--expect", type=click.Path(path_type=Path), metavar="FILE", help=about)
+
+
+def tolerances_of(strict: Sequence[str]) -> frozenset[Tolerance]:
+    """Return what is tolerated, given what is not."""
+    return frozenset() if _ALL in strict else TOLERANCES.difference(strict)
+
+
+def applied_expectations(path: Path | None) -> AppliedExpectations:
+    """Return the expectations in a file; without one there are none."""
+    return AppliedExpectations.of(Expectations() if path is None else read_expectations(path))
+
+
+def report_expectations(applied: AppliedExpectations, path: Path | None) -> bool:
+    """Report the entries that had to apply and did not; return whether there are none."""
+    unused = applied.unused()
+    for text in unused:
+        fail(f"{path}: {text}: never applied", "remove the entry, or mark it with may = true")
+    return not unused
 
 
 def ignore_option(command: Command) -> Command:

@@ -20,6 +20,7 @@ from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Linter
+from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import BadLine, read_lines
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -73,6 +74,12 @@ def read_entries(file: Path) -> Iterator[Entry]:
             warn(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame | StderrChunk | JournalEvent):
             yield line
+
+
+def is_redacted(file: Path) -> bool:
+    """Return whether a recording has placeholders for secrets."""
+    first = next(iter(read_lines(file)), None)
+    return isinstance(first, Header) and bool(first.redacted)
 
 
 def read_session_model(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, get_args
 
@@ -12,22 +11,28 @@ from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
+from acp_console.cli.ignores import (
+    applied_expectations,
+    expect_option,
+    ignore_option,
+    ignores_of,
+    level_option,
+    report_expectations,
+    report_ignores,
+    strict_option,
+    tolerances_of,
+)
 from acp_console.cli.reading import UNKNOWN_FIELDS
-from acp_console.cli.replay_client import ClientReplay, Pace, learn_expectations
+from acp_console.cli.replay_client import ClientReplay, Pace, check_options, learn_expectations
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.permissions import AllowLevel
-from acp_inspector.analysis.diff import Ignore
+from acp_inspector.analysis.steps import Level
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.parts import whole_frames
-from acp_inspector.replay.player import (
-    STEP_TIMEOUT,
-    CompareOptions,
-    PlayLimits,
-)
-from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.player import STEP_TIMEOUT, PlayLimits
 from acp_protocol.host.sanitize import escape_controls
 
 MAX_DIFFERENCES_SHOWN: Final = 20
@@ -105,6 +110,11 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     help="Play twice, and write what differs between the two runs to NAME.expect.toml, beside the "
     "recording; if that exists, print it.",
 )
+@level_option
+@strict_option
+@expect_option(
+    "Expect differences as this file says. Default: FILE's NAME.expect.toml, if it exists."
+)
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
@@ -124,6 +134,9 @@ def command(
     allow_redacted: bool,
     trust: bool,
     learn: bool,
+    level: Level,
+    strict: tuple[str, ...],
+    expect: Path | None,
     ignored: tuple[str, ...],
     is_all: bool,
     format_: str,
@@ -148,14 +161,11 @@ def command(
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
     forwards = on_miss == "forward"
-    if allow is not None and not forwards:
-        raise UsageError("--allow has no effect without --on-miss forward")
-    if learn and cwd is not None:
-        raise UsageError(
-            "--learn plays twice in new directories, so --cwd cannot be given",
-            "put the files that the agent needs into meta.files of the recording",
-        )
+    check_options(cwd, allow, learns=learn, forwards=forwards)
     recording = read_recording(file)
+    beside = expectations_beside(file)
+    expect = beside if expect is None and beside.exists() else expect
+    expected = applied_expectations(expect)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
     frames = [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
@@ -176,20 +186,25 @@ def command(
         return run_until_signal(lambda: learn_expectations(client, file, format_))
 
     async def play() -> int:
-        result = await client.play(CompareOptions(ignores=ignores), Journal())
+        result = await client.play(
+            Journal(),
+            [*ignores, *expected.ignores],
+            {
+                "level": level,
+                "matchers": expected.matchers,
+                "tolerances": tolerances_of(strict),
+            },
+        )
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
         else:
             text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
             click.echo(f"{escape_controls(file.name)}: {text}")
-        return _exit_code(result, ignores)
+        if result.has_agent_ended:
+            return exit_codes.AGENT
+        is_expected = report_expectations(expected, expect)
+        if not report_ignores(ignores) or not is_expected:
+            return exit_codes.USAGE
+        return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 
     return run_until_signal(play)
-
-
-def _exit_code(result: ReplayResult, ignores: Sequence[Ignore]) -> int:
-    if result.has_agent_ended:
-        return exit_codes.AGENT
-    if not report_ignores(ignores):
-        return exit_codes.USAGE
-    return exit_codes.DONE if result.is_passed else exit_codes.FOUND

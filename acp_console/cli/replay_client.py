@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import say, warn
+from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
 from acp_console.client.agents import AgentSpec
 from acp_console.client.handlers import ClientHandlers
@@ -84,16 +84,7 @@ class ClientReplay:
             AcpError: see `play_as_client`.
         """
         header = self.recording.header
-        with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
-            new = Path(name).resolve()
-            directories = replay_directories(
-                self.frames, self.cwd and self.cwd.resolve(), new, recorded_cwd=header.cwd
-            )
-            for recorded, place in directories.places.items():
-                say(f"hands to the agent: directory: {recorded} as {place}")
-            directories.create()
-            if self.cwd is None:
-                prepare_workspace(header, directories.cwd)
+        with self._directories() as directories:
             means = None
             if self.forwards_as is not None:
                 means = OwnMeans(directories, self.forwards_as, self.frames)
@@ -112,6 +103,37 @@ class ClientReplay:
                     journal=journal,
                     env={**os.environ, **self.agent.env},
                 )
+
+    @contextmanager
+    def _directories(self) -> Generator[ReplayDirectories]:
+        """Yield the places of the recorded directories; new ones are removed at the end."""
+        header, cwd = self.recording.header, self.cwd and self.cwd.resolve()
+        with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
+            new = Path(name).resolve()
+            found = replay_directories(self.frames, cwd, new, recorded_cwd=header.cwd)
+            for recorded, place in found.places.items():
+                say(f"hands to the agent: directory: {recorded} as {place}")
+            found.create()
+            if cwd is None:
+                prepare_workspace(header, found.cwd)
+            yield found
+
+
+def check_options(
+    cwd: Path | None, allow: AllowLevel | None, *, learns: bool, forwards: bool
+) -> None:
+    """Check the options that exclude each other.
+
+    Raises:
+        UsageError: two do.
+    """
+    if allow is not None and not forwards:
+        raise UsageError("--allow has no effect without --on-miss forward")
+    if learns and cwd is not None:
+        raise UsageError(
+            "--learn plays twice in new directories, so --cwd cannot be given",
+            "put the files that the agent needs into meta.files of the recording",
+        )
 
 
 async def learn_expectations(client: ClientReplay, file: Path, format_: str) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import islice, zip_longest
 from math import inf
-from typing import Final, Literal, Protocol, TypeAlias, cast, get_args
+from typing import Final, Literal, Protocol, TypeAlias, TypedDict, cast, get_args
 
 from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
@@ -220,6 +220,14 @@ class Matcher:
     """How often there was a value at the path."""
 
 
+class CompareOptions(TypedDict, total=False):
+    """Arguments of `compare` that other functions pass on."""
+
+    level: Level
+    matchers: Sequence[Matcher]
+    tolerances: Collection[Tolerance]
+
+
 def compare(
     left: Sequence[Entry],
     right: Sequence[Entry],
@@ -373,6 +381,12 @@ class _Run:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self.templates.number(place.name, value, place.context)
         return None
+
+    def replaced_marks(self, steps: Iterable[JournalStep]) -> Iterator[str]:
+        """Yield the marks of the values that others of their turn have replaced."""
+        for step in steps:
+            for value in step.earlier:
+                yield self.mark_of(replace(step, value=value, earlier=[]))
 
     def prompts(self, session: str | None) -> list[str]:
         """Return the mark of the prompt of each turn of a session, from the first on."""
@@ -798,12 +812,12 @@ class _Comparing:
                     is_noted = one.is_between_turns != other.is_between_turns
                     self._counts["late-updates"] += is_late and not is_noted
                 continue
-            ours = self._not_replaced(
-                left[a:b], right[c : d + 1], self._left, self._right, left[-1:]
+            replaced = (
+                Counter(self._left.replaced_marks(left[a : b + 1])),
+                Counter(self._right.replaced_marks(right[c : d + 1])),
             )
-            theirs = self._not_replaced(
-                right[c:d], left[a : b + 1], self._right, self._left, right[-1:]
-            )
+            ours = self._not_replaced(left, (a, b), self._left, replaced[1] - replaced[0])
+            theirs = self._not_replaced(right, (c, d), self._right, replaced[0] - replaced[1])
             self._counts["late-updates"] += b - a - len(ours) + d - c - len(theirs)
             self._matches += ((step, None) for step in left[a:b] if step not in ours)
             self._matches += ((None, step) for step in right[c:d] if step not in theirs)
@@ -811,20 +825,19 @@ class _Comparing:
             self._replaced |= {*left[a:b], *right[c:d]} - {*ours, *theirs}
 
     def _not_replaced(
-        self,
-        steps: Sequence[JournalStep],
-        others: Sequence[JournalStep],
-        run: _Run,
-        other_run: _Run,
-        last: Sequence[JournalStep],
+        self, lane: Sequence[JournalStep], part: tuple[int, int], run: _Run, there: Counter[str]
     ) -> list[JournalStep]:
-        """Return the steps whose value is not among those that `others` have replaced."""
-        earlier = {
-            other_run.mark_of(replace(other, value=value, earlier=[]))
-            for other in others
-            for value in other.earlier
-        }
-        return [step for step in steps if step in last or run.mark_of(step) not in earlier]
+        """Return the steps of a part whose value a later one has not replaced in the other lane.
+
+        `there`: what only the other lane has replaced.
+        """
+        kept: list[JournalStep] = []
+        for step in lane[slice(*part)]:
+            mark = run.mark_of(step)
+            if step is lane[-1] or not there[mark]:
+                kept.append(step)
+            there[mark] -= 1
+        return kept
 
     # How they differ
 

@@ -195,7 +195,9 @@ class Steps:
         elif method in OPENING or method == "session/close":
             # The history that it replays has an order, and tool calls of its own.
             self._open.discard(session)
-            self._entities = {key: each for key, each in self._entities.items() if key[0] != session}
+            self._entities = {
+                key: each for key, each in self._entities.items() if key[0] != session
+            }
         step = self._add(frame, method, session, params)
         step.id, step.is_request = id_, True
         return step

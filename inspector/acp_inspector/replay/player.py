@@ -830,7 +830,11 @@ class RecordingPlayer:
         left, right = difference.left, difference.right
         is_text = isinstance(left, str) and isinstance(right, str)
         is_cut = is_text and (left.startswith(right) or right.startswith(left))
-        if not is_cut or self._options.get("level") == "strict" or not difference.path.endswith(".text"):
+        if (
+            not is_cut
+            or self._options.get("level") == "strict"
+            or not difference.path.endswith(".text")
+        ):
             return False
         texts = [
             event for event in self._script.events

@@ -44,7 +44,7 @@ class ReplayResult:
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
     tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
-    """How often each rule of the comparison allowed something to differ."""
+    """How often each tolerance was needed."""
 
     @property
     def is_passed(self) -> bool:
@@ -70,9 +70,9 @@ class ReplayResult:
             "played": self.played,
             "compared": self.compared,
             "unreached": self.unreached,
+            "tolerated": dict(self.tolerated),
             "errors": list(self.errors),
             "notes": list(self.notes),
-            "tolerated": dict(self.tolerated),
             "differences": [each.to_json() for each in self.differences],
         }
 

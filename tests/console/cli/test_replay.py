@@ -509,3 +509,38 @@ def test_a_scripted_fault_is_reported_in_time(
     assert call("exec", "--record", str(path), "hi", "--", *agents[0]).code == exit_codes.DONE
     done = call("replay", "--timeout", "4", str(path), "--", *agents[1])
     assert (done.code, sentence in done.out) == (code, True), done.out
+
+
+VARYING = """
+import time
+prompt = hear_prompt()
+say(f"it took {time.time_ns()} ns of luck")
+end(prompt)
+hear("never")
+"""
+
+
+def test_what_varies_is_learned_and_then_expected(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path, command = tmp_path / "x.acp.ndjson", agent(VARYING)
+    assert call("exec", "--record", str(path), "hello", "--", *command).code == exit_codes.DONE
+    assert call("replay", str(path), "--", *command).code == exit_codes.FOUND
+    done = call("replay", "--learn", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.err
+    expected = tmp_path / "x.expect.toml"
+    assert "luck" in expected.read_text()
+    assert call("replay", str(path), "--", *command).code == exit_codes.DONE
+    # A file that exists may hold what its owner decided.
+    expected.write_text("")
+    done = call("replay", "--learn", str(path), "--", *command)
+    assert expected.read_text() == ""
+    assert "[[match]]" in done.out
+    assert call("replay", "--learn", "--cwd", str(tmp_path), str(path), "demo").code == 2
+
+
+def test_nothing_is_learned_from_two_runs_that_are_alike(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    done = call("replay", "--learn", str(recording), "--", *agent(COUNTING))
+    assert done.code == exit_codes.DONE
+    assert "there is nothing to expect" in done.err
+    assert not recording.with_name("counting.expect.toml").exists()
