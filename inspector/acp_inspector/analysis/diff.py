@@ -952,8 +952,12 @@ class _Comparing:
 
     def _matched(self, one: Json, other: Json, place: _Place) -> bool | None:
         """Return whether the matcher of a path accepts both values; None if it has none."""
+        text = place.step.path_in_message(place.path)
+        if text in {"", "$"}:
+            # No path selects a whole message.
+            return None
         for matcher in self._matchers:
-            if matcher.path.covers(parse_path(place.step.path_in_message(place.path))):
+            if matcher.path.covers(parse_path(text)):
                 matcher.applied += 1
                 return matcher.accepts(one, other)
         return None
