@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import click
 
@@ -25,18 +23,17 @@ from acp_console.cli.ignores import (
     tolerances_of,
 )
 from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.replay_client import ClientReplay, Pace, check_options, learn_expectations
 from acp_console.cli.replay_roles import ROLE_SECTIONS, role_options
 from acp_console.cli.run_async import run_until_signal
+from acp_console.client.permissions import AllowLevel
 from acp_inspector.analysis.steps import Level
+from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import handover
-from acp_inspector.replay.player import (
-    STEP_TIMEOUT,
-    play_as_client,
-    prepare_workspace,
-)
+from acp_inspector.replay.parts import whole_frames
+from acp_inspector.replay.player import STEP_TIMEOUT, PlayLimits
 from acp_protocol.host.sanitize import escape_controls
 
 MAX_DIFFERENCES_SHOWN: Final = 20
@@ -70,6 +67,36 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     "agent: for each silence of the client, by default 5m.",
 )
 @click.option(
+    "--time",
+    "pace",
+    type=Pace(),
+    default="instant",
+    show_default=True,
+    metavar="PACE",
+    help="Pauses of the played side: instant (none), recorded, or a factor for those.",
+)
+@click.option(
+    "--on-miss",
+    type=click.Choice(["fail", "forward", "nearest", "error"]),
+    help="What to do with a request that the recording does not have. As the client: fail "
+    "(default), or forward it to a real client that reads and writes in the replay's directories "
+    "only. As the agent: send the nearest recorded response (default), an error that names it, or "
+    "that error, and then the end (fail).",
+)
+@click.option(
+    "--allow",
+    type=click.Choice(get_args(AllowLevel)),
+    help="With --on-miss forward: what the agent may do where the recording has no permission. "
+    "Default: reads.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the traffic of this replay to the new recording FILE: with --on-miss forward, the "
+    "recording and what is new in it.",
+)
+@click.option(
     "--allow-redacted",
     is_flag=True,
     help="Send placeholders where secrets were removed from the recording.",
@@ -79,6 +106,12 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     is_flag=True,
     help="Hand the agent the recording's MCP servers, and directories that cannot be replaced. As "
     "the agent: have the client write files and run commands as recorded.",
+)
+@click.option(
+    "--learn",
+    is_flag=True,
+    help="Play twice, and write what differs between the two runs to NAME.expect.toml, beside the "
+    "recording; if that exists, print it.",
 )
 @level_option
 @strict_option
@@ -98,8 +131,13 @@ def command(
     role: str,
     cwd: Path | None,
     timeout: float,
+    pace: float,
+    on_miss: str | None,
+    allow: AllowLevel | None,
+    output: Path | None,
     allow_redacted: bool,
     trust: bool,
+    learn: bool,
     level: Level,
     strict: tuple[str, ...],
     expect: Path | None,
@@ -121,6 +159,7 @@ def command(
     acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
     acp-console exec "hello" -- acp-console replay --as agent recordings/hello.acp.ndjson
     acp-console replay --as alone --update session.acp.ndjson
+    acp-console replay --learn session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     del role
     chosen = chosen_agent(context, agent)
@@ -130,31 +169,42 @@ def command(
             "name an agent, or give its command after --",
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
+    if on_miss not in {None, "fail", "forward"}:
+        raise UsageError(f"--on-miss {on_miss} does not go with --as client", "use fail or forward")
+    forwards = on_miss == "forward"
+    check_options(cwd, allow, learns=learn, forwards=forwards)
     recording = read_recording(file)
     beside = expectations_beside(file)
     expect = beside if expect is None and beside.exists() else expect
     expected = applied_expectations(expect)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
-
-    for line in handover(recording.frames).describe():
+    frames = [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
+    for line in handover(frames).describe():
         say(f"hands to the agent: {line}")
+    client = ClientReplay(
+        recording=recording,
+        frames=frames,
+        agent=chosen,
+        cwd=cwd,
+        limits=PlayLimits(timeout=timeout, pace=pace),
+        forwards_as=(allow or "reads") if forwards else None,
+        output=output,
+        allows_redacted=allow_redacted,
+        is_trusted=trust,
+    )
+    if learn:
+        return run_until_signal(lambda: learn_expectations(client, file, format_))
 
-    async def play(directories: ReplayDirectories) -> int:
-        result = await play_as_client(
-            recording,
-            chosen.absolute_command(),
-            directories,
-            timeout=timeout,
-            ignores=[*ignores, *expected.ignores],
-            options={
+    async def play() -> int:
+        result = await client.play(
+            Journal(),
+            [*ignores, *expected.ignores],
+            {
                 "level": level,
                 "matchers": expected.matchers,
                 "tolerances": tolerances_of(strict),
             },
-            allows_redacted=allow_redacted,
-            is_trusted=trust,
-            env={**os.environ, **chosen.env},
         )
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
@@ -168,12 +218,4 @@ def command(
             return exit_codes.USAGE
         return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 
-    with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
-        new = Path(name).resolve()
-        directories = replay_directories(recording.frames, cwd and cwd.resolve(), new)
-        for recorded, place in directories.places.items():
-            say(f"hands to the agent: directory: {recorded} as {place}")
-        directories.create()
-        if cwd is None:
-            prepare_workspace(recording.header, directories.cwd)
-        return run_until_signal(lambda: play(directories))
+    return run_until_signal(play)

@@ -64,6 +64,8 @@ _MAX_ALIGNED_STEPS: Final = 2_000
 """
 _NONE: Final = -1
 """Number of a turn that is missing in one journal."""
+_NO_SESSION: Final = "\0"
+"""The id of no session; a session missing in the other journal is compared with nothing."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 _MAX_MOVES: Final = 1_000_000
 """Above this number of pairs of steps in a turn, steps in another order are not matched."""
@@ -321,6 +323,8 @@ class _Run:
         self.steps = steps
         self.templates = templates
         self._marks: dict[JournalStep, tuple[str, list[Variable]]] = {}
+        for session in {step.session for step in steps}:
+            templates.add_id(session)
         for step in steps:
             for name, value in _id_fields(step.value):
                 if name != "requestId":
@@ -649,8 +653,8 @@ def _paired_sessions(
     left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
     """Pair the sessions in the order in which they were opened; steps without one come first."""
-    # No session has this id: a session missing in the other journal is compared with nothing.
-    return [(None, None), *zip_longest(_sessions(left), _sessions(right), fillvalue="\0")]
+    pairs = zip_longest(_sessions(left), _sessions(right), fillvalue=_NO_SESSION)
+    return [(None, None), *pairs]
 
 
 def _sessions(steps: Sequence[JournalStep]) -> list[str]:
@@ -701,6 +705,8 @@ class _Comparing:
         self, one: str | None, other: str | None, sides: Sequence[Side], advance: Callable[[], None]
     ) -> None:
         """Match the steps of a session with those of its counterpart."""
+        if _NO_SESSION not in (one, other) and one is not None:
+            self._ids.agree("sessionId", one, other)
         turns: dict[int, int] = {}
         for turn, other_turn in self._paired_turns(one, other):
             turns[turn] = other_turn
@@ -946,8 +952,12 @@ class _Comparing:
 
     def _matched(self, one: Json, other: Json, place: _Place) -> bool | None:
         """Return whether the matcher of a path accepts both values; None if it has none."""
+        text = place.step.path_in_message(place.path)
+        if text in {"", "$"}:
+            # No path selects a whole message.
+            return None
         for matcher in self._matchers:
-            if matcher.path.covers(parse_path(place.step.path_in_message(place.path))):
+            if matcher.path.covers(parse_path(text)):
                 matcher.applied += 1
                 return matcher.accepts(one, other)
         return None
