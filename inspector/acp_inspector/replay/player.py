@@ -20,7 +20,7 @@ import anyio
 from acp_inspector.analysis.diff import Ignore, compare
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import IdMap
-from acp_inspector.analysis.steps import JournalStep, Steps
+from acp_inspector.analysis.steps import JournalStep, Level, Steps
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import Header, RecordingError
@@ -78,6 +78,8 @@ async def play_as_client(
     allows_redacted: bool = False,
     is_trusted: bool = False,
     env: Mapping[str, str] | None = None,
+    level: Level = "semantic",
+    journal: Journal | None = None,
 ) -> ReplayResult:
     """Start `command` and play the recording's client against it.
 
@@ -92,6 +94,8 @@ async def play_as_client(
         allows_redacted: send placeholders where the recording has no secrets any more.
         is_trusted: hand over the recording's MCP servers and directories without a place.
         env: the agent's variables; ours by default.
+        level: how closely the agent's messages are compared.
+        journal: gets the frames of both sides.
 
     Raises:
         RedactedRecordingError: it is redacted; nothing was started.
@@ -120,6 +124,8 @@ async def play_as_client(
             directories,
             ignores,
             is_redacted=is_redacted,
+            level=level,
+            journal=journal,
         )
         result = await player.play(time_limit=timeout, settle=settle, quiet=quiet)
         if not result.errors or player.is_connected:
@@ -185,8 +191,11 @@ class RecordingPlayer:
         ignores: Sequence[Ignore] = (),
         *,
         is_redacted: bool = False,
+        level: Level = "semantic",
+        journal: Journal | None = None,
     ) -> None:
         self._frames = frames
+        self._level: Level = level
         self._ignores = ignores
         self._reached = 0
         """Recorded frames up to the barrier that did not open, if there was one."""
@@ -195,7 +204,7 @@ class RecordingPlayer:
         self._new_ids = partial(IdMap, places, is_redacted=is_redacted)
         self._ids = self._new_ids()
         self._recorded = _AgentSteps()
-        self._journal = Journal()
+        self._journal = Journal() if journal is None else journal
         self._live = _AgentSteps()
         self._grew = anyio.Event()
         self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
@@ -233,6 +242,7 @@ class RecordingPlayer:
         comparison = compare(
             self._frames[: self._reached],
             self._journal.entries,
+            level=self._level,
             ignores=self._ignores,
             sides=("agent",),
             ids=self._new_ids(),

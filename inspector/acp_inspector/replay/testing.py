@@ -1,0 +1,295 @@
+"""Recordings as test cases: the one way in which the pytest plugin and `test` play them.
+
+An agent that fails, a file that cannot be read, and a recording that may not be played are
+outcomes, not exceptions: a run of many recordings goes on.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+from xml.etree import ElementTree
+
+import anyio
+import anyio.to_thread
+
+from acp_inspector.analysis.diff import compare
+from acp_inspector.analysis.id_map import IdMap
+from acp_inspector.analysis.steps import Level
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.recording.format import SUFFIX, RecordingError
+from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.directories import ReplayDirectories, replay_directories
+from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client, prepare_workspace
+from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.updating import replace_recording, updated_entries
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import Json
+
+Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
+
+NO_AGENT: Final = "no agent was named to play it against"
+_NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that an XML document cannot hold, not even escaped."""
+_LINE_WIDTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlayOptions:
+    """How recordings are played."""
+
+    command: Sequence[str] = ()
+    """The agent's, with its arguments; empty: recordings are only skipped."""
+    level: Level = "semantic"
+    timeout: float = STEP_TIMEOUT
+    """Seconds for each wait."""
+    is_trusted: bool = False
+    """Hand over the recording's MCP servers and directories without a place."""
+    allows_redacted: bool = False
+    """Send placeholders where the recording has no secrets any more."""
+    is_updating: bool = False
+    """Write what the agent does now into a recording that differs."""
+    env: Mapping[str, str] | None = None
+    """The agent's variables; ours by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one recording was played."""
+
+    path: Path
+    status: Status
+    text: str
+    """The result with every difference, or the error; safe to show."""
+    notes: tuple[str, ...] = ()
+    """What could not be read in the recording."""
+    result: ReplayResult | None = None
+    """None if nothing was played."""
+    problem: AcpError | None = None
+    """Why nothing could be played."""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.status in {"passed", "updated"}
+
+    @property
+    def summary(self) -> str:
+        """The first line of the text."""
+        return self.text.partition("\n")[0]
+
+    def assert_passed(self) -> None:
+        """Fail the test with every difference, unless the agent behaves as recorded.
+
+        Raises:
+            AssertionError: it does not, or the recording could not be played.
+        """
+        __tracebackhide__ = True
+        if not self.passed:
+            raise AssertionError(f"{self.path.name}: {self.text}")
+
+    def to_json(self) -> dict[str, Json]:
+        counts = {} if self.result is None else self.result.to_json()
+        return {
+            **counts,
+            "file": str(self.path),
+            "status": self.status,
+            "passed": self.passed,
+            "text": self.text,
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+async def run_recording(path: Path, options: PlayOptions) -> Outcome:
+    """Return how an agent that is started now behaves against the recording at `path`."""
+    began = time.monotonic()
+    try:
+        recording = await anyio.to_thread.run_sync(read_recording, path)
+        notes = tuple(f"line {each.line}: {each.reason}" for each in recording.bad_lines)
+        outcome = await _play(recording, options)
+        outcome = replace(outcome, notes=notes)
+    except AcpError as problem:
+        outcome = _error(path, problem)
+    return replace(outcome, seconds=time.monotonic() - began)
+
+
+async def _play(recording: Recording, options: PlayOptions) -> Outcome:
+    if not options.command:
+        return Outcome(recording.path, "skipped", NO_AGENT)
+    journal = Journal()
+    with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
+        directories = replay_directories(recording.frames, None, Path(name).resolve())
+        directories.create()
+        prepare_workspace(recording.header, directories.cwd)
+        result = await play_as_client(
+            recording,
+            options.command,
+            directories,
+            timeout=options.timeout,
+            level=options.level,
+            allows_redacted=options.allows_redacted,
+            is_trusted=options.is_trusted,
+            env=options.env,
+            journal=journal,
+        )
+    outcome = result_outcome(recording.path, result)
+    if result.is_passed or not options.is_updating:
+        return outcome
+    return update_recording(recording, journal.entries, directories, outcome)
+
+
+def update_recording(
+    recording: Recording,
+    live: Sequence[Entry],
+    directories: ReplayDirectories,
+    outcome: Outcome,
+) -> Outcome:
+    """Write what has changed into the recording; return the outcome with the differences."""
+    result = outcome.result
+    reason = ""
+    if result is None or result.errors or result.unreached:
+        reason = "the conversation did not come to its end"
+    elif recording.header.redacted:
+        reason = "it is redacted, and the new one would not be; record and redact it anew"
+    if reason:
+        return replace(outcome, text=f"{outcome.text}\n\nnot updated: {reason}")
+    places = {recorded: str(place) for recorded, place in directories.places.items()}
+    entries = updated_entries(recording.entries, live, places)
+    replace_recording(recording.path, recording.header, entries)
+    return replace(outcome, status="updated", text=f"updated; {outcome.text}")
+
+
+def conversation_outcome(
+    path: Path, live: Sequence[Entry], places: Mapping[str, str], level: Level
+) -> Outcome:
+    """Return how a finished conversation differs from the recording at `path`, on both sides.
+
+    `places` has the directory in which it was held for each recorded one.
+    """
+    try:
+        recording = read_recording(path)
+    except AcpError as problem:
+        return _error(path, problem)
+    found = compare(recording.entries, live, level=level, ids=IdMap(places))
+    played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
+    errors = () if found.compared[0] else ("the recording holds no message",)
+    return result_outcome(path, ReplayResult(found.differences, errors, played, found.compared[0]))
+
+
+def result_outcome(path: Path, result: ReplayResult) -> Outcome:
+    status: Status = "passed" if result.is_passed else "failed"
+    return Outcome(path, status, result.render(), result=result)
+
+
+def _error(path: Path, problem: AcpError) -> Outcome:
+    tail = (single_line(line, _LINE_WIDTH) for line in getattr(problem, "stderr_tail", ()))
+    text = "\n".join([f"error: {problem}", *(f"    | {line}" for line in tail)])
+    return Outcome(path, "error", escape_controls(text), problem=problem)
+
+
+async def run_recordings(
+    paths: Iterable[Path],
+    options: PlayOptions,
+    *,
+    jobs: int = 1,
+    on_outcome: Callable[[Outcome], object] = lambda outcome: None,
+) -> list[Outcome]:
+    """Return the outcome of each recording, in the order of `paths`; `jobs` are played at a time.
+
+    `on_outcome` gets each one as soon as it is known.
+    """
+    numbered = list(enumerate(paths))
+    outcomes: dict[int, Outcome] = {}
+    waiting = iter(numbered)
+
+    async def work() -> None:
+        for number, path in waiting:
+            outcomes[number] = await run_recording(path, options)
+            on_outcome(outcomes[number])
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(min(jobs, len(numbered))):
+            tasks.start_soon(work)
+    return [outcomes[number] for number, _ in numbered]
+
+
+def find_recordings(paths: Iterable[Path]) -> list[Path]:
+    """Return the files among `paths`, and the recordings below the directories, each once.
+
+    Raises:
+        RecordingError: there is no such file or directory.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found |= dict.fromkeys(sorted(path.rglob(f"*{SUFFIX}")))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise RecordingError(f"cannot read {path}: no such file or directory")
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of `count` parts of a set of recordings."""
+
+    number: int
+    """From 1."""
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Return the shard that a text such as `2/4` names.
+
+        Raises:
+            ValueError: it names none.
+        """
+        number, slash, count = text.partition("/")
+        if slash and number.isdecimal() and count.isdecimal() and 0 < int(number) <= int(count):
+            return cls(int(number), int(count))
+        raise ValueError(f"{text!r} is not a shard such as 2/4")
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a recording is in this shard: by its name alone, so it never moves."""
+        return zlib.crc32(name.encode(errors="surrogateescape")) % self.count == self.number - 1
+
+
+def junit_report(outcomes: Sequence[Outcome], name: str) -> str:
+    """Return the outcomes as one JUnit document; failures have the whole difference."""
+    failed = sum(each.status == "failed" for each in outcomes)
+    counts = {
+        "tests": str(len(outcomes)),
+        "failures": str(failed),
+        "errors": str(sum(each.status == "error" for each in outcomes)),
+        "skipped": str(sum(each.status == "skipped" for each in outcomes)),
+        "time": f"{sum(each.seconds for each in outcomes):.3f}",
+    }
+    root = ElementTree.Element("testsuites", name=name)
+    suite = ElementTree.SubElement(root, "testsuite", name=name, **counts)
+    tags = {"failed": "failure", "error": "error", "skipped": "skipped"}
+    for each in outcomes:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=_xml(str(each.path.parent)),
+            name=_xml(each.path.name),
+            time=f"{each.seconds:.3f}",
+        )
+        tag = tags.get(each.status, "system-out")
+        attributes = {} if tag == "system-out" else {"message": _xml(each.summary)}
+        ElementTree.SubElement(case, tag, attributes).text = _xml("\n".join([each.text, *each.notes]))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", escape_controls(text))
