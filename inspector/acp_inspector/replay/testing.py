@@ -7,6 +7,7 @@ outcomes, not exceptions: a run of many recordings goes on.
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 import time
 import zlib
@@ -126,9 +127,7 @@ async def _play(recording: Recording, options: PlayOptions) -> Outcome:
         return Outcome(recording.path, "skipped", NO_AGENT)
     journal = Journal()
     with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
-        directories = replay_directories(recording.frames, None, Path(name).resolve())
-        directories.create()
-        prepare_workspace(recording.header, directories.cwd)
+        directories = await anyio.to_thread.run_sync(_prepare, recording, Path(name))
         result = await play_as_client(
             recording,
             options.command,
@@ -144,6 +143,13 @@ async def _play(recording: Recording, options: PlayOptions) -> Outcome:
     if result.is_passed or not options.is_updating:
         return outcome
     return update_recording(recording, journal.entries, directories, outcome)
+
+
+def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
+    directories = replay_directories(recording.frames, None, folder.resolve())
+    directories.create()
+    prepare_workspace(recording.header, directories.cwd)
+    return directories
 
 
 def update_recording(
@@ -167,18 +173,18 @@ def update_recording(
     return replace(outcome, status="updated", text=f"updated; {outcome.text}")
 
 
-def conversation_outcome(
-    path: Path, live: Sequence[Entry], places: Mapping[str, str], level: Level
-) -> Outcome:
+def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Level) -> Outcome:
     """Return how a finished conversation differs from the recording at `path`, on both sides.
 
-    `places` has the directory in which it was held for each recorded one.
+    `cwd` is the directory in which it was held.
     """
     try:
         recording = read_recording(path)
+        places = replay_directories(recording.frames, cwd.resolve(), cwd.resolve()).places
     except AcpError as problem:
         return _error(path, problem)
-    found = compare(recording.entries, live, level=level, ids=IdMap(places))
+    ids = IdMap({recorded: str(place) for recorded, place in places.items()})
+    found = compare(recording.entries, live, level=level, ids=ids)
     played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
     errors = () if found.compared[0] else ("the recording holds no message",)
     return result_outcome(path, ReplayResult(found.differences, errors, played, found.compared[0]))
@@ -193,6 +199,21 @@ def _error(path: Path, problem: AcpError) -> Outcome:
     tail = (single_line(line, _LINE_WIDTH) for line in getattr(problem, "stderr_tail", ()))
     text = "\n".join([f"error: {problem}", *(f"    | {line}" for line in tail)])
     return Outcome(path, "error", escape_controls(text), problem=problem)
+
+
+def resolved_command(command: Sequence[str] | str, folder: Path) -> Sequence[str]:
+    """Return a command whose words name files of `folder` by whole paths.
+
+    Agents are started elsewhere, in the working directory of a session.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+
+    def resolved(place: int, word: str) -> str:
+        # A program without a slash is looked for in PATH.
+        is_path = "/" in word or place > 0
+        return str(folder / word) if is_path and (folder / word).is_file() else word
+
+    return [resolved(place, word) for place, word in enumerate(words)]
 
 
 async def run_recordings(
@@ -274,7 +295,8 @@ def junit_report(outcomes: Sequence[Outcome], name: str) -> str:
         "time": f"{sum(each.seconds for each in outcomes):.3f}",
     }
     root = ElementTree.Element("testsuites", name=name)
-    suite = ElementTree.SubElement(root, "testsuite", name=name, **counts)
+    suite = ElementTree.SubElement(root, "testsuite", name=name)
+    suite.attrib.update(counts)
     tags = {"failed": "failure", "error": "error", "skipped": "skipped"}
     for each in outcomes:
         case = ElementTree.SubElement(
@@ -286,7 +308,9 @@ def junit_report(outcomes: Sequence[Outcome], name: str) -> str:
         )
         tag = tags.get(each.status, "system-out")
         attributes = {} if tag == "system-out" else {"message": _xml(each.summary)}
-        ElementTree.SubElement(case, tag, attributes).text = _xml("\n".join([each.text, *each.notes]))
+        ElementTree.SubElement(case, tag, attributes).text = _xml(
+            "\n".join([each.text, *each.notes])
+        )
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

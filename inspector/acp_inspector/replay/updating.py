@@ -6,7 +6,6 @@ with the ids and directories of the recording in place of the new ones.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -90,14 +89,15 @@ def _message_as_recorded(frame: Frame, message: Json, ids: IdMap) -> Json:
     if isinstance(message, list):
         every = cast("list[Json]", message)
         return [_message_as_recorded(frame, each, ids) for each in every]
-    after = ids.to_live(message)
-    if isinstance(after, dict):
-        is_response = "method" not in after
-        id_ = after.get("id")
-        # Requests of the client have the recorded ids already.
-        if isinstance(id_, str | int) and (frame.side == "client") is is_response:
-            after["id"] = ids.live_id(id_)
-    return cast("Json", after)
+    after: Json = ids.to_live(message)
+    if not isinstance(after, dict):
+        return after
+    whole = cast("dict[str, Json]", after)
+    id_ = whole.get("id")
+    # Requests of the client have the recorded ids already.
+    if isinstance(id_, str | int) and (frame.side == "client") is ("method" not in whole):
+        whole["id"] = ids.live_id(id_)
+    return whole
 
 
 def _in_order(entries: Sequence[Entry], recorded: Sequence[Entry]) -> list[Entry]:
@@ -128,6 +128,6 @@ def replace_recording(path: Path, header: Header, entries: Iterable[Entry]) -> N
                 raise RecordingError(f"cannot write {path}: {writer.failure}")
             with suppress(FileNotFoundError):
                 new.chmod(path.stat().st_mode & 0o777)
-            os.replace(new, path)
+            new.replace(path)
     except OSError as problem:
         raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
