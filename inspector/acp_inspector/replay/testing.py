@@ -68,7 +68,7 @@ class Outcome:
     path: Path
     status: Status
     text: str
-    """The result with every difference, or the error; safe to show."""
+    """The result with every difference and note, or the error; safe to show."""
     notes: tuple[str, ...] = ()
     """What could not be read in the recording."""
     result: ReplayResult | None = None
@@ -116,7 +116,8 @@ async def run_recording(path: Path, options: PlayOptions) -> Outcome:
         recording = await anyio.to_thread.run_sync(read_recording, path)
         notes = tuple(f"line {each.line}: {each.reason}" for each in recording.bad_lines)
         outcome = await _play(recording, options)
-        outcome = replace(outcome, notes=notes)
+        text = "\n".join([outcome.text, *(f"note: {note}" for note in notes)])
+        outcome = replace(outcome, notes=notes, text=text)
     except AcpError as problem:
         outcome = _error(path, problem)
     return replace(outcome, seconds=time.monotonic() - began)

@@ -228,14 +228,18 @@ def test_what_is_cut_off_is_a_warning_or_an_error_as_the_project_wants(
     command = scripted(pytester.path, COUNTING)
     path = record(pytester.path / "recordings/one.acp.ndjson", command)
     whole = path.read_bytes()
-    path.write_bytes(whole[: whole.rindex(b'"end_turn"') + 5])
+    path.write_bytes(whole[:-20])
     project(pytester, command)
-    done = run(pytester)
+    done = run(pytester, "-W", "default")
+    done.assert_outcomes(passed=1, warnings=1)
     assert "the file ends in the middle of this line" in text_of(done)
-    assert done.parseoutcomes()["warnings"] == 1
     done = run(pytester, "-W", "error")
     done.assert_outcomes(failed=1)
-    assert "it cannot be read completely\nline 9: the file ends in the middle" in text_of(done)
+    assert "it cannot be read completely\nline 10: the file ends in the middle" in text_of(done)
+    path.write_bytes(whole[: whole.rindex(b'"update"') + 5])
+    done = run(pytester, "-W", "default")
+    done.assert_outcomes(failed=1, warnings=1)
+    assert "note: line 8: the file ends in the middle of this line" in text_of(done)
 
 
 def test_a_redacted_recording_is_played_only_if_that_is_allowed(pytester: pytest.Pytester) -> None:
