@@ -47,6 +47,7 @@ GROUPS: Final = {
     },
     "Test": {
         "replay": "Play a recording against a fresh agent.",
+        "test": "Play many recordings as regression tests.",
     },
     "System": {
         "agent": "Run an ACP agent on stdio (same as acp-agent).",
