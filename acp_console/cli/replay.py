@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, get_args
 
 import click
 
@@ -16,18 +20,47 @@ from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.recording.format import Header, new_header
+from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
+    PlayLimits,
     play_as_client,
     prepare_workspace,
+    whole_frames,
 )
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.json_values import get_int, get_text
+from acp_protocol.jsonrpc import Json, Notification, Request, SuccessResponse, read_message
 
 MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
+
+
+class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
+    """A factor for recorded pauses: 0 for `instant`, 1 for `recorded`, or a number."""
+
+    name = "pace"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        known = {"instant": 0.0, "recorded": 1.0}
+        try:
+            factor = known[value] if value in known else float(value)
+        except ValueError:
+            factor = -1.0
+        if not isfinite(factor) or factor < 0:
+            self.fail(f"{value!r} is not instant, recorded or a factor such as 0.5", param, ctx)
+        return factor
 
 
 @click.command(name="replay", cls=AgentCommand, docs="how-to.md")
@@ -56,6 +89,36 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m.",
 )
 @click.option(
+    "--time",
+    "pace",
+    type=Pace(),
+    default="instant",
+    show_default=True,
+    metavar="PACE",
+    help="Pauses of the client: instant (none), recorded, or a factor for the recorded ones.",
+)
+@click.option(
+    "--on-miss",
+    type=click.Choice(["fail", "forward"]),
+    default="fail",
+    show_default=True,
+    help="What to do with a request of the agent that the recording does not have: fail, or "
+    "forward it to a real client that reads and writes in the replay's directories only.",
+)
+@click.option(
+    "--allow",
+    type=click.Choice(get_args(AllowLevel)),
+    help="With --on-miss forward: what the agent may do where the recording has no permission. "
+    "Default: reads.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the traffic of this replay to the new recording FILE: with --on-miss forward, the "
+    "recording and what is new in it.",
+)
+@click.option(
     "--allow-redacted",
     is_flag=True,
     help="Send placeholders where secrets were removed from the recording.",
@@ -77,6 +140,10 @@ def command(
     role: str,
     cwd: Path | None,
     timeout: float,
+    pace: float,
+    on_miss: str,
+    allow: AllowLevel | None,
+    output: Path | None,
     allow_redacted: bool,
     trust: bool,
     ignored: tuple[str, ...],
@@ -101,24 +168,32 @@ def command(
             "name an agent, or give its command after --",
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
+    forwards = on_miss == "forward"
+    if allow is not None and not forwards:
+        raise UsageError("--allow has no effect without --on-miss forward")
     recording = read_recording(file)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
-
-    for line in handover(recording.frames).describe():
+    frames = [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
+    for line in handover(frames).describe():
         say(f"hands to the agent: {line}")
 
     async def play(directories: ReplayDirectories) -> int:
-        result = await play_as_client(
-            recording,
-            chosen.absolute_command(),
-            directories,
-            timeout=timeout,
-            ignores=ignores,
-            allows_redacted=allow_redacted,
-            is_trusted=trust,
-            env={**os.environ, **chosen.env},
-        )
+        journal = Journal()
+        header = replace(new_header(chosen.command, directories.cwd), meta=recording.header.meta)
+        with _recorded(journal, output, replace(header, about=recording.header.about)):
+            result = await play_as_client(
+                recording,
+                chosen.absolute_command(),
+                directories,
+                limits=PlayLimits(timeout=timeout, pace=pace),
+                ignores=ignores,
+                allows_redacted=allow_redacted,
+                is_trusted=trust,
+                on_miss=_OwnMeans(directories, allow or "reads", frames) if forwards else None,
+                journal=journal,
+                env={**os.environ, **chosen.env},
+            )
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
         else:
@@ -132,10 +207,65 @@ def command(
 
     with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
         new = Path(name).resolve()
-        directories = replay_directories(recording.frames, cwd and cwd.resolve(), new)
+        directories = replay_directories(frames, cwd and cwd.resolve(), new)
         for recorded, place in directories.places.items():
             say(f"hands to the agent: directory: {recorded} as {place}")
         directories.create()
         if cwd is None:
             prepare_workspace(recording.header, directories.cwd)
         return run_until_signal(lambda: play(directories))
+
+
+class _OwnMeans:
+    """Responds to requests that the recording does not have, inside the replay's directories."""
+
+    def __init__(
+        self, directories: ReplayDirectories, allow: AllowLevel, frames: Sequence[Frame]
+    ) -> None:
+        self._directories = directories
+        self._handlers = ClientHandlers(PolicyDecider(allow, self._report))
+        versions = (get_int(_result(frame), "protocolVersion") for frame in frames)
+        self._handlers.version = next((each for each in versions if each is not None), 1)
+
+    def observe(self, notification: Notification) -> None:
+        self._handlers.observe_notification(notification)
+
+    async def respond(self, request: Request) -> Json:
+        say(f"forwarded: {request.method}")
+        session = get_text(request.params, "sessionId")
+        if session is not None:
+            others = list(self._directories.places.values())
+            self._handlers.open_session(session, self._directories.cwd, others)
+        return await self._handlers.handle_request(request)
+
+    def _report(self, request: PermissionPrompt, is_allowed: bool) -> None:  # noqa: FBT001 - as `PolicyDecider` calls it
+        say(f"{'allowed' if is_allowed else 'rejected'}: {request.title}")
+
+
+def _result(frame: Frame) -> Json:
+    message = read_message(frame.data)
+    return message.result if isinstance(message, SuccessResponse) else None
+
+
+@contextmanager
+def _recorded(journal: Journal, path: Path | None, header: Header) -> Generator[None]:
+    """Record the journal to a new file while the block runs; no path: do nothing.
+
+    Raises:
+        RecordingError: the file exists already or cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    writer = RecordingWriter(path, header, warn=warn)
+
+    def write(entry: Entry) -> None:
+        writer.write([entry])
+
+    unsubscribe = journal.subscribe(write)
+    try:
+        yield
+    finally:
+        unsubscribe()
+        writer.discard_if_empty()
+        writer.close()

@@ -31,7 +31,9 @@ class ReplayResult:
     compared: int
     """Recorded steps of the agent that were compared."""
     unreached: int = 0
-    """Recorded steps after the barrier that did not open."""
+    """What the agent had sent after the wait that failed."""
+    notes: tuple[str, ...] = ()
+    """What is no failure: gaps in the recording, frames behind its end, forwarded requests."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
 
@@ -40,6 +42,18 @@ class ReplayResult:
         """Whether everything was played and nothing differs."""
         return not self.differences and not self.errors
 
+    def joined(self, other: ReplayResult) -> ReplayResult:
+        """Return the result of two connections, one after the other."""
+        return ReplayResult(
+            self.differences + other.differences,
+            self.errors + other.errors,
+            self.played + other.played,
+            self.compared + other.compared,
+            self.unreached + other.unreached,
+            self.notes + other.notes,
+            self.has_agent_ended or other.has_agent_ended,
+        )
+
     def to_json(self) -> dict[str, Json]:
         return {
             "passed": self.is_passed,
@@ -47,6 +61,7 @@ class ReplayResult:
             "compared": self.compared,
             "unreached": self.unreached,
             "errors": list(self.errors),
+            "notes": list(self.notes),
             "differences": [each.to_json() for each in self.differences],
         }
 
@@ -61,11 +76,13 @@ class ReplayResult:
             counts += f", {self.unreached} not reached"
         if self.is_passed:
             yield f"pass: {counts}"
+            yield from (f"\nnote: {note}" for note in self.notes)
             return
         count = len(self.differences) + len(self.errors)
         yield f"fail: {_count(count, 'problem')}; {counts}"
         for error in self.errors:
             yield f"\n* {error}"
+        yield from (f"\nnote: {note}" for note in self.notes)
         counts_by_kind: Counter[str] = Counter()
         for difference in self.differences:
             kind = f"{difference.name} {_WORDS[difference.kind]}"

@@ -27,7 +27,12 @@ from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import SUFFIX, RecordingError
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
-from acp_inspector.replay.player import STEP_TIMEOUT, play_as_client, prepare_workspace
+from acp_inspector.replay.player import (
+    STEP_TIMEOUT,
+    PlayLimits,
+    play_as_client,
+    prepare_workspace,
+)
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.updating import replace_recording, updated_entries
 from acp_protocol.errors import AcpError
@@ -116,8 +121,7 @@ async def run_recording(path: Path, options: PlayOptions) -> Outcome:
         recording = await anyio.to_thread.run_sync(read_recording, path)
         notes = tuple(f"line {each.line}: {each.reason}" for each in recording.bad_lines)
         outcome = await _play(recording, options)
-        text = "\n".join([outcome.text, *(f"note: {note}" for note in notes)])
-        outcome = replace(outcome, notes=notes, text=text)
+        outcome = replace(outcome, notes=notes)
     except AcpError as problem:
         outcome = _error(path, problem)
     return replace(outcome, seconds=time.monotonic() - began)
@@ -133,7 +137,7 @@ async def _play(recording: Recording, options: PlayOptions) -> Outcome:
             recording,
             options.command,
             directories,
-            timeout=options.timeout,
+            limits=PlayLimits(timeout=options.timeout),
             level=options.level,
             allows_redacted=options.allows_redacted,
             is_trusted=options.is_trusted,
