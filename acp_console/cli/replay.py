@@ -19,6 +19,7 @@ from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.replay_roles import role_options
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
@@ -69,10 +70,10 @@ class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - gen
 @click.option(
     "--as",
     "role",
-    type=click.Choice(["client"]),
+    type=click.Choice(["client", "agent", "alone"]),
     default="client",
     show_default=True,
-    help="Side to play.",
+    help="Side to play; alone: no peer, compare with the stored snapshot.",
 )
 @click.option(
     "--cwd",
@@ -86,7 +87,8 @@ class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - gen
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="DURATION",
-    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m.",
+    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m. As the "
+    "agent: for each silence of the client, by default 5m.",
 )
 @click.option(
     "--time",
@@ -129,6 +131,7 @@ class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - gen
     help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
 )
 @ignore_option
+@role_options
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
 @click.pass_context
@@ -150,15 +153,20 @@ def command(
     is_all: bool,
     format_: str,
 ) -> int:
-    """Play the client of the recording FILE against a fresh agent, and compare by meaning.
+    """Use the recording FILE as a regression test; the other side is compared by meaning.
 
-    Exits with 0 if the agent behaves as recorded, with 1 if it does not, and with 3 if it exits
-    early.
+    As the client (default) it starts a fresh AGENT. As the agent it is the recorded agent on stdin
+    and stdout, for any client; the verdict goes to stderr when the client leaves. Alone it compares
+    findings, conversation and exchanges with the snapshot FILE.snapshot.json.
+
+    Exits with 0 if all is as recorded, with 1 if it is not, and with 3 if the agent exits early.
 
     \b
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay --as client session.acp.ndjson -- my-agent --acp
     acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
+    acp-console exec "hello" -- acp-console replay --as agent recordings/hello.acp.ndjson
+    acp-console replay --as alone --update session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     del role
     chosen = chosen_agent(context, agent)

@@ -35,7 +35,7 @@ class IdMap:
 
         `is_redacted`: the recording has placeholders for secrets.
         """
-        self.directories: Mapping[str, str] = directories or {}
+        self.directories: Mapping[str, str] = {} if directories is None else directories
         self._live: dict[_Key, Json] = {}
         self._recorded: dict[_Key, Json] = {}
         self._is_redacted = is_redacted

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.analysis.diff import Kind, StepDifference, frame_numbers, value_lines
+from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
@@ -27,15 +28,17 @@ class ReplayResult:
     errors: tuple[str, ...]
     """Why the replay stopped early."""
     played: int
-    """Client frames that were sent."""
+    """Frames of the played side that were sent."""
     compared: int
-    """Recorded steps of the agent that were compared."""
+    """Recorded steps of the other side that were compared."""
     unreached: int = 0
     """What the agent had sent after the wait that failed."""
     notes: tuple[str, ...] = ()
     """What is no failure: gaps in the recording, frames behind its end, forwarded requests."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
+    side: Side = "client"
+    """The played side."""
 
     @property
     def is_passed(self) -> bool:
@@ -70,7 +73,7 @@ class ReplayResult:
         return escape_controls("\n".join(self._lines(limit)))
 
     def _lines(self, limit: int | None) -> Iterator[str]:
-        counts = f"{_count(self.played, 'client frame')} played, "
+        counts = f"{_count(self.played, f'{self.side} frame')} played, "
         counts += f"{_count(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
