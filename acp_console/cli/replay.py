@@ -25,8 +25,8 @@ from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import Header, new_header
-from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.player import (
@@ -97,15 +97,15 @@ class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - gen
     default="instant",
     show_default=True,
     metavar="PACE",
-    help="Pauses of the client: instant (none), recorded, or a factor for the recorded ones.",
+    help="Pauses: instant (none), recorded, or a factor for the recorded ones.",
 )
 @click.option(
     "--on-miss",
-    type=click.Choice(["fail", "forward"]),
-    default="fail",
-    show_default=True,
-    help="What to do with a request of the agent that the recording does not have: fail, or "
-    "forward it to a real client that reads and writes in the replay's directories only.",
+    type=click.Choice(["fail", "forward", "nearest", "error"]),
+    help="What to do with a request that the recording does not have. As the client: fail "
+    "(default), or forward it to a real client that reads and writes in the replay's directories "
+    "only. As the agent: send the nearest recorded response (default), an error that names it, or "
+    "fail with that error.",
 )
 @click.option(
     "--allow",
@@ -144,7 +144,7 @@ def command(
     cwd: Path | None,
     timeout: float,
     pace: float,
-    on_miss: str,
+    on_miss: str | None,
     allow: AllowLevel | None,
     output: Path | None,
     allow_redacted: bool,
@@ -246,7 +246,7 @@ class _OwnMeans:
             self._handlers.open_session(session, self._directories.cwd, others)
         return await self._handlers.handle_request(request)
 
-    def _report(self, request: PermissionPrompt, is_allowed: bool) -> None:  # noqa: FBT001 - as `PolicyDecider` calls it
+    def _report(self, request: PermissionPrompt, is_allowed: bool) -> None:
         say(f"{'allowed' if is_allowed else 'rejected'}: {request.title}")
 
 

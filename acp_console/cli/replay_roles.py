@@ -40,8 +40,10 @@ OPTIONS: Final[dict[str, tuple[Role, ...]]] = {
     "timeout": ("client", "agent"),
     "trust": ("client", "agent"),
     "ignored": ("client", "agent"),
-    "on_miss": ("agent",),
-    "speed": ("agent",),
+    "on_miss": ("client", "agent"),
+    "pace": ("client", "agent"),
+    "allow": ("client",),
+    "output": ("client",),
     "connection": ("agent",),
     "report": ("agent",),
     "is_update": ("alone",),
@@ -53,25 +55,6 @@ MAX_DIFF_LINES: Final = 200
 """Lines of a difference between snapshots that are shown, unless all are asked for."""
 
 
-class Speed(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
-    """`instant`, `recorded` or a factor; the value is a factor of the recorded pauses."""
-
-    name = "speed"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        named = {"instant": 0.0, "recorded": 1.0}
-        try:
-            factor = named[value] if value in named else float(value)
-        except ValueError:
-            factor = -1.0
-        if not 0 <= factor < float("inf"):
-            wanted = "neither instant, recorded nor a factor such as 0.5"
-            raise click.BadParameter(f"{value!r} is {wanted}", ctx, param)
-        return factor
-
-
 def role_options(command: Decorated) -> Decorated:
     """Add the roles `agent` and `alone` to `replay`, with their options.
 
@@ -81,8 +64,6 @@ def role_options(command: Decorated) -> Decorated:
     @wraps(command)
     def run(
         *args: Any,
-        on_miss: MissPolicy,
-        speed: float,
         connection: int,
         report: Path | None,
         is_update: bool,
@@ -102,8 +83,8 @@ def role_options(command: Decorated) -> Decorated:
             return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
         is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
         agent = _AgentOptions(
-            on_miss=on_miss,
-            speed=speed,
+            on_miss=options["on_miss"] or "nearest",
+            speed=options["pace"],
             connection=connection,
             timeout=CLIENT_TIMEOUT if is_default else options["timeout"],
             report=report,
@@ -115,24 +96,6 @@ def role_options(command: Decorated) -> Decorated:
         return _replay_as_agent(recording, agent)
 
     options = (
-        click.option(
-            "--on-miss",
-            type=click.Choice(["nearest", "error", "fail"]),
-            default="nearest",
-            show_default=True,
-            help="As the agent: what a request gets that the recording does not have: the nearest "
-            "recorded response, an error that names it, or that error and then the end.",
-        ),
-        click.option(
-            "--time",
-            "speed",
-            type=Speed(),
-            default="instant",
-            show_default=True,
-            metavar="instant|recorded|FACTOR",
-            help="As the agent: send without pauses, with the recorded ones, or with these times "
-            "FACTOR.",
-        ),
         click.option(
             "--connection",
             type=click.IntRange(1),
