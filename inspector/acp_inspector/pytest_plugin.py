@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from acp_inspector.replay.fixtures import AcpAgent, AcpClient, AcpReplay, Conversation
+    from acp_inspector.replay.fixtures import (
+        AcpAgent,
+        AcpClient,
+        AcpModel,
+        AcpReplay,
+        Conversation,
+    )
     from acp_inspector.replay.testing import Outcome, PlayOptions
 
 SUFFIX: Final = ".acp.ndjson"
@@ -26,6 +32,7 @@ UPDATED: Final = "acp_updated"
 """The property of a report that has the differences of an updated recording."""
 MARKER: Final = "acp_recording"
 _CONVERSATION: Final[pytest.StashKey[Conversation]] = pytest.StashKey()
+_MODEL: Final[pytest.StashKey[AcpModel]] = pytest.StashKey()
 
 
 class AcpRecordingWarning(pytest.PytestWarning):
@@ -152,7 +159,7 @@ class RecordingItem(pytest.Item):
 def _warns_as_error(path: Path, note: str) -> bool:
     """Warn about a part of a recording; return whether the project makes errors of warnings."""
     try:
-        warnings.warn_explicit(note, AcpRecordingWarning, str(path), 1)
+        warnings.warn_explicit(note, AcpRecordingWarning, str(path), 0)
     except AcpRecordingWarning:
         return True
     return False
@@ -193,7 +200,8 @@ def _conclude(item: pytest.Item, outcome: Outcome) -> None:
         case "updated":
             item.user_properties.append((UPDATED, f"{outcome.path.name}: {text}"))
         case "passed":
-            pass
+            # Shown by -rP: what was tolerated.
+            item.add_report_section("call", "acp", text)
         case _:
             pytest.fail(f"{outcome.path.name}: {text}", pytrace=False)
 
@@ -253,6 +261,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Compare what a test has said with its recording, once the test itself has passed."""
     yield
+    model = item.stash.get(_MODEL, None)
+    if model is not None and (problem := model.finish()):
+        pytest.fail(problem, pytrace=False)
     conversation = item.stash.get(_CONVERSATION, None)
     if conversation is not None:
         _conclude(item, conversation.finish())
@@ -294,4 +305,15 @@ def acp_client(request: pytest.FixtureRequest, tmp_path: Path) -> AcpClient:
     """Starts a client with an agent that plays a script or a recording, see docs/testing.md."""
     from acp_inspector.replay.fixtures import AcpClient
 
-    return AcpClient(request.path.parent, tmp_path, marked_recording(request.node))
+    mode: Any = request.config.getoption("--acp-record")
+    return AcpClient(request.path.parent, tmp_path, marked_recording(request.node), mode)
+
+
+@pytest.fixture
+def acp_model(request: pytest.FixtureRequest, acp_agent: AcpAgent) -> AcpModel:
+    """Plays the model service of the agent from a cassette, see docs/testing.md."""
+    from acp_inspector.replay.fixtures import AcpModel
+
+    mode: Any = request.config.getoption("--acp-record")
+    model = request.node.stash[_MODEL] = AcpModel(request.path.parent, acp_agent, mode)
+    return model

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from acp_inspector.journal import Journal, JournalEvent, StderrChunk
+from acp_inspector.journal import Entry, Journal, JournalEvent, StderrChunk
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.live_agent import (
@@ -65,6 +65,7 @@ __tracebackhide__ = True
 _CONSOLE: Final = (sys.executable, "-m", "acp_console")
 _PROXY: Final = (*_CONSOLE, "proxy", "--no-control")
 _REPLAY: Final = (*_CONSOLE, "replay")
+_MODEL: Final = (*_CONSOLE, "model")
 _AGENT: Final = (sys.executable, "-m", "acp_agent")
 
 _Result = TypeVar("_Result")
@@ -193,6 +194,17 @@ class AcpAgent:
     def handle(self, method: str, handler: AgentHandler) -> None:
         """Let `handler` respond to a request of the agent, such as `terminal/create`."""
         self._started().handle(method, handler)
+
+    @property
+    def stderr(self) -> str:
+        """What the agent has written on stderr so far."""
+        chunks = (each.data for each in self.journal.entries if isinstance(each, StderrChunk))
+        return b"".join(chunks).decode(errors="replace")
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while the agent runs."""
+        return _exit_code(self.journal.entries)
 
     def close(self) -> None:
         """End the agent; the fixture does this."""
@@ -345,7 +357,8 @@ class ClientRun:
             AssertionError: one has not.
         """
         if self.problem:
-            outputs = (("agent", self.agent_stderr), ("client", self.stderr or self.stdout))
+            own = self.stderr if self.stderr.strip() != self.agent_stderr.strip() else ""
+            outputs = (("agent", self.agent_stderr), ("client", own or self.stdout))
             lines = [self.problem]
             for name, text in outputs:
                 lines += (f"{name} | {line}" for line in text.splitlines()[-MAX_OUTPUT_LINES:])
@@ -355,9 +368,10 @@ class ClientRun:
 class AcpClient:
     """Starts the client under test, with an agent that plays a script or a recording."""
 
-    def __init__(self, folder: Path, cwd: Path, recording: Path | None) -> None:
+    def __init__(self, folder: Path, cwd: Path, recording: Path | None, mode: RecordMode) -> None:
         self._folder = folder
         self._recording = recording
+        self._mode: RecordMode = mode
         self.cwd = cwd
         """The working directory: put the files there that the client is to find."""
 
@@ -370,6 +384,7 @@ class AcpClient:
         stdin: str = "",
         env: Mapping[str, str] | None = None,
         timeout: float = CLIENT_TIMEOUT,
+        trust: bool = False,
     ) -> ClientRun:
         """Run a client to its end, and return how it ended.
 
@@ -377,36 +392,38 @@ class AcpClient:
             command: the client's; `{agent}` in it becomes the command of its agent: several words
                 where it is a word of its own, one text for a shell inside another word.
             script: a file for `acp-agent --script`, relative to the test's file, or the name of an
-                example.
+                example. With a recording as well, it is played only to record that.
             recording: a recording whose agent is played, relative to the test's file; by default
                 the one of the marker.
             stdin: what the client reads.
             env: variables that are added to ours.
             timeout: seconds that it may run.
+            trust: let the recorded agent request files and commands of the client.
         """
+        path = self._recording if recording is None else self._folder / recording
+        is_recorded = False
+        if path is not None:
+            is_missing = not path.exists()
+            is_recorded = self._mode == "rewrite" or (self._mode != "none" and is_missing)
+            if is_missing and not is_recorded:
+                raise LocalProtocolError(f"there is no {path}; --acp-record once records it")
+        if path is not None and not is_recorded:
+            agent = [*_REPLAY, str(path), "--as", "agent", *(["--trust"] if trust else [])]
+        elif script is not None:
+            file = self._folder / script
+            agent = [*_AGENT, "--script", str(file if file.exists() else script)]
+        else:
+            raise LocalProtocolError("name a script for the agent, or a recording that is there")
         with tempfile.TemporaryDirectory(prefix="acp-client-") as name:
             traffic = Path(name) / "traffic.acp.ndjson"
-            agent = [
-                *_PROXY,
-                "--append",
-                "--record",
-                str(traffic),
-                "--",
-                *self._agent(script, recording),
-            ]
-            words = _with_agent(resolved_command(command, Path.cwd()), agent)
+            proxied = [*_PROXY, "--append", "--record", str(traffic), "--", *agent]
+            words = _with_agent(resolved_command(command, Path.cwd()), proxied)
             with start_blocking_portal() as portal:
-                run = portal.call(_run_client, words, self.cwd, env or {}, stdin, timeout)
-                return _client_run(*run, traffic)
-
-    def _agent(self, script: Path | str | None, recording: Path | str | None) -> list[str]:
-        if script is not None:
-            path = self._folder / script
-            return [*_AGENT, "--script", str(path if path.exists() else script)]
-        path = self._recording if recording is None else self._folder / recording
-        if path is None:
-            raise LocalProtocolError("name a script or a recording for the agent")
-        return [*_REPLAY, str(path), "--as", "agent"]
+                ended = portal.call(_run_client, words, self.cwd, env or {}, stdin, timeout)
+            run = _client_run(*ended, traffic)
+        if path is not None and is_recorded and run.passed and run.traffic is not None:
+            replace_recording(path, run.traffic.header, run.traffic.entries)
+        return run
 
 
 def _with_agent(command: Sequence[str], agent: Sequence[str]) -> list[str]:
@@ -444,16 +461,54 @@ async def _send_all(child: ChildProcess, data: bytes) -> None:
         await child.stdin.aclose()
 
 
+def _exit_code(entries: Sequence[Entry]) -> int | None:
+    exits = [
+        each.data for each in entries if isinstance(each, JournalEvent) and each.name == "exit"
+    ]
+    if not exits:
+        return None
+    signal = as_int(exits[-1].get("signal"))
+    return as_int(exits[-1].get("code")) if signal is None else -signal
+
+
 def _client_run(code: int | None, out: str, err: str, path: Path) -> ClientRun:
     if not path.exists():
         return ClientRun(code, out, err, None, None, "")
     traffic = read_recording(path)
-    exits = [
-        each.data
-        for each in traffic.entries
-        if isinstance(each, JournalEvent) and each.name == "exit"
-    ]
-    agent_code = as_int(exits[-1].get("code")) if exits else None
     chunks = (each.data for each in traffic.entries if isinstance(each, StderrChunk))
     agent_err = b"".join(chunks).decode(errors="replace")
-    return ClientRun(code, out, err, traffic, agent_code, agent_err)
+    return ClientRun(code, out, err, traffic, _exit_code(traffic.entries), agent_err)
+
+
+class AcpModel:
+    """Puts a cassette in the place of the model service of the agent under test."""
+
+    def __init__(self, folder: Path, agent: AcpAgent, mode: RecordMode) -> None:
+        self._folder = folder
+        self._agent = agent
+        self._mode: RecordMode = mode
+        self._is_used = False
+
+    def __call__(self, cassette: Path | str, command: Sequence[str] | str | None = None) -> None:
+        """Let the agent be started beside a cassette; call this before its first use.
+
+        `cassette` is relative to the test's file; `command` replaces the project's agent. The
+        cassette is recorded as `--acp-record` says, which needs the real model service.
+        """
+        if len(self._agent.journal):
+            raise LocalProtocolError("the agent is started already")
+        words = self._agent.command if command is None else resolved_command(command, Path.cwd())
+        path = self._folder / cassette
+        is_recorded = self._mode == "rewrite" or (self._mode != "none" and not path.exists())
+        verb = ["record", "--overwrite"] if is_recorded else ["replay"]
+        self._agent.command = (*_MODEL, *verb, "--cassette", str(path), "--", *words)
+        self._is_used = True
+
+    def finish(self) -> str:
+        """End the agent, and return why its requests were not those of the cassette."""
+        self._agent.close()
+        if not self._is_used or self._agent.exit_code in (0, None):
+            return ""
+        return escape_controls(
+            f"the agent exited with code {self._agent.exit_code}\n{self._agent.stderr}"
+        )

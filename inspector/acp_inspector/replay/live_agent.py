@@ -327,10 +327,15 @@ async def start_agent(
         journal.event("spawn", pid=child.pid)
         transport = TapTransport(StreamTransport(child.stdout, child.stdin), "client", journal.line)
         handler = _TestClient(cwd)
-        async with Connection(transport, handler) as connection:
-            agent = LiveAgent(connection, child, handler, timeout)
-            await agent.initialize(**params)
-            yield agent
+        try:
+            async with Connection(transport, handler) as connection:
+                agent = LiveAgent(connection, child, handler, timeout)
+                await agent.initialize(**params)
+                yield agent
+        finally:
+            await child.stop()
+            code = child.exit_code
+            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
 
 
 @contextmanager

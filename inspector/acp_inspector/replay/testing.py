@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from xml.etree import ElementTree
@@ -30,6 +31,7 @@ from acp_inspector.replay.directories import ReplayDirectories, replay_directori
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     PlayLimits,
+    gaps,
     play_as_client,
     prepare_workspace,
 )
@@ -41,7 +43,9 @@ from acp_protocol.jsonrpc import Json
 
 Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
 
-NO_AGENT: Final = "no agent was named to play it against"
+NO_AGENT: Final = "no agent was named to play it against, and it has no snapshot"
+MAX_DIFF_LINES: Final = 200
+"""Lines of a difference between snapshots that are shown."""
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that an XML document cannot hold, not even escaped."""
 _LINE_WIDTH: Final = 200
@@ -52,7 +56,7 @@ class PlayOptions:
     """How recordings are played."""
 
     command: Sequence[str] = ()
-    """The agent's, with its arguments; empty: recordings are only skipped."""
+    """The agent's, with its arguments; empty: recordings are compared with their snapshots."""
     level: Level = "semantic"
     timeout: float = STEP_TIMEOUT
     """Seconds for each wait."""
@@ -61,7 +65,7 @@ class PlayOptions:
     allows_redacted: bool = False
     """Send placeholders where the recording has no secrets any more."""
     is_updating: bool = False
-    """Write what the agent does now into a recording that differs."""
+    """Write what the agent does now into a recording that differs, or the snapshot."""
     env: Mapping[str, str] | None = None
     """The agent's variables; ours by default."""
 
@@ -75,7 +79,7 @@ class Outcome:
     text: str
     """The result with every difference and note, or the error; safe to show."""
     notes: tuple[str, ...] = ()
-    """What could not be read in the recording."""
+    """What is missing in the recording."""
     result: ReplayResult | None = None
     """None if nothing was played."""
     problem: AcpError | None = None
@@ -119,7 +123,7 @@ async def run_recording(path: Path, options: PlayOptions) -> Outcome:
     began = time.monotonic()
     try:
         recording = await anyio.to_thread.run_sync(read_recording, path)
-        notes = tuple(f"line {each.line}: {each.reason}" for each in recording.bad_lines)
+        notes = tuple(gaps(recording))
         outcome = await _play(recording, options)
         outcome = replace(outcome, notes=notes)
     except AcpError as problem:
@@ -129,7 +133,8 @@ async def run_recording(path: Path, options: PlayOptions) -> Outcome:
 
 async def _play(recording: Recording, options: PlayOptions) -> Outcome:
     if not options.command:
-        return Outcome(recording.path, "skipped", NO_AGENT)
+        alone = partial(_play_alone, is_updating=options.is_updating)
+        return await anyio.to_thread.run_sync(alone, recording)
     journal = Journal()
     with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
         directories = await anyio.to_thread.run_sync(_prepare, recording, Path(name))
@@ -148,6 +153,37 @@ async def _play(recording: Recording, options: PlayOptions) -> Outcome:
     if result.is_passed or not options.is_updating:
         return outcome
     return update_recording(recording, journal.entries, directories, outcome)
+
+
+def _play_alone(recording: Recording, *, is_updating: bool) -> Outcome:
+    """Compare our reading of a recording with the one that is stored beside it."""
+    # pydantic takes time, and an agent makes it unnecessary.
+    from acp_inspector.replay.alone import (
+        read_snapshot,
+        snapshot_diff,
+        snapshot_path,
+        take_snapshot,
+        write_snapshot,
+    )
+
+    path = snapshot_path(recording.path)
+    if not is_updating and not path.exists():
+        return Outcome(recording.path, "skipped", NO_AGENT)
+    stored = read_snapshot(path)
+    now = take_snapshot(recording)
+    exchanges = f"{len(now.exchanges)} exchanges, {len(now.findings)} findings"
+    if not recording.frames:
+        return Outcome(recording.path, "failed", "fail: the recording holds no message")
+    if stored == now:
+        return Outcome(recording.path, "passed", f"pass: alone, {exchanges}")
+    diff = [] if stored is None else list(snapshot_diff(stored, now))
+    more = len(diff) - MAX_DIFF_LINES
+    lines = [*diff[:MAX_DIFF_LINES], *([f"… and {more} more lines"] if more > 0 else [])]
+    text = escape_controls("\n".join([f"{path.name} differs; {exchanges}", *lines]))
+    if not is_updating:
+        return Outcome(recording.path, "failed", f"fail: {text}")
+    write_snapshot(path, now)
+    return Outcome(recording.path, "updated", f"stored: {text}")
 
 
 def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:

@@ -6,8 +6,10 @@ import json
 import shlex
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import Thread
 from xml.etree import ElementTree
 
 import anyio
@@ -152,7 +154,10 @@ def test_without_an_agent_a_recording_is_skipped_with_a_reason(pytester: pytest.
     project(pytester)
     done = run(pytester, "-rs")
     done.assert_outcomes(skipped=1)
-    assert "no agent was named to play it against: give --acp-agent" in text_of(done)
+    assert (
+        "no agent was named to play it against, and it has no snapshot: give --acp-agent"
+        in text_of(done)
+    )
 
 
 def test_a_difference_is_shown_without_a_traceback(pytester: pytest.Pytester) -> None:
@@ -228,18 +233,34 @@ def test_what_is_cut_off_is_a_warning_or_an_error_as_the_project_wants(
     command = scripted(pytester.path, COUNTING)
     path = record(pytester.path / "recordings/one.acp.ndjson", command)
     whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
     project(pytester, command)
-    done = run(pytester, "-W", "default")
-    done.assert_outcomes(passed=1, warnings=1)
-    assert "the file ends in the middle of this line" in text_of(done)
-    done = run(pytester, "-W", "error")
+    for end in (len(whole) - 20, whole.rindex(b'"update"') + 5):
+        path.write_bytes(whole[:end])
+        done = run(pytester, "-W", "default", "-rP")
+        done.assert_outcomes(passed=1, warnings=1)
+        assert "the file ends in the middle of this line" in text_of(done)
+        done = run(pytester, "-W", "error")
+        done.assert_outcomes(failed=1)
+        assert "one.acp.ndjson: it cannot be read completely" in text_of(done)
+
+
+def test_without_an_agent_a_recording_is_compared_with_its_snapshot(
+    pytester: pytest.Pytester,
+) -> None:
+    path = record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
+    snapshot = path.with_name("one.acp.ndjson.snapshot.json")
+    project(pytester)
+    run(pytester, "--acp-update").assert_outcomes(passed=1)
+    assert "one, two" in snapshot.read_text()
+    run(pytester).assert_outcomes(passed=1)
+    snapshot.write_text(snapshot.read_text().replace("one, two", "one, three"))
+    done = run(pytester)
     done.assert_outcomes(failed=1)
-    assert "it cannot be read completely\nline 10: the file ends in the middle" in text_of(done)
-    path.write_bytes(whole[: whole.rindex(b'"update"') + 5])
-    done = run(pytester, "-W", "default")
-    done.assert_outcomes(failed=1, warnings=1)
-    assert "note: line 8: the file ends in the middle of this line" in text_of(done)
+    assert "one.acp.ndjson.snapshot.json differs" in text_of(done)
+    snapshot.write_text("{}")
+    done = run(pytester)
+    done.assert_outcomes(failed=1)
+    assert "is not a snapshot" in text_of(done)
 
 
 def test_a_redacted_recording_is_played_only_if_that_is_allowed(pytester: pytest.Pytester) -> None:
@@ -631,6 +652,95 @@ def test_a_client_is_run_with_a_scripted_agent(pytester: pytest.Pytester) -> Non
     done.assert_outcomes(passed=3, failed=1)
     assert "AssertionError: the client exited with code 1" in text_of(done)
     assert "agent | " in text_of(done)
+
+
+def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Pytester) -> None:
+    (pytester.path / "client.py").write_text(CLIENT)
+    (pytester.path / "good.toml").write_text(COUNTING)
+    test = f"""
+        import pytest
+
+        @pytest.mark.acp_recording("count.acp.ndjson")
+        def test_it(acp_client):
+            run = acp_client("{sys.executable} client.py {{agent}}", script="good.toml")
+            run.assert_passed()
+            assert run.stdout == "one, two\\nend_turn\\n"
+    """
+    pytester.makepyfile(test_it=test)
+    done = run(pytester)
+    done.assert_outcomes(failed=1)
+    assert "--acp-record once records it" in text_of(done)
+    run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
+    (pytester.path / "good.toml").unlink()
+    run(pytester).assert_outcomes(passed=1)
+    (pytester.path / "client.py").write_text(CLIENT.replace('"count"', '"count again"'))
+    done = run(pytester)
+    done.assert_outcomes(failed=1)
+    assert "agent |     - count\nE       agent |     + count again" in text_of(done)
+
+
+MODEL_AGENT = """
+import json, os, sys, urllib.request
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    if method == "session/prompt":
+        body = json.dumps({"model": "m", "messages": message["params"]["prompt"]}).encode()
+        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        request = urllib.request.Request(url, body, {"content-type": "application/json"})
+        try:
+            text = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+        except OSError as problem:
+            text = str(problem)
+        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+        params = {"sessionId": "s1", "update": chunk}
+        print(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}))
+    results = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s1"},
+               "session/prompt": {"stopReason": "end_turn"}}
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": results[method]}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class _Model(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = json.dumps({"choices": [{"message": {"content": "from the model"}}]}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+        del format, args
+
+
+def test_the_model_of_an_agent_is_recorded_once_and_replayed(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pytester.path / "model_agent.py").write_text(MODEL_AGENT)
+    project(pytester, f"{sys.executable} model_agent.py")
+    test = """
+        def test_it(acp_agent, acp_model):
+            acp_model("turn.cassette")
+            acp_agent.prompt("hello")
+            assert acp_agent.prompt("hello").text == "from the model"
+    """
+    pytester.makepyfile(test_it=test)
+    with HTTPServer(("127.0.0.1", 0), _Model) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}")
+        run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
+        server.shutdown()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    run(pytester).assert_outcomes(passed=1)
+    missing = test.replace('"hello")\n            assert', '"bye")\n            assert')
+    pytester.makepyfile(test_it=missing.replace("assert ", ""))
+    done = run(pytester)
+    done.assert_outcomes(failed=1)
+    assert "is not in the cassette" in text_of(done)
+    assert "fixtures.py" not in text_of(done)
 
 
 def test_a_marker_without_a_name_is_a_mistake(pytester: pytest.Pytester) -> None:
