@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
@@ -258,7 +258,8 @@ class Conversation:
 
     def _record(self, text: str) -> Outcome:
         header = new_header(self.agent.command, self.agent.cwd, about=self.about)
-        header.meta["files"] = self.agent.files
+        # A test's recording is kept with the code: whose variables there were is of no use.
+        header = replace(header, env=[], meta={"files": self.agent.files})
         replace_recording(self.path, header, self.agent.journal.entries)
         return Outcome(self.path, "updated", text)
 
@@ -422,7 +423,7 @@ class AcpClient:
                 ended = portal.call(_run_client, words, self.cwd, env or {}, stdin, timeout)
             run = _client_run(*ended, traffic)
         if path is not None and is_recorded and run.passed and run.traffic is not None:
-            replace_recording(path, run.traffic.header, run.traffic.entries)
+            replace_recording(path, replace(run.traffic.header, env=[]), run.traffic.entries)
         return run
 
 

@@ -167,6 +167,7 @@ class LiveAgent:
             "session/prompt", {"sessionId": session_id, "prompt": blocks}, timeout=timeout
         )
         turn.result = as_object(result)
+        self._handler.grew.set()
         return turn
 
     async def wait_for_update(
@@ -176,14 +177,17 @@ class LiveAgent:
 
         Raises:
             OperationTimeoutError: there was none in time.
+            RemoteProtocolError: the turn has ended without one.
         """
         limit = self.timeout if timeout is None else timeout
         with anyio.move_on_after(limit):
             while True:
-                turns = list(self._handler.turns.values())
-                for update in turns[-1].updates if turns else ():
+                turn = next(reversed(self._handler.turns.values()), PromptTurn(""))
+                for update in turn.updates:
                     if kind in ("", update.get("sessionUpdate")):
                         return update
+                if turn.result:
+                    raise RemoteProtocolError(f"the turn has ended without an update {kind}")
                 self._handler.grew = anyio.Event()
                 await self._handler.grew.wait()
         raise OperationTimeoutError(f"the update {kind}".rstrip(), limit)
