@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 import click
 
@@ -19,49 +17,28 @@ from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import ignore_option, ignores_of, report_ignores
 from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.replay_client import OwnMeans, Pace, record_replay
 from acp_console.cli.replay_roles import role_options
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
-from acp_inspector.journal import Entry, Frame, Journal
-from acp_inspector.recording.format import Header, new_header
+from acp_console.client.permissions import AllowLevel
+from acp_inspector.analysis.diff import Ignore
+from acp_inspector.journal import Frame, Journal
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.handover import handover
+from acp_inspector.replay.parts import whole_frames
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     PlayLimits,
     play_as_client,
     prepare_workspace,
-    whole_frames,
 )
+from acp_inspector.replay.result import ReplayResult
 from acp_protocol.host.sanitize import escape_controls
-from acp_protocol.json_values import get_int, get_text
-from acp_protocol.jsonrpc import Json, Notification, Request, SuccessResponse, read_message
 
 MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
-
-
-class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
-    """A factor for recorded pauses: 0 for `instant`, 1 for `recorded`, or a number."""
-
-    name = "pace"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if isinstance(value, float):
-            return value
-        known = {"instant": 0.0, "recorded": 1.0}
-        try:
-            factor = known[value] if value in known else float(value)
-        except ValueError:
-            factor = -1.0
-        if not isfinite(factor) or factor < 0:
-            self.fail(f"{value!r} is not instant, recorded or a factor such as 0.5", param, ctx)
-        return factor
 
 
 @click.command(name="replay", cls=AgentCommand, docs="how-to.md")
@@ -188,8 +165,9 @@ def command(
 
     async def play(directories: ReplayDirectories) -> int:
         journal = Journal()
+        means = OwnMeans(directories, allow or "reads", frames) if forwards else None
         header = replace(new_header(chosen.command, directories.cwd), meta=recording.header.meta)
-        with _recorded(journal, output, replace(header, about=recording.header.about)):
+        with record_replay(journal, output, replace(header, about=recording.header.about)):
             result = await play_as_client(
                 recording,
                 chosen.absolute_command(),
@@ -198,7 +176,7 @@ def command(
                 ignores=ignores,
                 allows_redacted=allow_redacted,
                 is_trusted=trust,
-                on_miss=_OwnMeans(directories, allow or "reads", frames) if forwards else None,
+                on_miss=means,
                 journal=journal,
                 env={**os.environ, **chosen.env},
             )
@@ -207,15 +185,13 @@ def command(
         else:
             text = result.render(limit=None if is_all else MAX_DIFFERENCES_SHOWN)
             click.echo(f"{escape_controls(file.name)}: {text}")
-        if result.has_agent_ended:
-            return exit_codes.AGENT
-        if not report_ignores(ignores):
-            return exit_codes.USAGE
-        return exit_codes.DONE if result.is_passed else exit_codes.FOUND
+        return _exit_code(result, ignores)
 
     with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
         new = Path(name).resolve()
-        directories = replay_directories(frames, cwd and cwd.resolve(), new)
+        directories = replay_directories(
+            frames, cwd and cwd.resolve(), new, recorded_cwd=recording.header.cwd
+        )
         for recorded, place in directories.places.items():
             say(f"hands to the agent: directory: {recorded} as {place}")
         directories.create()
@@ -224,56 +200,9 @@ def command(
         return run_until_signal(lambda: play(directories))
 
 
-class _OwnMeans:
-    """Responds to requests that the recording does not have, inside the replay's directories."""
-
-    def __init__(
-        self, directories: ReplayDirectories, allow: AllowLevel, frames: Sequence[Frame]
-    ) -> None:
-        self._directories = directories
-        self._handlers = ClientHandlers(PolicyDecider(allow, self._report))
-        versions = (get_int(_result(frame), "protocolVersion") for frame in frames)
-        self._handlers.version = next((each for each in versions if each is not None), 1)
-
-    def observe(self, notification: Notification) -> None:
-        self._handlers.observe_notification(notification)
-
-    async def respond(self, request: Request) -> Json:
-        say(f"forwarded: {request.method}")
-        session = get_text(request.params, "sessionId")
-        if session is not None:
-            others = list(self._directories.places.values())
-            self._handlers.open_session(session, self._directories.cwd, others)
-        return await self._handlers.handle_request(request)
-
-    def _report(self, request: PermissionPrompt, is_allowed: bool) -> None:
-        say(f"{'allowed' if is_allowed else 'rejected'}: {request.title}")
-
-
-def _result(frame: Frame) -> Json:
-    message = read_message(frame.data)
-    return message.result if isinstance(message, SuccessResponse) else None
-
-
-@contextmanager
-def _recorded(journal: Journal, path: Path | None, header: Header) -> Generator[None]:
-    """Record the journal to a new file while the block runs; no path: do nothing.
-
-    Raises:
-        RecordingError: the file exists already or cannot be written.
-    """
-    if path is None:
-        yield
-        return
-    writer = RecordingWriter(path, header, warn=warn)
-
-    def write(entry: Entry) -> None:
-        writer.write([entry])
-
-    unsubscribe = journal.subscribe(write)
-    try:
-        yield
-    finally:
-        unsubscribe()
-        writer.discard_if_empty()
-        writer.close()
+def _exit_code(result: ReplayResult, ignores: Sequence[Ignore]) -> int:
+    if result.has_agent_ended:
+        return exit_codes.AGENT
+    if not report_ignores(ignores):
+        return exit_codes.USAGE
+    return exit_codes.DONE if result.is_passed else exit_codes.FOUND

@@ -54,6 +54,10 @@ class JSONPath:
     def __str__(self) -> str:
         return "$" + "".join(_formatted(self.segments))
 
+    def covers(self, place: JSONPath) -> bool:
+        """Return whether this path selects the value at `place`, which selects only one."""
+        return _covers(self.segments, place.segments)
+
 
 class JSONPathError(ValueError):
     """A path has a syntax error at `position`."""
@@ -123,6 +127,16 @@ def delete_at(value: Json, path: JSONPath) -> int:
         # With `..` a value may lie inside another that was just deleted, which does no harm.
         del holder[key]
     return len(places)
+
+
+def _covers(pattern: tuple[Segment, ...], place: tuple[Segment, ...]) -> bool:
+    if not pattern:
+        return not place
+    first, rest = pattern[0], pattern[1:]
+    if isinstance(first, Descendants):
+        return any(_covers(rest, place[at:]) for at in range(len(place) + 1))
+    is_covered = bool(place) and (isinstance(first, Wildcard) or first == place[0])
+    return is_covered and _covers(rest, place[1:])
 
 
 def _places(value: Json, path: JSONPath, *, adds_keys: bool) -> list[tuple[Any, str | int]]:

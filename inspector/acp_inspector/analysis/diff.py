@@ -11,22 +11,33 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import islice, zip_longest
 from math import inf
-from typing import Final, Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast, get_args
 
 from acp_inspector.analysis.annotations import FrameNotes
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap, with_directories
+from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
+from acp_inspector.analysis.id_map import (
+    GENERATED_IDS,
+    TIMESTAMPS,
+    TOLERANCES,
+    Context,
+    IdMap,
+    Templates,
+    Tolerance,
+    Variable,
+)
 from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import JournalStep, Level, Steps
-from acp_inspector.journal import Entry, Frame
-from acp_inspector.jsonpath import JSONPath, delete_at, formatted_member
-from acp_protocol.framing import Side
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.jsonpath import JSONPath, delete_at, formatted_member, parse_path
+from acp_inspector.messages import Decoder
+from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     ErrorResponse,
@@ -54,8 +65,15 @@ _MAX_ALIGNED_STEPS: Final = 2_000
 _NONE: Final = -1
 """Number of a turn that is missing in one journal."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
+_MAX_MOVES: Final = 1_000_000
+"""Above this number of pairs of steps in a turn, steps in another order are not matched."""
+_BINDINGS: Final[frozenset[Tolerance]] = frozenset({"ids-in-text", "shapes", "temp-paths"})
+"""Tolerances of the level `strict`."""
 _StepKey: TypeAlias = tuple[str | None, int, Side]
 """Session, turn and side."""
+_LaneKey: TypeAlias = tuple[str | None, Side, str]
+"""Session, side and kind of asynchronous updates."""
+_Match: TypeAlias = "tuple[JournalStep | None, JournalStep | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +129,32 @@ class JournalComparison:
     """Steps of the left and of the right."""
     pairs: tuple[StepPair, ...] = ()
     """All steps, in the order of the left; one that is in the right only precedes the next pair."""
+    tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
+    """How often each tolerance was needed, as far as it was."""
+
+
+_TOLERATED: Final[dict[Tolerance, tuple[str, str]]] = {
+    "ids-in-text": ("id inside a text", "ids inside texts"),
+    "shapes": ("value bound by shape", "values bound by shape"),
+    "temp-paths": ("temporary path", "temporary paths"),
+    "usage": ("usage number", "usage numbers"),
+    "process-ids": ("process id", "process ids"),
+    "late-updates": ("update late", "updates late"),
+    "call-states": (
+        "tool call with other states repeated",
+        "tool calls with other states repeated",
+    ),
+    "output-lines": (
+        "output with lines interleaved otherwise",
+        "outputs with lines interleaved otherwise",
+    ),
+    "request-order": ("call or request in another order", "calls and requests in another order"),
+}
+
+
+def tolerated_text(tolerated: Mapping[Tolerance, int]) -> str:
+    """Return what was tolerated, e.g. `3 values bound by shape, 2 updates late`."""
+    return ", ".join(f"{count} {_TOLERATED[name][count != 1]}" for name, count in tolerated.items())
 
 
 def frame_numbers(numbers: Sequence[int]) -> str:
@@ -163,6 +207,19 @@ class Ignore:
     """How often it would have applied in frames that another exclusion ignores."""
 
 
+@dataclass(slots=True)
+class Matcher:
+    """Decides about the values at a path instead of the comparison."""
+
+    text: str
+    """As the user wrote it."""
+    path: JSONPath
+    accepts: Callable[[Json, Json], bool]
+    """Returns whether the values of both journals are as they should be."""
+    applied: int = 0
+    """How often there was a value at the path."""
+
+
 def compare(
     left: Sequence[Entry],
     right: Sequence[Entry],
@@ -172,6 +229,8 @@ def compare(
     selectors: tuple[FrameSelector | None, FrameSelector | None] = (None, None),
     sides: Sequence[Side] = SIDES,
     ids: IdMap | None = None,
+    matchers: Sequence[Matcher] = (),
+    tolerances: Collection[Tolerance] = TOLERANCES,
     progress: Callable[[float], None] = lambda share: None,
 ) -> JournalComparison:
     """Return where two journals differ.
@@ -185,32 +244,30 @@ def compare(
         sides: Whose frames are compared. Prompts mark the turns in any case.
         ids: The working directories of both, and whether the left one is redacted; it learns the
             ids of both.
+        matchers: Paths whose values are not compared but matched; each counts how often.
+        tolerances: What may differ; on the level `strict`, only what is bound.
         progress: Called now and then with the share that is done, from 0 to 1; what it raises ends
             the comparison.
     """
     ids = ids or IdMap()
+    allowed = frozenset(tolerances) & (_BINDINGS if level == "strict" else TOLERANCES)
     work = _Progress(progress, len(left) + len(right))
     # Each pair of directories has a name of its own, so that one cannot stand for another.
     numbers = {each: at for at, each in enumerate(dict.fromkeys(ids.directories.values()), 1)}
-    names = {live: "«cwd»" if at == 1 else f"«cwd {at}»" for live, at in numbers.items()}
+    names = {live: _directory_name(at) for live, at in numbers.items()}
     recorded_names = {each: names[live] for each, live in ids.directories.items()}
-    ours = _read(left, level, ignores, selectors[0], sides, recorded_names, work)
-    theirs = _read(right, level, ignores, selectors[1], sides, names, work)
-    steps_by_turn, other_steps = _steps_by_turn(ours), _steps_by_turn(theirs)
-    comparing = _Comparing(ids)
-    pairs: list[StepPair] = []
-    for session, other in _paired_sessions(ours, theirs):
-        for turn, other_turn in _paired_turns(steps_by_turn, other_steps, session, other):
-            for side in sides:
-                pairs += comparing.pair_steps(
-                    steps_by_turn.get((session, turn, side), []),
-                    other_steps.get((other, other_turn, side), []),
-                )
-            work.advance(0)
+    ours = _read(left, level, ignores, selectors[0], sides, recorded_names, allowed, work)
+    theirs = _read(right, level, ignores, selectors[1], sides, names, allowed, work)
+    comparing = _Comparing(ours, theirs, ids, allowed, matchers)
+    for session, other in _paired_sessions(ours.steps, theirs.steps):
+        comparing.match_session(session, other, sides, lambda: work.advance(0))
+    pairs = comparing.pairs()
     found = [difference for pair in pairs for difference in pair.differences]
     found.sort(key=lambda each: (each.left_frames or each.right_frames)[:1])
-    counts = [sum(step.side in sides for step in steps) for steps in (ours, theirs)]
-    return JournalComparison(tuple(found), (counts[0], counts[1]), tuple(_in_order(pairs)))
+    counts = [sum(step.side in sides for step in run.steps) for run in (ours, theirs)]
+    return JournalComparison(
+        tuple(found), (counts[0], counts[1]), tuple(_in_order(pairs)), comparing.tolerated
+    )
 
 
 def _in_order(pairs: Sequence[StepPair]) -> list[StepPair]:
@@ -249,6 +306,162 @@ class _Progress:
 # Reading
 
 
+class _Run:
+    """The steps of one journal, and their variables."""
+
+    def __init__(self, steps: list[JournalStep], templates: Templates) -> None:
+        self.steps = steps
+        self.templates = templates
+        self._marks: dict[JournalStep, tuple[str, list[Variable]]] = {}
+        for step in steps:
+            for name, value in _id_fields(step.value):
+                if name != "requestId":
+                    templates.add_id(value)
+        self.by_turn = _steps_by_turn(steps)
+        self.by_lane = _steps_by_lane(steps)
+
+    def mark_of(self, step: JournalStep) -> str:
+        """Return a key that is equal for steps that differ only in variables."""
+        return self.mark(step)[0]
+
+    def mark(self, step: JournalStep) -> tuple[str, list[Variable]]:
+        """Return the key of a step, and its variables."""
+        found = self._marks.get(step)
+        if found is None:
+            variables: list[Variable] = []
+            type_ = ""
+            if step.is_request:
+                variables.append(Variable(f"request of the {step.side}", step.id))
+                type_ = id_key(step.id)[0]
+            place = _Place(step, "$", context_of(step), "", _DEPTH)
+            value = self._masked(step.value, place, variables)
+            mark = f"{step.name} {type_} {json.dumps(value, sort_keys=True)}"
+            found = self._marks[step] = mark, variables
+        return found
+
+    def _masked(self, value: Json, place: _Place, variables: list[Variable]) -> Json:
+        if isinstance(value, dict):
+            if not place.depth:
+                return _opaque(value)
+            members = cast("dict[str, Json]", value)
+            return {
+                name: self._masked(members[name], place.member(name), variables)
+                for name in sorted(members)
+            }
+        if isinstance(value, list):
+            if not place.depth:
+                return _opaque(value)
+            below = place.item(0)
+            return [self._masked(each, below, variables) for each in cast("list[Json]", value)]
+        if (variable := self.leaf(value, place)) is not None:
+            variables.append(variable)
+            return {"«»": variable.kind}
+        if isinstance(value, str):
+            text, found = self.templates.text(value, place.context)
+            variables += found
+            return text
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    def leaf(self, value: Json, place: _Place) -> Variable | None:
+        """Return the variable that a value is as a whole."""
+        if isinstance(value, dict | list):
+            return None
+        if is_id(place.name, value):
+            return None if value == ABSENT else Variable(id_kind(place.name, place.step), value)
+        if place.name in TIMESTAMPS and isinstance(value, str) and value != ABSENT:
+            return self.templates.timestamp(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self.templates.number(place.name, value, place.context)
+        return None
+
+    def prompts(self, session: str | None) -> list[str]:
+        """Return the mark of the prompt of each turn of a session, from the first on."""
+        marks: list[str] = []
+        while steps := self.by_turn.get((session, len(marks) + 1, "client")):
+            marks.append(self.mark_of(steps[0]))
+        return marks
+
+    def may_pass(self, one: JournalStep, other: JournalStep) -> bool:
+        """Return whether two steps of one side may come in either order.
+
+        A request and the tool call that it names may, parallel tool calls and requests of an agent,
+        and responses to requests that were open at the same time.
+        """
+        kinds = {_order_kind(one), _order_kind(other)}
+        if "" in kinds or kinds == {"response", "work"}:
+            return False
+        calls = [
+            {each.value for each in self.mark(step)[1] if each.kind == "toolCallId"}
+            for step in (one, other)
+        ]
+        if one.is_request != other.is_request and calls[0] & calls[1]:
+            return True
+        (start, end), (other_start, other_end) = _span(one), _span(other)
+        return start < other_end and other_start < end
+
+    def shown(self, value: Json) -> Json:
+        """Return a value with the names of directories in its texts."""
+        if isinstance(value, str):
+            return self.templates.placed(value)
+        return value
+
+
+def _order_kind(step: JournalStep) -> str:
+    """Return `work` for tool calls and requests of an agent, `response`; empty for others."""
+    if step.opened and step.name != "response to session/prompt":
+        return "response"
+    is_request = step.is_request and step.side == "agent"
+    return "work" if is_request or step.name in {"tool call", "terminal"} else ""
+
+
+def _span(step: JournalStep) -> tuple[int, int]:
+    """Return the first and the last frame between which a step was open."""
+    if step.opened:
+        return step.opened, step.frames[0]
+    return step.frames[0], step.closed or step.frames[-1]
+
+
+def is_id(name: str, value: Json) -> bool:
+    return name in GENERATED_IDS and not isinstance(value, dict | list)
+
+
+def id_kind(name: str, step: JournalStep) -> str:
+    """Return the kind of the id in a field; `requestId` names a request of one of the sides."""
+    if name != "requestId":
+        return name
+    is_own = step.name == "$/cancel_request"
+    return f"request of the {step.side if is_own else opposite(step.side)}"
+
+
+def _id_fields(value: Json) -> Iterator[tuple[str, Json]]:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            for name, inner in cast("dict[str, Json]", each).items():
+                if isinstance(inner, dict | list):
+                    waiting.append(cast("Json", inner))
+                elif name in GENERATED_IDS:
+                    yield name, inner
+        elif isinstance(each, list):
+            waiting += cast("list[Json]", each)
+
+
+_OUTPUT_STEPS: Final = frozenset(
+    {
+        *("tool call", "tool_call", "tool_call_update", "tool_call_content_chunk"),
+        *("terminal", "terminal_update", "terminal_output_chunk", "response to terminal/output"),
+    }
+)
+
+
+def context_of(step: JournalStep) -> Context:
+    return Context(is_usage=step.name == "usage_update", is_output=step.name in _OUTPUT_STEPS)
+
+
+_OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+
+
 def _read(
     entries: Sequence[Entry],
     level: Level,
@@ -256,16 +469,19 @@ def _read(
     wanted: FrameSelector | None,
     sides: Sequence[Side],
     names: Mapping[str, str],
+    tolerances: frozenset[Tolerance],
     work: _Progress,
-) -> list[JournalStep]:
+) -> _Run:
     """Return the steps of a journal; ignores apply only to compared sides.
 
     `names` stand for directories in its texts.
     """
-    model, steps = SessionModel(), Steps(level)
-    exchanges = model.exchanges
+    steps, places = Steps(level, tolerances), dict(names)
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
+    # Without filters no more is needed than requests and their responses.
+    model = SessionModel() if selectors else _Pairing()
+    exchanges = model.exchanges
     if any(each.needs_responses for each in selectors):
         before = SessionModel()
         before.read(entries)
@@ -275,13 +491,14 @@ def _read(
         frame = model.apply(entry)
         if not isinstance(frame, Frame):
             continue
+        paired = model.last_paired
+        _add_directories(places, paired)
         notes = model.notes()
         if wanted is not None and not wanted.matches(frame, exchanges, notes):
             continue
         if frame.side not in sides:
-            steps.apply(frame, model.last_paired)
+            steps.apply(frame, paired)
             continue
-        paired = model.last_paired
         is_ignored = _is_ignored(ignores, frame, exchanges, notes)
         if ignores:
             paired = tuple(
@@ -289,26 +506,44 @@ def _read(
             )
         if not is_ignored:
             steps.apply(frame, paired)
-    known = (talk.info.cwd for talk in model.conversations.sessions.values())
-    places = {each: "«cwd»" for each in known if each and each != "/"}
-    places.update(names)
-    finished = steps.finished()
-    for step in finished:
-        step.value = _placed(step.value, places)
-    return finished
+    return _Run(steps.finished(), Templates(places, tolerances))
 
 
-def _placed(value: Json, places: Mapping[str, str]) -> Json:
-    """Return a value with the directories in its texts replaced."""
-    if not places:
-        return value
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-        spelled = {json.dumps(each, ensure_ascii=False)[1:-1]: places[each] for each in places}
-        return json.loads(with_directories(text, spelled))
-    except RecursionError:
-        # Too deeply nested to copy: it is compared unchanged.
-        return value
+_NO_NOTES: Final = FrameNotes()
+
+
+class _Pairing:
+    """Decodes frames and pairs requests with responses, as `SessionModel` does."""
+
+    def __init__(self) -> None:
+        self._decoder = Decoder()
+        self.exchanges = Exchanges()
+        self.last_paired: tuple[PairedMessage, ...] = ()
+
+    def apply(self, entry: Entry) -> Entry:
+        if isinstance(entry, Frame):
+            self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+        elif isinstance(entry, JournalEvent) and entry.begins_connection:
+            self._decoder.restart()
+            self.exchanges.restart(entry.seq)
+        return entry
+
+    def notes(self) -> FrameNotes:
+        return _NO_NOTES
+
+
+def _add_directories(places: dict[str, str], paired: Iterable[PairedMessage]) -> None:
+    """Name the working directory of each session that is opened; each has a name of its own."""
+    for message, _ in paired:
+        if isinstance(message, Request) and message.method in _OPENING:
+            cwd = string(message.params, "cwd").rstrip("/")
+            if cwd and cwd not in places:
+                known = len({*places.values()})
+                places[cwd] = _directory_name(known + 1)
+
+
+def _directory_name(number: int) -> str:
+    return "«cwd»" if number == 1 else f"«cwd {number}»"
 
 
 # Ignoring
@@ -374,164 +609,418 @@ def _copied(value: Json) -> Json:
 def _steps_by_turn(steps: Iterable[JournalStep]) -> dict[_StepKey, list[JournalStep]]:
     steps_by_turn: dict[_StepKey, list[JournalStep]] = {}
     for step in steps:
-        steps_by_turn.setdefault((step.session, step.turn, step.side), []).append(step)
+        if not step.lane:
+            steps_by_turn.setdefault((step.session, step.turn, step.side), []).append(step)
     return steps_by_turn
+
+
+def _steps_by_lane(steps: Iterable[JournalStep]) -> dict[_LaneKey, list[JournalStep]]:
+    """Return asynchronous updates by session, side and kind, over all turns."""
+    lanes: dict[_LaneKey, list[JournalStep]] = {}
+    for step in steps:
+        if step.lane:
+            lanes.setdefault((step.session, step.side, step.lane), []).append(step)
+    return lanes
 
 
 def _paired_sessions(
     left: Sequence[JournalStep], right: Sequence[JournalStep]
 ) -> list[tuple[str | None, str | None]]:
-    """Pair the sessions in the order of their first step; steps without a session come first."""
-    ours, theirs = (
-        dict.fromkeys(step.session for step in steps if step.session is not None)
-        for steps in (left, right)
-    )
+    """Pair the sessions in the order in which they were opened; steps without one come first."""
     # No session has this id: a session missing in the other journal is compared with nothing.
-    return [(None, None), *zip_longest(ours, theirs, fillvalue="\0")]
+    return [(None, None), *zip_longest(_sessions(left), _sessions(right), fillvalue="\0")]
 
 
-def _paired_turns(
-    steps_by_turn: Mapping[_StepKey, Sequence[JournalStep]],
-    other_steps: Mapping[_StepKey, Sequence[JournalStep]],
-    one: str | None,
-    other: str | None,
-) -> Iterator[tuple[int, int]]:
-    """Pair the turns of two sessions by their prompts; steps before the first are turn 0.
-
-    A missing step then affects no other turn.
-    """
-    yield 0, 0
-    marks = _prompts(steps_by_turn, one), _prompts(other_steps, other)
-    for tag, a, b, c, d in _aligned(*marks):
-        if tag == "equal":
-            yield from zip(range(a + 1, b + 1), range(c + 1, d + 1), strict=True)
-            continue
-        for place in range(max(b - a, d - c)):
-            is_ours, is_theirs = a + place < b, c + place < d
-            yield a + place + 1 if is_ours else _NONE, c + place + 1 if is_theirs else _NONE
-
-
-def _prompts(
-    steps_by_turn: Mapping[_StepKey, Sequence[JournalStep]], session: str | None
-) -> list[str]:
-    """Return the prompt of each turn of a session, from the first on."""
-    marks: list[str] = []
-    while steps := steps_by_turn.get((session, len(marks) + 1, "client")):
-        marks.append(_mark(steps[0]))
-    return marks
+def _sessions(steps: Sequence[JournalStep]) -> list[str]:
+    opened: dict[str, int] = {}
+    for step in steps:
+        if step.session is not None:
+            # Parallel requests for sessions may get their responses in any order.
+            at = step.opened if step.name == "response to session/new" else step.frames[0]
+            opened[step.session] = min(at, opened.get(step.session, at))
+    return sorted(opened, key=lambda session: opened[session])
 
 
 class _Comparing:
-    """Compares the steps of turns; all turns share one map of ids."""
+    """Compares the steps of two runs; all turns share one map of ids."""
 
-    def __init__(self, ids: IdMap) -> None:
+    def __init__(
+        self,
+        left: _Run,
+        right: _Run,
+        ids: IdMap,
+        tolerances: frozenset[Tolerance],
+        matchers: Sequence[Matcher],
+    ) -> None:
+        self._left = left
+        self._right = right
         self._ids = ids
+        self._tolerances = tolerances
+        self._matchers = matchers
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once only."""
+        self._matches: list[_Match] = []
+        self._values: dict[Tolerance, set[tuple[str, str]]] = {}
+        """Values that differ and are tolerated."""
+        self._counts: Counter[Tolerance] = Counter()
+        self._replaced: set[JournalStep | None] = set()
+        """Values of lanes that the other journal has replaced earlier."""
 
-    def pair_steps(self, left: list[JournalStep], right: list[JournalStep]) -> Iterator[StepPair]:
-        """First align steps that differ only in ids, then steps of the same kind."""
-        marks = list(map(_mark, left)), list(map(_mark, right))
+    @property
+    def tolerated(self) -> dict[Tolerance, int]:
+        """How often each tolerance was needed."""
+        counts = Counter(self._counts)
+        counts.update({name: len(values) for name, values in self._values.items()})
+        return {name: counts[name] for name in get_args(Tolerance) if counts[name]}
+
+    # Which steps belong together
+
+    def match_session(
+        self, one: str | None, other: str | None, sides: Sequence[Side], advance: Callable[[], None]
+    ) -> None:
+        """Match the steps of a session with those of its counterpart."""
+        turns: dict[int, int] = {}
+        for turn, other_turn in self._paired_turns(one, other):
+            turns[turn] = other_turn
+            for side in sides:
+                self._match_steps(
+                    self._left.by_turn.get((one, turn, side), []),
+                    self._right.by_turn.get((other, other_turn, side), []),
+                )
+            advance()
+        lanes = [key[1:] for key in self._left.by_lane if key[0] == one]
+        lanes += [key[1:] for key in self._right.by_lane if key[0] == other]
+        for side, lane in dict.fromkeys(lanes):
+            if side in sides:
+                self._match_lane(
+                    self._left.by_lane.get((one, side, lane), []),
+                    self._right.by_lane.get((other, side, lane), []),
+                    turns,
+                )
+
+    def _paired_turns(self, one: str | None, other: str | None) -> Iterator[tuple[int, int]]:
+        """Pair the turns of two sessions by their prompts; steps before the first are turn 0.
+
+        A missing step then affects no other turn.
+        """
+        yield 0, 0
+        for tag, a, b, c, d in _aligned(self._left.prompts(one), self._right.prompts(other)):
+            if tag == "equal":
+                yield from zip(range(a + 1, b + 1), range(c + 1, d + 1), strict=True)
+                continue
+            for place in range(max(b - a, d - c)):
+                is_ours, is_theirs = a + place < b, c + place < d
+                yield a + place + 1 if is_ours else _NONE, c + place + 1 if is_theirs else _NONE
+
+    def _match_steps(self, left: list[JournalStep], right: list[JournalStep]) -> None:
+        """First match steps that differ only in variables, then steps of the same kind."""
+        opcodes = _aligned(
+            list(map(self._left.mark_of, left)), list(map(self._right.mark_of, right))
+        )
+        equal = [
+            (left[a + at], right[c + at])
+            for tag, a, b, c, _ in opcodes if tag == "equal" for at in range(b - a)
+        ]  # fmt: skip
+        self._matches += equal
+        ours = [step for tag, a, b, *_ in opcodes if tag != "equal" for step in left[a:b]]
+        theirs = [step for tag, *_, c, d in opcodes if tag != "equal" for step in right[c:d]]
+        moved = self._match_moved(ours, theirs, equal)
+        for tag, a, b, c, d in opcodes:
+            if tag != "equal":
+                ours = [step for step in left[a:b] if step not in moved]
+                theirs = [step for step in right[c:d] if step not in moved]
+                self._match_by_name(ours, theirs)
+
+    def _match_by_name(self, left: list[JournalStep], right: list[JournalStep]) -> None:
+        names = [step.name for step in left], [step.name for step in right]
+        for tag, a, b, c, d in _aligned(*names):
+            if tag == "equal":
+                self._matches += zip(left[a:b], right[c:d], strict=True)
+                continue
+            self._matches += ((step, None) for step in left[a:b])
+            self._matches += ((None, step) for step in right[c:d])
+
+    def _match_moved(
+        self,
+        left: Sequence[JournalStep],
+        right: Sequence[JournalStep],
+        equal: Sequence[tuple[JournalStep, JournalStep]],
+    ) -> set[JournalStep]:
+        """Match equal steps in another order, if they may pass all that is between; return them."""
+        moved: set[JournalStep] = set()
+        is_long = len(left) * len(equal) > _MAX_MOVES
+        if "request-order" not in self._tolerances or is_long:
+            return moved
+        fixed = list(equal)
+        for one in left:
+            mark = self._left.mark_of(one)
+            for other in right:
+                if other in moved or self._right.mark_of(other) != mark:
+                    continue
+                passed = (
+                    (mine, yours)
+                    for mine, yours in fixed
+                    if (mine.frames[0] < one.frames[0]) != (yours.frames[0] < other.frames[0])
+                )
+                if all(
+                    self._left.may_pass(one, mine) or self._right.may_pass(other, yours)
+                    for mine, yours in passed
+                ):
+                    moved |= {one, other}
+                    fixed.append((one, other))
+                    self._matches.append((one, other))
+                    self._counts["request-order"] += 1
+                break
+        return moved
+
+    def _match_lane(
+        self, left: list[JournalStep], right: list[JournalStep], turns: Mapping[int, int]
+    ) -> None:
+        """Match the values of an asynchronous lane, in order but whatever their turn.
+
+        The last value of each turn has to be in the other journal too; there, a later one may have
+        replaced it within a turn. The last one of all has to be the same.
+        """
+        marks = list(map(self._left.mark_of, left)), list(map(self._right.mark_of, right))
         for tag, a, b, c, d in _aligned(*marks):
             if tag == "equal":
-                yield from self._pairs(left[a:b], right[c:d])
+                for one, other in zip(left[a:b], right[c:d], strict=True):
+                    self._matches.append((one, other))
+                    self._counts["late-updates"] += turns.get(one.turn) != other.turn
                 continue
-            names = [step.name for step in left[a:b]], [step.name for step in right[c:d]]
-            for inner, e, f, g, h in _aligned(*names):
-                ours, theirs = left[a + e : a + f], right[c + g : c + h]
-                if inner == "equal":
-                    yield from self._pairs(ours, theirs)
-                    continue
-                for step in ours:
-                    yield StepPair(step, None, (_only("left only", step),))
-                for step in theirs:
-                    yield StepPair(None, step, (_only("right only", step),))
+            ours = self._not_replaced(
+                left[a:b], right[c : d + 1], self._left, self._right, left[-1:]
+            )
+            theirs = self._not_replaced(
+                right[c:d], left[a : b + 1], self._right, self._left, right[-1:]
+            )
+            self._counts["late-updates"] += b - a - len(ours) + d - c - len(theirs)
+            self._matches += ((step, None) for step in left[a:b] if step not in ours)
+            self._matches += ((None, step) for step in right[c:d] if step not in theirs)
+            self._match_by_name(ours, theirs)
+            self._replaced |= {*left[a:b], *right[c:d]} - {*ours, *theirs}
 
-    def _pairs(
-        self, left: Sequence[JournalStep], right: Sequence[JournalStep]
-    ) -> Iterator[StepPair]:
-        for one, other in zip(left, right, strict=True):
+    def _not_replaced(
+        self,
+        steps: Sequence[JournalStep],
+        others: Sequence[JournalStep],
+        run: _Run,
+        other_run: _Run,
+        last: Sequence[JournalStep],
+    ) -> list[JournalStep]:
+        """Return the steps whose value is not among those that `others` have replaced."""
+        earlier = {
+            other_run.mark_of(replace(other, value=value, earlier=[]))
+            for other in others
+            for value in other.earlier
+        }
+        return [step for step in steps if step in last or run.mark_of(step) not in earlier]
+
+    # How they differ
+
+    def pairs(self) -> list[StepPair]:
+        """Return all steps in pairs, with their differences."""
+        self._bind()
+        return [self._pair(one, other) for one, other in self._matches]
+
+    def _bind(self) -> None:
+        """Bind the ids in fields of all pairs, first those of pairs that are equal otherwise."""
+        changed: list[tuple[JournalStep, JournalStep]] = []
+        for one, other in self._matches:
+            if one is None or other is None:
+                continue
+            mine, yours = self._left.mark(one), self._right.mark(other)
+            if mine[0] != yours[0] or len(mine[1]) != len(yours[1]):
+                changed.append((one, other))
+                continue
+            for variable, its in zip(mine[1], yours[1], strict=True):
+                if variable.tolerance is None:
+                    self._ids.agree_on(variable, its)
+        for one, other in changed:
+            if one.is_request:
+                self._ids.agree(f"request of the {one.side}", one.id, other.id)
+            _bind_fields(self._ids, one, one.value, other.value, _DEPTH)
+
+    def _pair(self, one: JournalStep | None, other: JournalStep | None) -> StepPair:
+        if one is None or other is None:
+            only = _only("left only", one) if one is not None else _only("right only", other)
+            is_replaced = one in self._replaced or other in self._replaced
+            return StepPair(one, other, () if is_replaced else (only,))
+        if not self._matchers and self._is_equal(one, other):
+            differences: tuple[StepDifference, ...] = ()
+        else:
             frames = tuple(one.frames), tuple(other.frames)
             step = one.side, one.session, one.name
-            differences = [
+            differences = tuple(
                 StepDifference("changed", *step, path, ours, theirs, *frames)
                 for path, ours, theirs in self._places(one, other)
-            ]
-            yield StepPair(one, other, tuple(differences))
+            )
+        self._counts["call-states"] += one.dropped_states != other.dropped_states
+        return StepPair(one, other, differences)
+
+    def _is_equal(self, one: JournalStep, other: JournalStep) -> bool:
+        (mark, ours), (other_mark, theirs) = self._left.mark(one), self._right.mark(other)
+        return (
+            mark == other_mark
+            and len(ours) == len(theirs)
+            and all(
+                self._ids.agree_on(mine, yours) for mine, yours in zip(ours, theirs, strict=True)
+            )
+            and self._note(ours, theirs)
+        )
+
+    def _note(self, ours: Iterable[Variable], theirs: Iterable[Variable]) -> bool:
+        for mine, yours in zip(ours, theirs, strict=True):
+            if mine.tolerance is not None and mine.value != yours.value:
+                values = self._values.setdefault(mine.tolerance, set())
+                values.add((mine.kind, str(mine.value)))
+        return True
 
     def _places(self, one: JournalStep, other: JournalStep) -> Iterator[tuple[str, Json, Json]]:
         if one.is_request:
             # Each side has ids of its own.
             kind = f"request of the {one.side}"
             is_same_type = id_key(one.id)[0] == id_key(other.id)[0]
-            if not is_same_type or not self._agree(kind, one.id, other.id):
+            if not is_same_type or not self._agree(
+                Variable(kind, one.id), Variable(kind, other.id)
+            ):
                 yield "id", one.id, other.id
-        for path, *values in self._differing(one.value, other.value, "$", _DEPTH):
-            yield one.path_in_message(path), values[0], values[1]
+        pair = _Place(one, "$", context_of(one), "", _DEPTH)
+        for path, *values in self._differing(one.value, other.value, pair):
+            yield (
+                one.path_in_message(path),
+                self._left.shown(values[0]),
+                self._right.shown(values[1]),
+            )
 
-    def _agree(self, kind: str, one: Json, other: Json) -> bool:
-        """Return whether two ids agree or their disagreement is already reported."""
-        if self._ids.agree(kind, one, other):
+    def _agree(self, one: Variable, other: Variable) -> bool:
+        """Return whether two variables agree or their disagreement is already reported."""
+        if self._ids.agree_on(one, other):
+            self._note([one], [other])
             return True
-        pair = (kind, repr(one), repr(other))
+        pair = (one.kind, repr(one.value), repr(other.value))
         is_reported = pair in self._reported
         self._reported.add(pair)
         return is_reported
 
-    def _differing(
-        self, one: Json, other: Json, path: str, depth: int
-    ) -> Iterator[tuple[str, Json, Json]]:
+    def _differing(self, one: Json, other: Json, place: _Place) -> Iterator[tuple[str, Json, Json]]:
         """Yield each difference of two values: its path, and both values there."""
-        if depth and isinstance(one, dict) and isinstance(other, dict):
+        if self._matchers and (verdict := self._matched(one, other, place)) is not None:
+            if not verdict:
+                yield place.path, one, other
+        elif place.depth and isinstance(one, dict) and isinstance(other, dict):
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
             for name in dict.fromkeys([*ours, *theirs]):
                 values = ours.get(name, ABSENT), theirs.get(name, ABSENT)
-                member_path = path + formatted_member(name)
-                if (
-                    name in GENERATED_IDS
-                    and not isinstance(values[0], dict | list)
-                    and name in ours
-                ):
-                    if name not in theirs or not self._agree(name, *values):
-                        yield member_path, *values
-                elif name not in TIMESTAMPS:
-                    yield from self._differing(*values, member_path, depth - 1)
-        elif depth and isinstance(one, list) and isinstance(other, list):
+                yield from self._differing(*values, place.member(name))
+        elif place.depth and isinstance(one, list) and isinstance(other, list):
             mine, yours = cast("list[Json]", one), cast("list[Json]", other)
-            for place in range(max(len(mine), len(yours))):
-                values = _item(mine, place), _item(yours, place)
-                yield from self._differing(*values, f"{path}[{place}]", depth - 1)
-        elif _is_other(one, other) and not self._are_secrets(one, other):
-            yield path, one, other
+            for at in range(max(len(mine), len(yours))):
+                yield from self._differing(_item(mine, at), _item(yours, at), place.item(at))
+        elif not self._are_same(one, other, place):
+            yield place.path, one, other
 
-    def _are_secrets(self, one: Json, other: Json) -> bool:
-        are_texts = isinstance(one, str) and isinstance(other, str)
-        return are_texts and self._ids.agree_on_secrets(one, other)
+    def _matched(self, one: Json, other: Json, place: _Place) -> bool | None:
+        """Return whether the matcher of a path accepts both values; None if it has none."""
+        for matcher in self._matchers:
+            if matcher.path.covers(parse_path(place.step.path_in_message(place.path))):
+                matcher.applied += 1
+                return matcher.accepts(one, other)
+        return None
+
+    def _are_same(self, one: Json, other: Json, place: _Place) -> bool:
+        ours, theirs = self._left.leaf(one, place), self._right.leaf(other, place)
+        if ours is not None and theirs is not None:
+            return ours.kind == theirs.kind and self._agree(ours, theirs)
+        if not isinstance(one, str) or not isinstance(other, str):
+            return not _is_other(one, other)
+        return self._are_same_texts(one, other, place)
+
+    def _are_same_texts(self, one: str, other: str, place: _Place) -> bool:
+        text, ours = self._left.templates.text(one, place.context)
+        other_text, theirs = self._right.templates.text(other, place.context)
+        if text == other_text and len(ours) == len(theirs):
+            return all(self._agree(*each) for each in zip(ours, theirs, strict=True))
+        if self._ids.agree_on_secrets(one, other):
+            return True
+        if self._ids.agree_on_secrets(text, other_text) and len(ours) == len(theirs):
+            return all(self._agree(*each) for each in zip(ours, theirs, strict=True))
+        if place.context.is_output and "output-lines" in self._tolerances:
+            return self._are_interleaved(one, other, place.context)
+        return False
+
+    def _are_interleaved(self, one: str, other: str, context: Context) -> bool:
+        """Return whether two texts have the same lines from two streams, interleaved otherwise."""
+        lines = [self._left.templates.text(line, context) for line in one.split("\n")]
+        found: dict[str, deque[int]] = {}
+        for at, line in enumerate(other.split("\n")):
+            found.setdefault(self._right.templates.text(line, context)[0], deque()).append(at)
+        order = [found[text].popleft() for text, _ in lines if found.get(text)]
+        if len(order) != len(lines) or any(found.values()) or not are_two_streams(order):
+            return False
+        others = other.split("\n")
+        pairs = [
+            pair
+            for at, (_, ours) in zip(order, lines, strict=True)
+            for pair in zip(ours, self._right.templates.text(others[at], context)[1], strict=False)
+        ]
+        self._counts["output-lines"] += 1
+        return all(self._agree(*pair) for pair in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where two values are compared."""
+
+    step: JournalStep
+    path: str
+    context: Context
+    name: str
+    """The name of its field; of items, that of their list."""
+    depth: int
+    """Levels of nesting that are compared one by one from here."""
+
+    def member(self, name: str) -> _Place:
+        path = self.path + formatted_member(name)
+        return _Place(self.step, path, self.context.below(name), name, self.depth - 1)
+
+    def item(self, at: int) -> _Place:
+        return replace(self, path=f"{self.path}[{at}]", depth=self.depth - 1)
+
+
+def are_two_streams(order: Sequence[int]) -> bool:
+    """Return whether numbers are two ascending sequences, interleaved."""
+    low, high = -1, -1
+    """The last number of each; the greater one takes what it can."""
+    for number in order:
+        if number > high:
+            high = number
+        elif number > low:
+            low = number
+        else:
+            return False
+    return True
+
+
+def _bind_fields(ids: IdMap, step: JournalStep, one: Json, other: Json, depth: int) -> None:
+    """Bind the ids in the same fields of two values that differ."""
+    if isinstance(one, dict) and isinstance(other, dict) and depth:
+        theirs = cast("dict[str, Json]", other)
+        for name, value in cast("dict[str, Json]", one).items():
+            if is_id(name, value) and is_id(name, theirs.get(name, [])):
+                ids.agree(id_kind(name, step), value, theirs[name])
+            else:
+                _bind_fields(ids, step, value, theirs.get(name), depth - 1)
+    elif isinstance(one, list) and isinstance(other, list) and depth:
+        for mine, yours in zip(cast("list[Json]", one), cast("list[Json]", other)):  # noqa: B905
+            _bind_fields(ids, step, mine, yours, depth - 1)
 
 
 def _aligned(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    if left == right:
+        return [("equal", 0, len(left), 0, len(left))] if left else []
     is_long = max(len(left), len(right)) > _MAX_ALIGNED_STEPS
     return SequenceMatcher(None, left, right, autojunk=is_long).get_opcodes()
-
-
-def _mark(step: JournalStep) -> str:
-    """Return a key that is equal for steps that differ only in ids."""
-    return f"{step.name} {json.dumps(_plain(step.value, _DEPTH), sort_keys=True)}"
-
-
-def _plain(value: Json, depth: int) -> Json:
-    if not depth:
-        return _opaque(value)
-    if isinstance(value, dict):
-        members = cast("dict[str, Json]", value).items()
-        return {
-            name: f"«{name}»" if name in GENERATED_IDS and not isinstance(inner, dict | list)
-            else _plain(inner, depth - 1)
-            for name, inner in members if name not in TIMESTAMPS
-        }  # fmt: skip
-    if isinstance(value, list):
-        return [_plain(each, depth - 1) for each in cast("list[Json]", value)]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _opaque(value: Json) -> str:
@@ -541,7 +1030,8 @@ def _opaque(value: Json) -> str:
         return "«nested too deeply»"
 
 
-def _only(kind: Kind, step: JournalStep) -> StepDifference:
+def _only(kind: Kind, step: JournalStep | None) -> StepDifference:
+    assert step is not None
     is_left = kind == "left only"
     frames = tuple(step.frames)
     return StepDifference(
@@ -553,9 +1043,12 @@ def _only(kind: Kind, step: JournalStep) -> StepDifference:
 
 def _is_other(one: Json, other: Json) -> bool:
     """Return whether two values differ; true differs from 1, 1.0 does not."""
-    return isinstance(one, bool) is not isinstance(other, bool) or _plain(one, 1) != _plain(
-        other, 1
-    )
+    if isinstance(one, bool) is not isinstance(other, bool):
+        return True
+    try:
+        return one != other
+    except RecursionError:
+        return _opaque(one) != _opaque(other)
 
 
 def _item(items: list[Json], place: int) -> Json:

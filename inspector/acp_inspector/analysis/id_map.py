@@ -1,19 +1,39 @@
-"""The map between the ids of two runs of one conversation.
+"""The variables in the values of a journal, and the map between those of two runs.
 
-A field's name decides whether its value is such an id. When first seen, the ids of both runs are
-mapped to each other; from then on they must agree, in both directions. Working directories are
-known beforehand and replaced inside any text. In a redacted recording a placeholder is mapped like
-an id: to the corresponding text of the other run.
+Each run of a conversation has its own ids, directories, times and process ids. `Templates` replaces
+the variables of one journal, so that texts of two runs can be compared; `IdMap` binds each variable
+to its counterpart when first seen, and from then on they must agree, in both directions. A
+field's name decides whether its value is an id, and such an id is a variable inside any text too.
+Other values are recognised by their shape. In a redacted recording a placeholder is mapped like an
+id: to the corresponding text of the other run.
+
+Source: docs/design/replay.md.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final, TypeAlias, cast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, TypeAlias, cast, get_args
 
 from acp_inspector.redaction.detector import PLACEHOLDER
 from acp_protocol.jsonrpc import Json, RequestId, id_key
+
+Tolerance: TypeAlias = Literal[
+    "ids-in-text",
+    "shapes",
+    "temp-paths",
+    "usage",
+    "process-ids",
+    "late-updates",
+    "call-states",
+    "output-lines",
+    "request-order",
+]
+"""What two runs of one conversation may differ in."""
+TOLERANCES: Final[frozenset[Tolerance]] = frozenset(get_args(Tolerance))
 
 GENERATED_IDS: Final = frozenset(
     {"sessionId", "toolCallId", "terminalId", "messageId", "planId", "elicitationId", "requestId"}
@@ -21,8 +41,202 @@ GENERATED_IDS: Final = frozenset(
 """Fields whose value each run generates anew."""
 TIMESTAMPS: Final = frozenset({"updatedAt", "createdAt"})
 """Fields with a point in time, which no run repeats."""
+MAX_CLOCK_JITTER: Final = 5.0
+"""Seconds between two times that may be one time in the other run."""
+_PROCESS_IDS: Final = frozenset({"pid", "ppid", "pgid", "processid", "processgroupid"})
+_USAGE: Final = re.compile(
+    r"(?:^|_)(?:token_?)?usage$|[a-z]Usage$|^quota$|^costs?$|^token_?counts?$", re.IGNORECASE
+)
+"""Names of objects with numbers of tokens or costs."""
+_MAX_ID: Final = 200
+_MIN_ID: Final = 6
+"""Characters of an id that is replaced inside texts; shorter ones may be ordinary words."""
+_PREFIX: Final = 3
+"""Characters by which an id is searched for in a text."""
+_ID_CHARACTERS: Final = r"[\w.:|/@+=-]"
+_SHAPES: Final = (
+    r"(?P<uuid>(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z]))"
+    r"|(?P<hex>(?<![0-9A-Za-z])[0-9a-fA-F]{32}(?![0-9A-Za-z]))"
+    r"|(?P<time>(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?(?!\d))"
+    r"|(?P<epoch>(?<![0-9A-Za-z.])1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![0-9A-Za-z]))"
+)
+_TEMP_PATH: Final = (
+    r"(?P<path>(?<![\w.~-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/[\w+-]+/[\w+-]+/T)"
+    r"/(?:[\w.+@%-]*\w))"
+)
+_PROCESS_ID: Final = (
+    r"(?P<pid>(?i:\b(?:p?pids?|pgids?|process(?: group)?(?: id)?)\b)[^\w\n]{0,3}\d+(?!\d))"
+)
+_EPOCH: Final = (1_500_000_000, 2_000_000_000)
+"""Seconds that are a time of our days: 2017 to 2033."""
 
 _Key: TypeAlias = tuple[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A value that each run generates anew."""
+
+    kind: str
+    """The name of its field, or its shape."""
+    value: Json
+
+    @property
+    def tolerance(self) -> Tolerance | None:
+        """The tolerance by which it may differ; None: ids in their fields always may."""
+        return _TOLERANCE_OF.get(self.kind)
+
+
+_TOLERANCE_OF: Final[dict[str, Tolerance]] = {
+    "id": "ids-in-text",
+    **dict.fromkeys(("uuid", "hex", "time", "epoch", "timestamp"), "shapes"),
+    "path": "temp-paths",
+    "usage": "usage",
+    "pid": "process-ids",
+}
+_UNBOUND: Final = frozenset({"usage", "pid", "timestamp"})
+"""Kinds of which only presence and type count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where in a message a value is."""
+
+    is_usage: bool = False
+    is_output: bool = False
+    """It is output of a tool."""
+
+    def below(self, name: str) -> Context:
+        """Return the context of the field `name` in a value."""
+        is_output = self.is_output and name not in {"rawInput", "title", "locations"}
+        is_usage = self.is_usage or bool(_USAGE.search(name))
+        if (is_usage, is_output) == (self.is_usage, self.is_output):
+            return self
+        return Context(is_usage, is_output)
+
+
+_PLAIN: Final = Context()
+_ANY_SHAPE: Final = re.compile(_SHAPES)
+
+
+class Templates:
+    """Finds the variables in the values of one journal."""
+
+    def __init__(
+        self,
+        places: Mapping[str, str] | None = None,
+        tolerances: frozenset[Tolerance] = TOLERANCES,
+    ) -> None:
+        """Replace directories by the names in `places`."""
+        self._places = dict(places or {})
+        self._tolerances = tolerances
+        self._ids: set[str] = set()
+        self._prefixes: set[str] = set()
+        self._patterns: dict[bool, re.Pattern[str]] = {}
+
+    def add_id(self, value: Json) -> None:
+        """Replace this id inside texts from now on, if it cannot be an ordinary word."""
+        if (
+            isinstance(value, str)
+            and "ids-in-text" in self._tolerances
+            and _MIN_ID <= len(value) <= _MAX_ID
+            and any(map(str.isdigit, value))
+        ):
+            self._ids.add(value)
+            if value[:_PREFIX] not in self._prefixes:
+                self._prefixes.add(value[:_PREFIX])
+                self._patterns.clear()
+
+    def text(self, text: str, context: Context = _PLAIN) -> tuple[str, list[Variable]]:
+        """Return a text with its variables replaced, and the variables."""
+        found = list(self.spans(text, context))
+        if not found:
+            return text, []
+        parts: list[str] = []
+        at = 0
+        for start, end, variable in found:
+            parts.append(text[at:start])
+            is_place = variable.kind == "place"
+            parts.append(str(variable.value) if is_place else f"«{variable.kind}»")
+            at = end
+        parts.append(text[at:])
+        return "".join(parts), [each for *_, each in found if each.kind != "place"]
+
+    def placed(self, text: str) -> str:
+        """Return a text with only its directories replaced."""
+        return with_directories(text, self._places)
+
+    def timestamp(self, value: Json) -> Variable | None:
+        """Return the variable that the value of a field with a point in time is."""
+        return Variable("timestamp", value) if self._has_shapes else None
+
+    def number(self, name: str, value: float, context: Context) -> Variable | None:
+        """Return the variable that a number in the field `name` is."""
+        if context.is_usage and "usage" in self._tolerances:
+            return Variable("usage", value)
+        plain = name.replace("_", "").replace(" ", "").replace("-", "").lower()
+        if plain in _PROCESS_IDS and "process-ids" in self._tolerances:
+            return Variable("pid", value)
+        is_time = any(_EPOCH[0] * unit <= value < _EPOCH[1] * unit for unit in (1, 1000))
+        return Variable("epoch", value) if is_time and "shapes" in self._tolerances else None
+
+    def spans(self, text: str, context: Context = _PLAIN) -> Iterator[tuple[int, int, Variable]]:
+        """Yield start, end and variable for each variable in a text."""
+        pattern = self._patterns.get(context.is_output)
+        if pattern is None:
+            pattern = self._patterns[context.is_output] = self._compile(context.is_output)
+        at = 0
+        while found := pattern.search(text, at):
+            kind = found.lastgroup or ""
+            start, end = found.span()
+            if kind == "word":
+                id_ = self._id_in(found["word"])
+                if id_ is None:
+                    other = _ANY_SHAPE.match(text, start) if self._has_shapes else None
+                    if other is None:
+                        at = start + 1
+                        continue
+                    kind, end = other.lastgroup or "", other.end()
+                else:
+                    end = start + len(id_)
+                    kind = "id"
+            value = text[start:end]
+            if kind == "place":
+                value = self._places[value]
+            elif kind == "pid":
+                # The name before the number stays.
+                start = end - len(value) + len(value.rstrip("0123456789"))
+                value = text[start:end]
+            yield start, end, Variable(kind, value)
+            at = end
+
+    @property
+    def _has_shapes(self) -> bool:
+        return "shapes" in self._tolerances
+
+    def _compile(self, is_output: bool) -> re.Pattern[str]:
+        parts: list[str] = []
+        if self._places:
+            longest = sorted(self._places, key=len, reverse=True)
+            parts.append(rf"(?P<place>(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-]))")
+        if self._prefixes:
+            begins = "|".join(map(re.escape, sorted(self._prefixes)))
+            parts.append(rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)")
+        if "temp-paths" in self._tolerances:
+            parts.append(_TEMP_PATH)
+        if is_output and "process-ids" in self._tolerances:
+            parts.append(_PROCESS_ID)
+        if self._has_shapes:
+            parts.append(_SHAPES)
+        return re.compile("|".join(parts) or r"(?!)")
+
+    def _id_in(self, word: str) -> str | None:
+        """Return the longest id with which a word begins."""
+        for end in range(min(len(word), _MAX_ID), _MIN_ID - 1, -1):
+            is_whole = end == len(word) or not (word[end].isalnum() or word[end] == "_")
+            if is_whole and word[:end] in self._ids:
+                return word[:end]
+        return None
 
 
 class IdMap:
@@ -38,8 +252,13 @@ class IdMap:
         self.directories: Mapping[str, str] = {} if directories is None else directories
         self._live: dict[_Key, Json] = {}
         self._recorded: dict[_Key, Json] = {}
+        self._texts: dict[str, set[str]] = {}
+        """The live texts of each recorded id or value, whatever its kind."""
+        self._recorded_texts: dict[str, set[str]] = {}
         self._is_redacted = is_redacted
         self._secrets: dict[str, str] = {}
+        self._templates = Templates(directories)
+        self._live_templates = Templates({each: each for each in self.directories.values()})
 
     def agree(self, kind: str, recorded: Json, live: Json) -> bool:
         """Map two ids of one kind when first seen; later return whether they are a pair."""
@@ -47,8 +266,40 @@ class IdMap:
         if there not in self._live and back not in self._recorded:
             self._live[there] = live
             self._recorded[back] = recorded
+            if isinstance(recorded, str) and isinstance(live, str):
+                self._add_texts(recorded, live)
+                self._templates.add_id(recorded)
+                self._live_templates.add_id(live)
             return True
         return there in self._live and _hashable(self._live[there]) == back[1]
+
+    def agree_on(self, recorded: Variable, live: Variable) -> bool:
+        """Map two variables when first seen; later return whether they are a pair.
+
+        Of usage numbers and process ids only the type counts. Two times of one run may be the same
+        in the other one, if they are close to each other.
+        """
+        if recorded.tolerance is None:
+            return self.agree(recorded.kind, recorded.value, live.value)
+        if recorded.kind in _UNBOUND:
+            return True
+        one, other = str(recorded.value), str(live.value)
+        known, known_back = self._texts.get(one), self._recorded_texts.get(other)
+        if known is None and known_back is None:
+            self._add_texts(one, other)
+            return True
+        if other in (known or ()):
+            return True
+        if recorded.kind not in {"time", "epoch"}:
+            return False
+        are_close = _are_close(other, known or ()) and _are_close(one, known_back or ())
+        if are_close:
+            self._add_texts(one, other)
+        return are_close
+
+    def _add_texts(self, recorded: str, live: str) -> None:
+        self._texts.setdefault(recorded, set()).add(live)
+        self._recorded_texts.setdefault(live, set()).add(recorded)
 
     def agree_on_secrets(self, recorded: str, live: str) -> bool:
         """Return whether `live` is `recorded` with secrets instead of its placeholders.
@@ -75,7 +326,15 @@ class IdMap:
             for one, other in zip(cast("list[Json]", recorded), cast("list[Json]", live)):  # noqa: B905
                 self.learn(one, other)
         elif isinstance(recorded, str) and isinstance(live, str):
-            self.agree_on_secrets(recorded, live)
+            self._learn_text(recorded, live)
+
+    def _learn_text(self, recorded: str, live: str) -> None:
+        if self.agree_on_secrets(recorded, live):
+            return
+        ours, theirs = self._templates.text(recorded), self._live_templates.text(live)
+        for one, other in zip(ours[1], theirs[1], strict=False):
+            if one.kind == other.kind:
+                self.agree_on(one, other)
 
     def live_id(self, recorded: RequestId) -> RequestId:
         """Return the live id of a request of the agent; the recorded one if it is unknown."""
@@ -89,9 +348,21 @@ class IdMap:
         if isinstance(recorded, list):
             return [self.to_live(value) for value in cast("list[Json]", recorded)]
         if isinstance(recorded, str):
-            placed = with_directories(recorded, self.directories)
+            placed = self._text_to_live(recorded)
             return with_secrets(placed, self._secrets) if self._secrets else placed
         return recorded
+
+    def _text_to_live(self, recorded: str) -> str:
+        parts: list[str] = []
+        at = 0
+        for start, end, variable in self._templates.spans(recorded):
+            live = str(variable.value)
+            if variable.kind != "place":
+                known = self._texts.get(live, ())
+                live = next(iter(known)) if len(known) == 1 else live
+            parts += (recorded[at:start], live)
+            at = end
+        return "".join([*parts, recorded[at:]]) if parts else recorded
 
     def _member_to_live(self, name: str, value: Json) -> Json:
         if name in GENERATED_IDS and (name, _hashable(value)) in self._live:
@@ -107,6 +378,24 @@ def with_directories(text: str, places: Mapping[str, str]) -> str:
     # A name that only begins alike is another directory; a point may end a sentence.
     pattern = rf"(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-])"
     return re.sub(pattern, lambda found: places[found[0]], text)
+
+
+def _are_close(moment: str, others: Iterable[str]) -> bool:
+    at = _seconds(moment)
+    return all(abs(at - _seconds(other)) <= MAX_CLOCK_JITTER for other in others)
+
+
+def _seconds(moment: str) -> float:
+    """Return a time as seconds; infinite if it is none, which is close to nothing."""
+    try:
+        number = float(moment)
+    except ValueError:
+        try:
+            found = datetime.fromisoformat(moment.replace("z", "Z"))
+        except ValueError:
+            return float("inf")
+        return found.timestamp()
+    return number / 1000 if number >= _EPOCH[1] else number
 
 
 def _hashable(value: Json) -> object:

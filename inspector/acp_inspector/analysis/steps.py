@@ -3,8 +3,9 @@
 On the level `semantic` the chunks of a text and the updates of a tool call become one step each,
 because chunk boundaries vary between runs; of plans, modes, options and usage the last value of a
 turn counts. Such a value between two turns belongs to the later one: whether it precedes the prompt
-is a race. The level `shape` keeps only methods, kinds, statuses and endings. On the level `strict`
-each message is a step.
+is a race. Values other than plans are sent asynchronously: they are in lanes of their own, and do
+not end the text before them. The level `shape` keeps only methods, kinds, statuses and endings. On
+the level `strict` each message is a step.
 
 Source: docs/design/replay.md.
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
+from acp_inspector.analysis.id_map import TOLERANCES, Tolerance
 from acp_inspector.analysis.items import string
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
@@ -43,12 +45,14 @@ _TEXT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
 _CALL_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
     {"tool_call", "tool_call_update", "tool_call_content_chunk"}
 )
-_LAST_VALUE: Final[frozenset[UpdateKind]] = frozenset(
+_ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
     {
-        *("plan", "plan_update", "current_mode_update", "config_option_update", "usage_update"),
+        *("current_mode_update", "config_option_update", "usage_update"),
         *("session_info_update", "available_commands_update"),
     }
 )
+"""Updates that an agent may send at any time."""
+_LAST_VALUE: Final[frozenset[UpdateKind]] = frozenset({*_ASYNCHRONOUS, "plan", "plan_update"})
 """Updates that replace the previous one of the same kind."""
 MAX_SHAPE_DEPTH: Final = 20
 """Levels of nesting that the level `shape` keeps."""
@@ -86,6 +90,16 @@ class JournalStep:
     is_request: bool = False
     root: str = "$.params"
     """The path of `value` in its message; empty where it has none."""
+    lane: str = ""
+    """The kind of an asynchronous update; empty for steps that keep their order."""
+    earlier: list[Json] = field(default_factory=list[Json])
+    """The values of its turn that `value` has replaced, if it is in a lane of its own."""
+    opened: int = 0
+    """The frame of the request that it responds to; 0 for other steps."""
+    closed: int = 0
+    """The frame of the response to a request; 0 without one."""
+    dropped_states: int = 0
+    """States of a tool call that were left out: repeats, and falls back to `pending`."""
 
     def path_in_message(self, path: str) -> str:
         """Return the path in a message of a JSONPath in `value`, as `--ignore` takes it."""
@@ -101,21 +115,27 @@ class JournalStep:
 class Steps:
     """Turns the frames of one connection into steps."""
 
-    def __init__(self, level: Level = "semantic") -> None:
+    def __init__(
+        self, level: Level = "semantic", tolerances: frozenset[Tolerance] = TOLERANCES
+    ) -> None:
         self.steps: list[JournalStep] = []
         self._level: Level = level
+        self._tolerances = tolerances
         self._turns: dict[str | None, int] = {}
         self._working: set[str | None] = set()
         """Sessions with a running turn."""
         self._last: dict[tuple[Side, str | None], JournalStep] = {}
         self._values: dict[tuple[str | None, str], JournalStep] = {}
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
+        self._requests: dict[Exchange, JournalStep] = {}
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         for message, exchange in paired:
             match message:
                 case Request(id=id_, method=method, params=params):
-                    self._request(frame, id_, method, params)
+                    step = self._request(frame, id_, method, params)
+                    if exchange is not None:
+                        self._requests[exchange] = step
                 case Notification(method="session/update", params=params):
                     self._update(frame, _session(params), get(params, "update"))
                 case Notification(method=method, params=params):
@@ -136,36 +156,51 @@ class Steps:
             step.turn = min(step.turn, self._turns.get(step.session, 0))
             if self._level == "shape":
                 step.value = shape(step.value)
+                step.earlier = list(map(shape, step.earlier))
         return self.steps
 
     def _add(
-        self, frame: Frame, name: str, session: str | None, value: Json, root: str = "$.params"
+        self,
+        frame: Frame,
+        name: str,
+        session: str | None,
+        value: Json,
+        root: str = "$.params",
+        lane: str = "",
     ) -> JournalStep:
         turn = self._turns.get(session, 0)
-        step = JournalStep(frame.side, name, session, value, turn, [frame.seq], root=root)
+        step = JournalStep(
+            frame.side, name, session, value, turn, [frame.seq], root=root, lane=lane
+        )
         self.steps.append(step)
-        self._last[frame.side, session] = step
+        if not lane:
+            self._last[frame.side, session] = step
         return step
 
-    def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> None:
+    def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> JournalStep:
         session = _session(params)
         if method == "session/prompt":
             self._turns[session] = self._turns.get(session, 0) + 1
             self._working.add(session)
         step = self._add(frame, method, session, params)
         step.id, step.is_request = id_, True
+        return step
 
     def _answer(
         self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]
     ) -> None:
         if exchange is None:
-            self._add(frame, "response to no request", None, {"id": id_, **value}).root = "$"
+            name = "response to no request"
+            self._add(frame, name, None, {"id": id_, **value}, root="$")
             return
         method, session = exchange.request.method, exchange.session
         if session is None and method.startswith("session/"):
             # It precedes everything else in the session that it opens.
             session = _session(value.get("result"))
-        self._add(frame, f"response to {method}", session, value).root = "$"
+        step = self._add(frame, f"response to {method}", session, value, root="$")
+        step.opened = exchange.request_frame.seq
+        if (request := self._requests.pop(exchange, None)) is not None:
+            request.closed = frame.seq
         # In version 2 the response to a prompt begins its turn and has no stop reason.
         has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
         if method == "session/prompt" and has_stopped:
@@ -223,7 +258,12 @@ class Steps:
         }
         states: list[Json] = step.value["states"]
         status = get(update, "status")
-        if status is not None and states[-1:] != [status]:
+        if status is None:
+            return
+        is_repeated = states[-1:] == [status] or (status == "pending" and bool(states))
+        if is_repeated and "call-states" in self._tolerances:
+            step.dropped_states += 1
+        else:
             states.append(status)
 
     def _entity(self, frame: Frame, session: str | None, name: str, value: Json) -> JournalStep:
@@ -250,10 +290,15 @@ class Steps:
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         step = self._values.get((session, name))
+        is_in_lane = name in _ASYNCHRONOUS and "late-updates" in self._tolerances
         if step is None:
-            step = self._values[session, name] = self._add(frame, name, session, update, _UPDATE)
+            lane = name if is_in_lane else ""
+            step = self._add(frame, name, session, update, _UPDATE, lane)
+            self._values[session, name] = step
             step.turn += session not in self._working
         else:
+            if is_in_lane:
+                step.earlier.append(step.value)
             step.value = update
             step.frames.append(frame.seq)
 

@@ -54,15 +54,19 @@ class ReplayDirectories:
                 ) from None
 
 
-def replay_directories(frames: Iterable[Frame], cwd: Path | None, new: Path) -> ReplayDirectories:
+def replay_directories(
+    frames: Iterable[Frame], cwd: Path | None, new: Path, *, recorded_cwd: str = ""
+) -> ReplayDirectories:
     """Return the place of each recorded directory.
+
+    Where the client names none, as in some dialects, that is `recorded_cwd`, in which the agent
+    was started.
 
     The first session's directory, or the recorded one that is above it, is `cwd`; what is not below
     it has places below `new`, as everything has without `cwd`. Both are without links.
     """
-    normal = {
-        each: os.path.normpath(each) for each in named_directories(frames) if _is_placed(each)
-    }
+    named = named_directories(frames) or [recorded_cwd]
+    normal = {each: os.path.normpath(each) for each in named if _is_placed(each)}
     paths = [PurePosixPath(each) for each in dict.fromkeys(normal.values())]
     tops = [each for each in paths if not any(above in paths for above in each.parents)]
     homes: dict[PurePosixPath, Path] = {}

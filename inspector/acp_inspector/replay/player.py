@@ -19,13 +19,18 @@ from typing import Final, NoReturn, Protocol, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_inspector.analysis.diff import Ignore, JournalComparison, StepDifference, compare
+from acp_inspector.analysis.diff import (
+    ABSENT,
+    Ignore,
+    JournalComparison,
+    StepDifference,
+    compare,
+)
 from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
 from acp_inspector.analysis.steps import Level
-from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
+from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
-from acp_inspector.recording.reframe import Reframer
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.matching import (
@@ -34,10 +39,10 @@ from acp_inspector.replay.matching import (
     request_similarity,
     tool_call_similarity,
 )
+from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.script import ASYNCHRONOUS, Event, Run, Script, ScriptStep
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -45,7 +50,6 @@ from acp_protocol.errors import (
     FrameTooLongError,
     RequestFailedError,
 )
-from acp_protocol.framing import Framing
 from acp_protocol.handler import Response
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
@@ -128,55 +132,6 @@ class PlayLimits:
     """Factor for the recorded pauses of the client."""
     extra_frames: int = MAX_EXTRA_FRAMES
     extra_bytes: int = MAX_EXTRA_BYTES
-
-
-def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
-    """Return the entries, with frames that have Content-Length headers joined, and the framing.
-
-    A recording keeps such a stream as the lines that it has.
-    """
-    reframer = Reframer()
-    entries = [each for entry in recording.entries for each in reframer.feed(entry)]
-    entries += reframer.finish()
-    if reframer.has_reframed:
-        return tuple(entries), "headers"
-    run = Run()
-    for frame in recording.frames:
-        run.decoder.decode(frame)
-    name = run.decoder.dialect
-    return recording.entries, "lines" if name is None else open_dialect(name, "").framing
-
-
-def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the entries of each connection that has frames.
-
-    A new one begins with a new process, or where the numbers begin anew because files were joined.
-    """
-    parts: list[list[Entry]] = [[]]
-    for entry in entries:
-        is_new_process = isinstance(entry, JournalEvent) and entry.begins_connection
-        if is_new_process or (parts[-1] and entry.seq <= parts[-1][-1].seq):
-            parts.append([])
-        parts[-1].append(entry)
-    return [part for part in parts if any(isinstance(each, Frame) for each in part)] or [[]]
-
-
-def gaps(recording: Recording) -> list[str]:
-    """Return a sentence for each thing that the recording lacks."""
-    found = [f"line {line.line} of the file: {line.reason}" for line in recording.bad_lines]
-    before = 0
-    for entry in recording.entries:
-        if entry.seq > before + 1:
-            missing = (
-                f"{before + 1} to {entry.seq - 1}" if entry.seq > before + 2 else f"{before + 1}"
-            )
-            found.append(f"number {missing} is missing in the recording")
-        before = entry.seq
-        if isinstance(entry, JournalEvent) and entry.name == "dropped":
-            found.append(
-                f"the recorder could not write {entry.data.get('entries', 'some')} entries"
-            )
-    return found
 
 
 async def play_as_client(
@@ -343,7 +298,6 @@ class RecordingPlayer:
         if not script.steps:
             errors.append("the recording holds no frame of a client: there is nothing to play")
         self._arrived = self._progressed = anyio.current_time()
-        end = self._first
         async with BackgroundTasks() as tasks:
             tasks.start_soon(self._listen)
             try:
@@ -354,30 +308,23 @@ class RecordingPlayer:
                 # A write may fail before the end of the agent's output is read.
                 self.is_connected &= isinstance(problem, ReplayStoppedError)
             else:
-                end = len(self._journal)
                 await anyio.sleep(limits.settle)
                 if self._unmatched and not script.is_open_ended:
                     errors.append(self._describe_miss(self._unmatched[0]))
         unsent = [step for step in script.steps if step.index not in self._played]
         # The client sent nothing after a wait that failed, so nothing is missing there.
         reached = min((step.index for step in unsent), default=len(script.frames))
-        live: Sequence[Entry] = self._journal.entries[self._first :]
-        behind: Sequence[Entry] = ()
-        if not errors and script.is_open_ended:
-            live, behind = live[: end - self._first], live[end - self._first :]
         comparison = compare(
             script.frames[:reached],
-            live,
+            self._journal.entries[self._first :],
             level=self._level,
             ignores=self._ignores,
             sides=("agent",),
             ids=self._new_ids(),
         )
         failing, notes = self._judged(comparison)
-        if count := sum(isinstance(entry, Frame) for entry in behind):
-            notes.append(
-                f"{count} frames came behind the end of the recording, which ends in a turn"
-            )
+        if script.is_open_ended:
+            notes.append("the recording ends in a turn; what came behind its end is not judged")
         if script.steps and script.steps[0].name != "initialize":
             notes.append("the recording has no initialize: the agent may refuse what follows")
         errors += self._faults()
@@ -662,24 +609,24 @@ class RecordingPlayer:
         if isinstance(request, Request) and request.method == "fs/write_text_file":
             self._writes[id_key(request.id)] = request.params
         found = self._candidates(event)
-        if found and found[0][0] >= MIN_SIMILARITY and self._is_of_period(found[0][1], event):
+        if found and found[0][0] >= MIN_SIMILARITY and found[0][1].period == event.period:
             self._pair(found[0][1], event)
         else:
             self._unmatched.append(event)
 
     def _candidates(self, event: Event) -> list[tuple[float, Event]]:
-        """Return the unmatched recorded requests of a method, those of this turn first."""
+        """Return the unmatched recorded requests of a method, the best of this turn first."""
         found: list[tuple[float, Event]] = []
         for recorded in self._script.requests:
             is_free = recorded.key not in self._matched and recorded.name == event.name
             if is_free and self._live_session(recorded.session) == event.session:
                 params = _params(recorded), _params(event)
-                found.append((request_similarity(event.name, *params, self._ids), recorded))
+                score = request_similarity(event.name, *params, self._ids)
+                found.append((score, recorded))
+                if score >= 1 and recorded.period == event.period:
+                    return found[-1:]
         # Sorting is stable: of two alike the first is taken.
-        return sorted(found, key=lambda each: (not self._is_of_period(each[1], event), -each[0]))
-
-    def _is_of_period(self, recorded: Event, live: Event) -> bool:
-        return recorded.period == live.period
+        return sorted(found, key=lambda each: (each[1].period != event.period, -each[0]))
 
     def _pair(self, recorded: Event, live: Event) -> None:
         request = live.message
@@ -725,17 +672,15 @@ class RecordingPlayer:
 
     def _note_minted(self, event: Event, *, is_live: bool) -> None:
         """Bind ids in other updates by the order in which they first appear in their kind."""
+        update = get(_params(event), "update")
+        found = {name: value for name in GENERATED_IDS if (value := get_text(update, name))}
+        if not found:
+            return
         session = event.session
         if is_live:
-            known = (
-                each for each in self._script.run.sessions if self._live_session(each) == session
-            )
-            session = next(known, None)
-        update = get(_params(event), "update") if event.kind != "malformed" else None
-        for name in GENERATED_IDS:
-            value = get(update, name)
-            if not isinstance(value, str):
-                continue
+            sessions = self._script.run.sessions
+            session = next((each for each in sessions if self._live_session(each) == session), None)
+        for name, value in found.items():
             recorded, live = self._minted.setdefault((session, event.name, name), ([], []))
             values = live if is_live else recorded
             if value not in values:
@@ -756,7 +701,9 @@ class RecordingPlayer:
             return due
         event = self._unmatched[0]
         found = self._candidates(event)
-        if found and (self._on_miss is None or found[0][0] >= MIN_SIMILARITY):
+        is_alike = bool(found) and found[0][0] >= MIN_SIMILARITY
+        is_of_turn = bool(found) and found[0][1].period == event.period
+        if is_alike or (is_of_turn and self._on_miss is None):
             # With no other counterpart left the comparison shows what differs.
             self._unmatched.remove(event)
             self._pair(found[0][1], event)
@@ -828,17 +775,19 @@ class RecordingPlayer:
                 last[session] = max(last.get(session, 0), *pair.right.frames)
         failing: list[StepDifference] = []
         notes: list[str] = []
-        requests = self._requests
+        unended = {
+            self._live_session(id_)
+            for id_, session in self._script.run.sessions.items()
+            if session.open_prompts
+        }
         for difference in comparison.differences:
             frames = difference.right_frames
             if difference.kind == "right only" and self._forwarded.intersection(frames):
                 notes.append(f"{difference.name} (live frame {frames[0]}) was forwarded")
             elif (
                 difference.kind == "right only"
-                and not requests.intersection(frames)
-                and not difference.name.startswith("response")
-                and difference.name != "malformed message"
                 and frames[0] > last.get(difference.session, math.inf)
+                and (difference.session in unended or not self._must_be_recorded(difference))
             ):
                 notes.append(
                     f"{difference.name} (live frame {frames[0]}) came behind the last recorded "
@@ -848,16 +797,28 @@ class RecordingPlayer:
                 failing.append(difference)
         return failing, notes
 
+    def _must_be_recorded(self, difference: StepDifference) -> bool:
+        """Return whether something fails even behind the last recorded frame."""
+        is_request = bool(self._requests.intersection(difference.right_frames))
+        is_response = difference.name.startswith("response to ")
+        return is_request or is_response or difference.name == "malformed message"
+
     def _goes_on(self, difference: StepDifference) -> bool:
-        """Return whether a recording that ends in a turn ends within this text."""
-        left, right = difference.left, difference.right
-        if not (self._script.is_open_ended and isinstance(left, str) and isinstance(right, str)):
+        """Return whether the recording ends within a turn that goes on as it began."""
+        begun = self._open_since(difference.session)
+        if begun is None or difference.kind != "changed" or difference.left_frames[0] < begun:
             return False
-        texts = [
-            e for e in self._script.events if e.kind == "text" and e.session == difference.session
-        ]
-        is_last = bool(texts) and texts[-1].seq in difference.left_frames
-        return is_last and difference.path.endswith(".text") and right.startswith(left)
+        left, right = difference.left, difference.right
+        is_longer = isinstance(left, str) and isinstance(right, str) and right.startswith(left)
+        if difference.path.endswith(".text"):
+            texts = [each.seq for each in self._script.events if each.kind == "text"]
+            return is_longer and texts[-1] in difference.left_frames
+        return difference.name == "tool call" and left == ABSENT
+
+    def _open_since(self, session: str | None) -> int | None:
+        """Return the frame of the prompt of a turn that the recording ends in; None if none."""
+        run = self._script.run.session(session)
+        return min((cast("tuple[int, Hashable]", key)[0] for key in run.open_prompts), default=None)
 
     def _faults(self) -> list[str]:
         """Return a sentence for each second response that the recording does not have."""
@@ -914,7 +875,7 @@ class RecordingPlayer:
         if not isinstance(message, dict):
             return message
         after = {
-            name: self._ids.to_live(value) if name in {"params", "result"} else value
+            name: self._ids.to_live(value) if name in {"params", "result", "error"} else value
             for name, value in cast("dict[str, Json]", message).items()
         }
         if "method" not in after and isinstance(id_ := after.get("id"), str | int):

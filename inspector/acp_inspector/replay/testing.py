@@ -28,10 +28,10 @@ from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import SUFFIX, RecordingError
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
+from acp_inspector.replay.parts import gaps
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     PlayLimits,
-    gaps,
     play_as_client,
     prepare_workspace,
 )

@@ -202,7 +202,7 @@ def test_sessions_are_paired_in_their_order_and_may_interleave() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ({"rawOutput": {"process id": 1}}, {"rawOutput": {"process id": 2}}),
+        ({"rawOutput": {"exit code": 1}}, {"rawOutput": {"exit code": 2}}),
         ({"status": "completed"}, {"status": "failed"}),
     ],
 )
