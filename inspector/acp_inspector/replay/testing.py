@@ -210,6 +210,9 @@ def update_recording(
         return replace(outcome, text=f"{outcome.text}\n\nnot updated: {reason}")
     places = {recorded: str(place) for recorded, place in directories.places.items()}
     entries = updated_entries(recording.entries, live, places)
+    if compare(entries, live, ids=IdMap(places)).differences:
+        # Streams with Content-Length headers, several processes.
+        return replace(outcome, text=f"{outcome.text}\n\nnot updated: record it anew")
     replace_recording(recording.path, recording.header, entries)
     return replace(outcome, status="updated", text=f"updated; {outcome.text}")
 

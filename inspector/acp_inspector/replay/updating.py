@@ -6,7 +6,6 @@ with the ids and directories of the recording in place of the new ones.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +16,7 @@ from acp_inspector.analysis.diff import StepPair, compare
 from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, RecordingError
-from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json, encode, parse
 
@@ -119,15 +118,13 @@ def replace_recording(path: Path, header: Header, entries: Iterable[Entry]) -> N
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".acp-") as folder:
-            new = Path(folder) / path.name
-            writer = RecordingWriter(new, header)
-            writer.write(entries)
-            writer.close()
-            if writer.failure:
-                raise RecordingError(f"cannot write {path}: {writer.failure}")
-            with suppress(FileNotFoundError):
-                new.chmod(path.stat().st_mode & 0o777)
-            new.replace(path)
     except OSError as problem:
         raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
+    with atomic_replacement(path, overwrite=True) as part:
+        writer = RecordingWriter(part, header)
+        writer.write(entries)
+        writer.close()
+        if writer.failure:
+            raise RecordingError(f"cannot write {path}: {writer.failure}")
+        with suppress(FileNotFoundError):
+            part.chmod(path.stat().st_mode & 0o777)
