@@ -44,8 +44,8 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, LocalProtocolError
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sanitize import escape_controls
-from acp_protocol.json_values import as_int
-from acp_protocol.jsonrpc import Json
+from acp_protocol.json_values import as_int, get
+from acp_protocol.jsonrpc import Json, parse
 
 RecordMode: TypeAlias = Literal["none", "once", "new", "rewrite"]
 
@@ -58,6 +58,8 @@ OUTPUT_LIMIT: Final = 1 << 20
 CLIENT_TIMEOUT: Final = 60.0
 """Seconds that a client may run."""
 
+SIGNALS: Final = 128
+"""Exit codes from here on are those of programs that were ended by a signal."""
 MAX_OUTPUT_LINES: Final = 50
 """Last lines of an output that a failed test shows."""
 __tracebackhide__ = True
@@ -329,8 +331,10 @@ class ClientRun:
     traffic: Recording | None
     """What both sides have sent; None if the client has started no agent."""
     agent_exit_code: int | None
-    """1 if the client did something that the script or the recording does not expect."""
+    """1 if the client did something that the script does not expect."""
     agent_stderr: str
+    is_as_recorded: bool | None = None
+    """Whether the client sent what is recorded; None without a recording, or without a verdict."""
 
     @property
     def problem(self) -> str:
@@ -343,7 +347,9 @@ class ClientRun:
             return "the client has started no agent"
         if not any(frame.side == "client" for frame in self.traffic.frames):
             return "the client has sent nothing to its agent"
-        if self.agent_exit_code:
+        # Many clients end their agent by a signal.
+        code = self.agent_exit_code or 0
+        if self.is_as_recorded is False or (0 < code < SIGNALS and not self.is_as_recorded):
             return "the client did not do what its agent expects"
         return ""
 
@@ -410,21 +416,38 @@ class AcpClient:
                 raise LocalProtocolError(f"there is no {path}; --acp-record once records it")
         if path is not None and not is_recorded:
             agent = [*_REPLAY, str(path), "--as", "agent", *(["--trust"] if trust else [])]
-        elif script is not None:
+            return self._run(command, agent, stdin, env or {}, timeout, has_verdict=True)
+        if script is not None:
             file = self._folder / script
             agent = [*_AGENT, "--script", str(file if file.exists() else script)]
         else:
             raise LocalProtocolError("name a script for the agent, or a recording that is there")
-        with tempfile.TemporaryDirectory(prefix="acp-client-") as name:
-            traffic = Path(name) / "traffic.acp.ndjson"
-            proxied = [*_PROXY, "--append", "--record", str(traffic), "--", *agent]
-            words = _with_agent(resolved_command(command, Path.cwd()), proxied)
-            with start_blocking_portal() as portal:
-                ended = portal.call(_run_client, words, self.cwd, env or {}, stdin, timeout)
-            run = _client_run(*ended, traffic)
+        run = self._run(command, agent, stdin, env or {}, timeout)
         if path is not None and is_recorded and run.passed and run.traffic is not None:
             replace_recording(path, replace(run.traffic.header, env=[]), run.traffic.entries)
         return run
+
+    def _run(
+        self,
+        command: Sequence[str] | str,
+        agent: Sequence[str],
+        stdin: str,
+        env: Mapping[str, str],
+        timeout: float,
+        *,
+        has_verdict: bool = False,
+    ) -> ClientRun:
+        with tempfile.TemporaryDirectory(prefix="acp-client-") as name:
+            traffic, verdict = Path(name) / "traffic.acp.ndjson", Path(name) / "verdict.json"
+            proxied = [*_PROXY, "--append", "--record", str(traffic), "--", *agent]
+            proxied += ["--report", str(verdict)] if has_verdict else []
+            words = _with_agent(resolved_command(command, Path.cwd()), proxied)
+            with start_blocking_portal() as portal:
+                ended = portal.call(_run_client, words, self.cwd, env, stdin, timeout)
+            run = _client_run(*ended, traffic)
+            if not verdict.exists():
+                return run
+            return replace(run, is_as_recorded=get(parse(verdict.read_bytes()), "passed") is True)
 
 
 def _with_agent(command: Sequence[str], agent: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ outcomes, not exceptions: a run of many recordings goes on.
 
 from __future__ import annotations
 
-import re
 import shlex
 import tempfile
 import time
@@ -25,6 +24,7 @@ from acp_inspector.analysis.diff import compare
 from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.analysis.steps import Level
 from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.lint.reports import xml_text
 from acp_inspector.recording.format import SUFFIX, RecordingError
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
@@ -46,8 +46,6 @@ Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
 NO_AGENT: Final = "no agent was named to play it against, and it has no snapshot"
 MAX_DIFF_LINES: Final = 200
 """Lines of a difference between snapshots that are shown."""
-_NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that an XML document cannot hold, not even escaped."""
 _LINE_WIDTH: Final = 200
 
 
@@ -346,18 +344,14 @@ def junit_report(outcomes: Sequence[Outcome], name: str) -> str:
         case = ElementTree.SubElement(
             suite,
             "testcase",
-            classname=_xml(str(each.path.parent)),
-            name=_xml(each.path.name),
+            classname=xml_text(str(each.path.parent)),
+            name=xml_text(each.path.name),
             time=f"{each.seconds:.3f}",
         )
         tag = tags.get(each.status, "system-out")
-        attributes = {} if tag == "system-out" else {"message": _xml(each.summary)}
-        ElementTree.SubElement(case, tag, attributes).text = _xml(
+        attributes = {} if tag == "system-out" else {"message": xml_text(each.summary)}
+        ElementTree.SubElement(case, tag, attributes).text = xml_text(
             "\n".join([each.text, *each.notes])
         )
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _xml(text: str) -> str:
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", escape_controls(text))

@@ -672,11 +672,14 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
     assert "--acp-record once records it" in text_of(done)
     run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
     (pytester.path / "good.toml").unlink()
-    run(pytester).assert_outcomes(passed=1)
-    (pytester.path / "client.py").write_text(CLIENT.replace('"count"', '"count again"'))
-    done = run(pytester)
-    done.assert_outcomes(failed=1)
-    assert "agent |     - count\nE       agent |     + count again" in text_of(done)
+    for end in ("agent.stdin.close()", "agent.terminate(); agent.wait(); sys.exit()"):
+        client = CLIENT.replace("agent.stdin.close()", end)
+        (pytester.path / "client.py").write_text(client)
+        run(pytester).assert_outcomes(passed=1)
+        (pytester.path / "client.py").write_text(client.replace('"count"', '"count again"'))
+        done = run(pytester)
+        done.assert_outcomes(failed=1)
+        assert "agent |     - count\nE       agent |     + count again" in text_of(done)
 
 
 MODEL_AGENT = """
