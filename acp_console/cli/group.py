@@ -47,6 +47,7 @@ GROUPS: Final = {
     },
     "Test": {
         "replay": "Play a recording against a fresh agent.",
+        "test": "Play many recordings as regression tests.",
         "model": "Record the traffic between an agent and its model, and replay it.",
     },
     "System": {

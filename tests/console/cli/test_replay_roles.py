@@ -17,7 +17,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import play_as_client
+from acp_inspector.replay.player import PlayLimits, play_as_client
 from tests.console.conftest import Agent, Call, Outcome
 
 FOLDER = Path(__file__).parents[3] / "recordings"
@@ -203,7 +203,9 @@ async def test_each_recording_replays_as_client_against_itself_as_agent(
     directories = replay_directories(recording.frames, live, live)
     directories.create()
     command = as_agent(path, "--trust", "--report", report)
-    result = await play_as_client(recording, command, directories, timeout=20, is_trusted=True)
+    result = await play_as_client(
+        recording, command, directories, limits=PlayLimits(timeout=20), is_trusted=True
+    )
     assert result.is_passed, result.render()
     assert verdict(report)["passed"], verdict(report)
 

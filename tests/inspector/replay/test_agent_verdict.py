@@ -11,12 +11,13 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_inspector.journal import Frame
+from acp_inspector.analysis.id_map import IdMap
+from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.agent_player import AgentPlayer
 from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.directories import ReplayDirectories
-from acp_inspector.replay.player import RecordingPlayer
+from acp_inspector.replay.player import PlayLimits, RecordingPlayer
 from acp_protocol.transport.memory import memory_pair
 
 FOLDER = Path(__file__).parents[3] / "recordings"
@@ -74,7 +75,15 @@ async def passes(recorded: tuple[Frame, ...], live: list[Frame]) -> bool:
     """Play a recording for a client that sends what is recorded in another one."""
     ours, theirs = memory_pair()
     agent = AgentPlayer(AgentScript(recorded), ours)
-    client = RecordingPlayer(live, theirs, ReplayDirectories(FOLDER, {}))
+    client = RecordingPlayer(
+        live,
+        theirs,
+        ReplayDirectories(FOLDER, {}),
+        options={},
+        ids=IdMap(),
+        new_ids=IdMap,
+        journal=Journal(),
+    )
     async with anyio.create_task_group() as tasks:
 
         async def play() -> None:
@@ -82,7 +91,7 @@ async def passes(recorded: tuple[Frame, ...], live: list[Frame]) -> bool:
             await ours.aclose()
 
         tasks.start_soon(play)
-        await client.play(time_limit=LIMIT, settle=0.01, quiet=0.1)
+        await client.play(PlayLimits(timeout=LIMIT, settle=0.01, quiet=0.1))
         await theirs.aclose()
     return agent.result().is_passed
 
