@@ -89,6 +89,11 @@ def test_what_each_run_has_anew_is_equal(recorded: str, live: str) -> None:
             {"messages": [{"role": "user", "content": "b a"}]},
         ),
         ({"system": "a b"}, {"system": "b b"}),
+        ({"system": "a", "text": "a b"}, {"system": "a", "text": "b a"}),
+        (
+            {"text": "in /tmp/ab, keep /var/tmp/.x/ab-1"},
+            {"text": "in /tmp/cd, keep /var/tmp/.x/zz-1"},
+        ),
     ],
 )
 def test_what_differs_in_content_is_not(recorded: Any, live: Any) -> None:
