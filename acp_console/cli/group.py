@@ -47,6 +47,7 @@ GROUPS: Final = {
     },
     "Test": {
         "replay": "Play a recording against a fresh agent.",
+        "conform": "Judge an agent or a client against the protocol.",
     },
     "System": {
         "agent": "Run an ACP agent on stdio (same as acp-agent).",
