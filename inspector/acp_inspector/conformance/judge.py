@@ -96,7 +96,7 @@ class _AgentJudge:
         played = self._results.get(case.id)
         if played is not None and played.verdict != "pass":
             return played
-        return self._traffic.judge(case)
+        return self._traffic.judge(case, AGENT)
 
     async def _work(self, scope: anyio.CancelScope) -> None:
         try:
@@ -118,7 +118,7 @@ class _AgentJudge:
             tasks = await stack.enter_async_context(BackgroundTasks())
             is_bare = bool(cases) and cases[0].is_bare
             peer = Peer(transport, close, home, self._options, is_bare=is_bare)
-            await peer.run(tasks)
+            peer.run(tasks)
             try:
                 return await self._play(peer, cases)
             finally:

@@ -32,6 +32,11 @@ MAX_FRAME_BYTES: Final = 600
 """Bytes of such a frame that are kept."""
 VERSION_OF: Final[Mapping[Profile, int]] = {"v1": 1, "v1-unstable": 1, "v2": 2}
 
+BROAD_RULES: Final = frozenset({"ACP-L046", "ACP-L181"})
+"""Rules about any field of any message."""
+OTHER_RULES: Final = ("*",)
+"""All rules that no other case has."""
+
 Steps = TypeVar("Steps", bound=Callable[..., Awaitable[None]])
 
 
@@ -229,19 +234,29 @@ class Traffic:
         linter.report.exercised = set()
         linter.finish()
         self.exercised |= linter.report.exercised
-        for finding in linter.report.findings:
-            if finding.severity == "error" and _is_fault_of(side, finding, frames):
+        errors = [each for each in linter.report.findings if each.severity == "error"]
+        special = {each.frames[-1:] for each in errors if each.rule.id not in BROAD_RULES}
+        for finding in errors:
+            if finding.rule.id in BROAD_RULES and finding.frames[-1:] in special:
+                # Another rule says more about that frame.
+                continue
+            if _is_fault_of(side, finding, frames):
                 proof = [frames[seq] for seq in finding.frames if seq in frames]
                 self.found.setdefault(finding.rule.id, []).append((finding, evidence(proof)))
 
-    def judge(self, case: Case) -> Result:
+    def judge(self, case: Case, suite: Suite) -> Result:
         """Return the verdict on a case by its rules alone."""
-        for rule in case.rules:
+        rules_ = case.rules
+        if rules_ == OTHER_RULES:
+            owned = {rule for each in suite.cases.values() for rule in each.rules}
+            rules_ = tuple(rule for rule in self.found if rule not in owned)
+        for rule in rules_:
             if found := self.found.get(rule):
                 finding, frames = found[0]
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
                 return Result(case, "fail", f"{rule}: {finding.message}{more}", frames)
-        if case.steps is None and not any(rule in self.exercised for rule in case.rules):
+        is_reached = case.rules == OTHER_RULES or self.exercised.intersection(case.rules)
+        if case.steps is None and not is_reached:
             return Result(case, "not reached", "nothing of the kind was sent")
         return Result(case, "pass")
 

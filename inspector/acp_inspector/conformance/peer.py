@@ -7,25 +7,20 @@ made up and run nothing, permissions are decided as a case wants.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar
-
-import anyio
-from anyio.abc import TaskGroup
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.conformance.model import (
     VERSION_OF,
     CaseFailedError,
-    Evidence,
     NotOfferedError,
     NotReachedError,
     Profile,
-    evidence,
 )
-from acp_inspector.journal import Frame, Journal
-from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
+from acp_inspector.conformance.wire import Reply, Wire, result_of
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
@@ -41,33 +36,26 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
     encode_error,
-    encode_notification,
-    encode_request,
     encode_result,
-    id_key,
-    read_message,
 )
 from acp_protocol.transport import Transport
 
-T = TypeVar("T")
-Reply: TypeAlias = SuccessResponse | ErrorResponse
 Permission: TypeAlias = Literal["allow", "reject", "cancel", "fail", "hold"]
 
 TIMEOUT_S: Final = 30.0
 """Seconds that the agent has for each step."""
 SETTLE_S: Final = 0.2
 """Seconds in which an agent may still send what it must not."""
-MAX_MESSAGES: Final = 50_000
-"""Messages of the agent on one connection, at most."""
 NOTES: Final = "first line\nsecond line\nthird line\n"
 CLAIMS: Final[Mapping[int, Mapping[str, Json]]] = {
     1: {
         "fs": {"readTextFile": True, "writeTextFile": True},
         "terminal": True,
+        "auth": {"terminal": True},
         "elicitation": {"form": {}, "url": {}},
         "session": {"configOptions": {"boolean": {}}},
     },
-    2: {"elicitation": {"form": {}, "url": {}}},
+    2: {"auth": {"terminal": {}}, "elicitation": {"form": {}, "url": {}}},
 }
 INFO: Final[Mapping[str, Json]] = {"name": "acp-console-conform", "version": "1"}
 DEMO_PROMPTS: Final[Mapping[str, str]] = {
@@ -139,8 +127,10 @@ class StartedPrompt:
     at: int
 
 
-class Peer:
+class Peer(Wire):
     """One connection to the judged agent."""
+
+    side = "client"
 
     def __init__(
         self,
@@ -151,132 +141,34 @@ class Peer:
         *,
         is_bare: bool = False,
     ) -> None:
-        self._transport = transport
+        super().__init__(transport, timeout=options.timeout, settle=options.settle)
         self._close = close
         self.directory = directory
         self.options = options
         self.version = options.version
         self.is_bare = is_bare
-        self.journal = Journal()
-        self.messages: list[Message] = []
-        """What the agent has sent, in order."""
         self.updates: list[Update] = []
         self.requests: list[Request] = []
         self.initialized: Mapping[str, Json] = {}
         """The result of `initialize`."""
-        self.has_ended = False
         self.permission: Permission = "allow"
         """How permission requests are decided."""
         self.refuses_files = False
         self.elicitation: str = "decline"
         self.held: list[Request] = []
         """Permission requests that wait for a decision."""
-        self._replies: dict[tuple[str, RequestId], list[tuple[int, Reply]]] = {}
-        self._ids = count(1)
         self._terminals = count(1)
         self._running: dict[str, list[RequestId]] = {}
         """Terminals whose command runs, with the requests that wait for its end."""
-        self._change = anyio.Event()
         self._session: str | None = None
         self.opened: dict[str, Mapping[str, Json]] = {}
         """The result of `session/new`, by session."""
         self._files = SandboxedFiles([directory])
-        self._begun = 0
-
-    async def run(self, tasks: TaskGroup) -> None:
-        tasks.start_soon(self._listen)
-
-    # What proves a verdict
 
     def begin(self) -> None:
         """Begin a case: its frames are those from here on."""
-        self._begun = len(self.journal)
+        super().begin()
         self.permission, self.elicitation, self.refuses_files = "allow", "decline", False
-
-    def frames(self) -> tuple[Evidence, ...]:
-        return evidence(
-            each for each in self.journal.entries[self._begun :] if isinstance(each, Frame)
-        )
-
-    # Sending
-
-    async def send(self, line: bytes) -> None:
-        self.journal.line("client", line)
-        try:
-            with anyio.fail_after(self.options.timeout):
-                await self._transport.send(line)
-        except TimeoutError:
-            raise CaseFailedError("the agent does not read its stdin") from None
-        except ConnectionClosedError:
-            self.has_ended = True
-            raise CaseFailedError("the agent closed the connection") from None
-
-    async def notify(self, method: str, params: Json = None) -> None:
-        await self.send(encode_notification(method, params))
-
-    async def start(self, method: str, params: Json = None, id_: RequestId = None) -> RequestId:
-        """Send a request and return its id."""
-        if id_ is None:
-            id_ = next(self._ids)
-        await self.send(encode_request(id_, method, params))
-        return id_
-
-    async def request(self, method: str, params: Json = None, id_: RequestId = None) -> Reply:
-        """Send a request and return its response."""
-        at = len(self.messages)
-        id_ = await self.start(method, params, id_)
-        return await self.response(id_, at, f"a response to {method}")
-
-    async def result(self, method: str, params: Json = None) -> Mapping[str, Json]:
-        """Return the result of a request that must succeed."""
-        return result_of(await self.request(method, params), method)
-
-    async def refused(
-        self, method: str, params: Json, *codes: int, data_session: str | None = None
-    ) -> ErrorResponse:
-        """Send a request that must fail with one of `codes` (any if there is none)."""
-        reply = await self.request(method, params)
-        return error_of(reply, method, *codes)
-
-    async def response(self, id_: RequestId, at: int, what: str) -> Reply:
-        """Wait for the response with this id that comes after message `at`."""
-
-        def found() -> Reply | None:
-            replies = self._replies.get(id_key(id_), ())
-            return next((reply for place, reply in replies if place >= at), None)
-
-        return await self.wait_for(found, what)
-
-    async def message(self, wanted: Callable[[Message], bool], at: int, what: str) -> Message:
-        """Wait for a message that comes after message `at`."""
-        return await self.wait_for(
-            lambda: next((each for each in self.messages[at:] if wanted(each)), None), what
-        )
-
-    async def wait_for(self, find: Callable[[], T | None], what: str) -> T:
-        """Wait until `find` returns something.
-
-        Raises:
-            CaseFailedError: it takes too long, or the agent ends first.
-        """
-        with anyio.move_on_after(self.options.timeout):
-            while True:
-                change = self._change
-                if (found := find()) is not None:
-                    return found
-                if self.has_ended:
-                    raise CaseFailedError(f"the agent closed the connection before {what}")
-                await change.wait()
-        raise CaseFailedError(f"the agent did not send {what} within {self.options.timeout:g} s")
-
-    async def ping(self) -> None:
-        """Return when the agent has read everything so far, as far as can be seen."""
-        await self.request("_conform/ping", {})
-
-    async def settle(self) -> None:
-        """Give the agent time to send what it must not."""
-        await self.ping()
-        await anyio.sleep(self.options.settle)
 
     async def close_stdin(self) -> None:
         """End the agent's input; its output is still read."""
@@ -340,8 +232,30 @@ class Peer:
             raise NotReachedError(f"no prompt is known for it; give --prompt-for {kind}=TEXT")
         return text
 
-    async def new_session(self, **params: Json) -> str:
-        """Create a session."""
+    async def new_session(self) -> str:
+        """Return a new session for a case about something else.
+
+        Raises:
+            NotReachedError: there is none.
+        """
+        try:
+            return await self.create_session()
+        except CaseFailedError as problem:
+            raise NotReachedError(f"no session could be created: {problem}") from None
+
+    async def setup_turn(self, session: str, prompt: str | list[Json]) -> Turn:
+        """Play a turn for a case about something else.
+
+        Raises:
+            NotReachedError: the prompt was refused.
+        """
+        turn = await self.prompt(session, prompt)
+        if isinstance(turn.reply, ErrorResponse):
+            raise NotReachedError(f"a prompt failed: {turn.reply.code} {turn.reply.message}")
+        return turn
+
+    async def create_session(self, **params: Json) -> str:
+        """Create a session, which must succeed."""
         await self.open()
         wanted: dict[str, Json] = {"cwd": str(self.directory), "mcpServers": [], **params}
         reply = await self.request("session/new", wanted)
@@ -437,60 +351,43 @@ class Peer:
         for request in held:
             await self._decide(request, permission)
 
-    async def _listen(self) -> None:
-        try:
-            while True:
-                line = await self._transport.receive()
-                self.journal.line("agent", line)
-                if line.strip():
-                    await self._accept(read_message(line))
-                self._wake()
-        except (ConnectionClosedError, FrameTooLongError, CaseFailedError):
-            self.has_ended = True
-            self._wake()
-
-    def _wake(self) -> None:
-        change, self._change = self._change, anyio.Event()
-        change.set()
-
-    async def _accept(self, message: Message) -> None:
-        at = len(self.messages)
-        if at >= MAX_MESSAGES:
-            raise CaseFailedError(f"the agent sent more than {MAX_MESSAGES} messages")
-        self.messages.append(message)
+    def received(self, message: Message, at: int) -> None:
         match message:
-            case SuccessResponse(id=id_) | ErrorResponse(id=id_):
-                self._replies.setdefault(id_key(id_), []).append((at, message))
             case Notification(method="session/update", params=params):
                 body = get_object(params, "update")
                 session, kind = get_text(params, "sessionId"), get_text(body, "sessionUpdate")
                 self.updates.append(Update(session or "", kind or "", body, at))
             case Request():
                 self.requests.append(message)
-                if message.method == "session/request_permission":
-                    await self._decide(message, self.permission)
-                else:
-                    await self._respond(message)
+                # An agent that waits until its output is read must not keep us from reading.
+                self._tasks.start_soon(self._respond, message, self.permission)
             case _:
                 pass
 
     async def _decide(self, request: Request, permission: Permission) -> None:
         if permission == "hold":
             self.held.append(request)
-            self._wake()
+            self.wake()
             return
         if permission == "fail":
             await self.send(encode_error(request.id, INTERNAL_ERROR, "The dialog failed."))
             return
         outcome: dict[str, Json] = {"outcome": "cancelled"}
-        options = get_objects(request.params, "options")
-        for option in options:
+        for option in get_objects(request.params, "options"):
             if str(option.get("kind", "")).startswith(permission):
                 outcome = {"outcome": "selected", "optionId": option.get("optionId")}
                 break
         await self.send(encode_result(request.id, {"outcome": outcome}))
 
-    async def _respond(self, request: Request) -> None:
+    async def _respond(self, request: Request, permission: Permission) -> None:
+        """Respond to what the agent requests, unless it has closed the connection."""
+        with suppress(CaseFailedError):
+            if request.method == "session/request_permission":
+                await self._decide(request, permission)
+            else:
+                await self._serve(request)
+
+    async def _serve(self, request: Request) -> None:
         """Respond to a request for a file, a terminal or a form."""
         params = as_object(request.params)
         is_client_side = request.method.startswith(("fs/", "terminal/"))
@@ -555,22 +452,3 @@ class Peer:
         first = max(line - 1, 0) if isinstance(line, int) else 0
         last = first + limit if isinstance(limit, int) else None
         return "".join(lines[first:last])
-
-
-def result_of(reply: Reply, method: str) -> Mapping[str, Json]:
-    """Return the result of a response that must be no error."""
-    if isinstance(reply, ErrorResponse):
-        raise CaseFailedError(f"{method} failed: {reply.code} {reply.message}")
-    if not isinstance(reply.result, dict):
-        raise CaseFailedError(f"the result of {method} is no object")
-    return as_object(reply.result)
-
-
-def error_of(reply: Reply, method: str, *codes: int) -> ErrorResponse:
-    """Return the error of a response that must be one, with one of `codes` if there are any."""
-    if isinstance(reply, SuccessResponse):
-        raise CaseFailedError(f"{method} succeeded, and has to fail")
-    if codes and reply.code not in codes:
-        wanted = " or ".join(map(str, codes))
-        raise CaseFailedError(f"{method} failed with {reply.code}, and has to fail with {wanted}")
-    return reply

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_inspector.conformance.model import AGENT, PROFILES, V1, V2, Case, Profile
+from acp_inspector.conformance.model import (
+    AGENT,
+    OTHER_RULES,
+    PROFILES,
+    V1,
+    V2,
+    Case,
+    Profile,
+)
 
 _TABLE: Final[tuple[tuple[str, str, str, tuple[Profile, ...], str], ...]] = (
     # Framing
@@ -35,7 +43,7 @@ _TABLE: Final[tuple[tuple[str, str, str, tuple[Profile, ...], str], ...]] = (
         "Transports",
         "Every message is an object, never an array.",
         PROFILES,
-        "L009",
+        "L009 L357",
     ),
     # Envelope
     (
@@ -483,3 +491,12 @@ for _id, _section, _sentence, _profiles, _rules in _TABLE:
             rules=tuple(f"ACP-{rule}" for rule in _rules.split()),
         )
     )
+
+AGENT.add(
+    Case(
+        id="traffic.other-rules",
+        section="Rules of the linter",
+        sentence="No message breaks a rule that none of the other cases is about.",
+        rules=OTHER_RULES,
+    )
+)

@@ -11,7 +11,8 @@ from acp_inspector.conformance.model import (
     CaseFailedError,
     NotOfferedError,
 )
-from acp_inspector.conformance.peer import Peer, error_of
+from acp_inspector.conformance.peer import Peer
+from acp_inspector.conformance.wire import error_of
 from acp_protocol.json_values import get_object, get_objects
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -57,6 +58,7 @@ async def responds(peer: Peer) -> None:
     "initialize.same-version",
     f"{INITIALIZATION}, Version negotiation",
     "An agent that supports the requested version responds with that version.",
+    rules=("ACP-L518",),
     own=True,
     is_official=True,
 )
@@ -91,7 +93,7 @@ async def newer_version(peer: Peer) -> None:
     "Initialization, Version negotiation (version 2)",
     "An agent without a version at or below the requested one fails with -32022.",
     profiles=V2,
-    rules=("ACP-L427", "ACP-L428"),
+    rules=("ACP-L426", "ACP-L427", "ACP-L428"),
     own=True,
 )
 async def version_zero(peer: Peer) -> None:
@@ -612,7 +614,9 @@ async def ends_with_stdin(peer: Peer) -> None:
     "Unknown entries of _meta are no error.",
 )
 async def meta(peer: Peer) -> None:
-    await peer.new_session(_meta={"example.org/note": {"deep": [1, 2]}, "traceparent": "00-0-0-00"})
+    await peer.create_session(
+        _meta={"example.org/note": {"deep": [1, 2]}, "traceparent": "00-0-0-00"}
+    )
 
 
 @case(

@@ -15,7 +15,8 @@ from acp_inspector.conformance.model import (
     NotOfferedError,
     NotReachedError,
 )
-from acp_inspector.conformance.peer import Peer, Update, error_of
+from acp_inspector.conformance.peer import Peer, Update
+from acp_inspector.conformance.wire import error_of
 from acp_protocol.json_values import get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -51,7 +52,7 @@ NO_SESSION: Final = "no-such-session-0000"
 
 @case("session.new", f"{SETUP}, Creating a session", "session/new returns the id of the session.")
 async def new(peer: Peer) -> None:
-    await peer.new_session()
+    await peer.create_session()
 
 
 @case(
@@ -133,7 +134,7 @@ async def new_roots(peer: Peer) -> None:
     peer.require("sessionCapabilities.additionalDirectories", "session.additionalDirectories")
     more = anyio.Path(peer.directory / "more")
     await more.mkdir(exist_ok=True)
-    await peer.new_session(additionalDirectories=[str(more)])
+    await peer.create_session(additionalDirectories=[str(more)])
 
 
 @case(
@@ -188,7 +189,7 @@ def _history(updates: list[Update], session: str, begin: int, end: int) -> list[
 async def _talked_session(peer: Peer) -> str:
     """Return a session with one turn behind it."""
     session = await peer.new_session()
-    await peer.turn(session, peer.prompt_text("text"))
+    await peer.setup_turn(session, peer.prompt_text("text"))
     return session
 
 
@@ -207,7 +208,12 @@ def _load_method(peer: Peer) -> str:
 async def _close_if_possible(peer: Peer, session: str) -> None:
     """Close a session, so that it can be opened again."""
     if peer.version == 2 or peer.offers("sessionCapabilities.close") is not None:
-        await peer.result("session/close", {"sessionId": session})
+        await _close(peer, session)
+
+
+async def _close(peer: Peer, session: str) -> None:
+    if isinstance(await peer.request("session/close", {"sessionId": session}), ErrorResponse):
+        raise NotReachedError("the session could not be closed")
 
 
 @case(
@@ -390,6 +396,8 @@ async def _listed(peer: Peer, **params: Json) -> list[str]:
     ids: list[str] = []
     for _ in range(50):
         result = await peer.result("session/list", params)
+        if not isinstance(result.get("sessions"), list):
+            raise NotReachedError("session/list returned no list")
         ids += [get_text(each, "sessionId") or "" for each in get_objects(dict(result), "sessions")]
         cursor = result.get("nextCursor")
         if cursor is None:
@@ -433,9 +441,13 @@ async def by_directory(peer: Peer) -> None:
     "list.pages-end",
     "Session list, Pagination",
     "Following nextCursor comes to an end, and no session comes twice.",
+    own=True,
 )
 async def pages_end(peer: Peer) -> None:
+    await peer.open()
     peer.require("sessionCapabilities.list", "-")
+    for _ in range(2):
+        await _talked_session(peer)
     ids = await _listed(peer)
     if len(ids) != len(set(ids)):
         raise CaseFailedError("a session is listed twice")
@@ -472,7 +484,7 @@ async def close_succeeds(peer: Peer) -> None:
 async def close_ends(peer: Peer) -> None:
     peer.require("sessionCapabilities.close", "-")
     session = await peer.new_session()
-    await peer.result("session/close", {"sessionId": session})
+    await _close(peer, session)
     reply = await peer.request(
         "session/prompt",
         {"sessionId": session, "prompt": [{"type": "text", "text": peer.prompt_text("text")}]},
@@ -508,7 +520,7 @@ async def close_cancels(peer: Peer) -> None:
 async def close_silent(peer: Peer) -> None:
     peer.require("sessionCapabilities.close", "-")
     session = await _talked_session(peer)
-    await peer.result("session/close", {"sessionId": session})
+    await _close(peer, session)
     end = next(at for at in range(len(peer.messages) - 1, 0, -1) if _is_response(peer, at))
     await peer.settle()
     if any(each.session == session and each.at > end for each in peer.updates):
@@ -575,8 +587,8 @@ async def modes_current(peer: Peer) -> None:
 )
 async def modes_set(peer: Peer) -> None:
     session = await peer.new_session()
-    ids, current = _modes(peer, session)
-    for mode in [*(each for each in ids if each != current), current]:
+    ids, _ = _modes(peer, session)
+    for mode in [*ids[1:], ids[0]]:
         await peer.result("session/set_mode", {"sessionId": session, "modeId": mode})
 
 

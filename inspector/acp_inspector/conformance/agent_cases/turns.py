@@ -12,7 +12,8 @@ from acp_inspector.conformance.model import (
     CaseFailedError,
     NotReachedError,
 )
-from acp_inspector.conformance.peer import Peer, StartedPrompt, Turn, error_of
+from acp_inspector.conformance.peer import Peer, StartedPrompt, Turn
+from acp_inspector.conformance.wire import error_of
 from acp_protocol.json_values import get, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -85,7 +86,8 @@ async def again(peer: Peer) -> None:
 )
 async def two_sessions(peer: Peer) -> None:
     text = peer.prompt_text("text")
-    prompts = [await peer.start_prompt(await peer.new_session(), text) for _ in range(2)]
+    sessions = [await peer.new_session() for _ in range(2)]
+    prompts = [await peer.start_prompt(session, text) for session in sessions]
     for each in prompts:
         turn = await peer.finish(each)
         if isinstance(turn.reply, ErrorResponse):
@@ -255,7 +257,9 @@ async def after_refusal(peer: Peer) -> None:
     rules=("ACP-L435",),
 )
 async def image_not_offered(peer: Peer) -> None:
-    offered = [name for name in ("image", "audio") if peer.offers("", f"session.prompt.{name}")]
+    offered = [
+        name for name in ("image", "audio") if peer.offers("", f"session.prompt.{name}") is not None
+    ]
     kind = next((name for name in ("image", "audio") if name not in offered), None)
     if kind is None:
         raise NotReachedError("the agent offers every kind of block")
@@ -320,7 +324,7 @@ def _expect_cancelled(turn: Turn) -> None:
     "cancel.ends-turn",
     f"{TURN}, Cancellation",
     "A turn that the client cancels ends with the stop reason cancelled, not with an error.",
-    rules=("ACP-L145", "ACP-L146", "ACP-L148", "ACP-L165", "ACP-L166"),
+    rules=("ACP-L145", "ACP-L146", "ACP-L165", "ACP-L166"),
     own=True,
 )
 async def cancel_ends_turn(peer: Peer) -> None:
@@ -393,9 +397,19 @@ async def cancel_only_its_session(peer: Peer) -> None:
     at = len(peer.messages)
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     await peer.finish(prompt)
-    if any(
-        isinstance(each, SuccessResponse) and each.id == prompt.id for each in peer.messages[:at]
-    ):
+    if peer.version == 1:
+        ends = [
+            place
+            for place, each in enumerate(peer.messages)
+            if isinstance(each, SuccessResponse) and each.id == prompt.id
+        ]
+    else:
+        ends = [
+            each.at
+            for each in peer.updates
+            if each.session == prompt.session and each.body.get("state") == "idle"
+        ]
+    if any(place < at for place in ends):
         raise CaseFailedError("the turn of the other session ended")
 
 
@@ -404,6 +418,7 @@ async def cancel_only_its_session(peer: Peer) -> None:
     f"{TURN}, Cancellation",
     "Updates of a cancelled turn are sent before its end.",
     profiles=V1,
+    rules=("ACP-L148",),
     own=True,
 )
 async def cancel_silent_afterwards(peer: Peer) -> None:
@@ -489,7 +504,7 @@ def _calls(turn: Turn) -> dict[str, list[str]]:
 
 async def _tool_turn(peer: Peer, kind: str, session: str | None = None) -> Turn:
     text = peer.prompt_text(kind)
-    turn = await peer.turn(session or await peer.new_session(), text)
+    turn = await peer.setup_turn(session or await peer.new_session(), text)
     if not _calls(turn):
         raise NotReachedError(f"the prompt for {kind} led to no tool call")
     return turn
@@ -501,7 +516,19 @@ async def _tool_turn(peer: Peer, kind: str, session: str | None = None) -> Turn:
     "No tool call is left pending or in progress at the end of a turn.",
 )
 async def tool_call_finished(peer: Peer) -> None:
-    turn = await _tool_turn(peer, "tool")
+    _expect_finished(await _tool_turn(peer, "tool"))
+
+
+@case(
+    "tool-call.command-finished",
+    "Tool calls, Status",
+    "No tool call that runs a command is left pending or in progress at the end of a turn.",
+)
+async def command_finished(peer: Peer) -> None:
+    _expect_finished(await _tool_turn(peer, "terminal"))
+
+
+def _expect_finished(turn: Turn) -> None:
     for id_, statuses in _calls(turn).items():
         if not statuses or statuses[-1] not in FINAL:
             state = statuses[-1] if statuses else "pending"
@@ -592,7 +619,7 @@ async def permission_options(peer: Peer) -> None:
 # Files and terminals
 
 
-def _gated(id_: str, prefix: str, kind: str, what: str) -> None:
+def _gated(id_: str, prefix: str, kind: str, what: str, *rules: str) -> None:
     """Register a case about requests that a client without the capability must not get."""
 
     @case(
@@ -601,6 +628,7 @@ def _gated(id_: str, prefix: str, kind: str, what: str) -> None:
         f"A client that does not offer {what} gets no request for it.",
         own=True,
         is_bare=True,
+        rules=rules,
         profiles=V1 if prefix != "elicitation/" else ("v1", "v1-unstable", "v2"),
     )
     async def gated(peer: Peer) -> None:
@@ -611,10 +639,10 @@ def _gated(id_: str, prefix: str, kind: str, what: str) -> None:
             raise CaseFailedError(f"{asked[0]} was sent, which the client does not offer")
 
 
-_gated("files.not-offered", "fs/", "tool", "files")
-_gated("files.write-not-offered", "fs/write", "permission", "writing files")
-_gated("terminal.not-offered", "terminal/", "terminal", "terminals")
-_gated("elicitation.not-offered", "elicitation/", "elicitation", "forms")
+_gated("files.not-offered", "fs/", "tool", "files", "ACP-L240")
+_gated("files.write-not-offered", "fs/write", "permission", "writing files", "ACP-L241")
+_gated("terminal.not-offered", "terminal/", "terminal", "terminals", "ACP-L250")
+_gated("elicitation.not-offered", "elicitation/", "elicitation", "forms", "ACP-L328", "ACP-L329")
 
 
 @case(
@@ -638,7 +666,7 @@ def _terminal_case(
 ) -> None:
     @case(id_, section, sentence, profiles=V1, own=True)
     async def look_at_terminals(peer: Peer) -> None:
-        turn = await peer.turn(await peer.new_session(), peer.prompt_text("terminal"))
+        turn = await peer.setup_turn(await peer.new_session(), peer.prompt_text("terminal"))
         methods = [each.method for each in turn.requests if each.method.startswith("terminal/")]
         if not methods:
             raise NotReachedError("the agent used no terminal of the client")
@@ -701,7 +729,7 @@ async def elicitation_cancelled(peer: Peer) -> None:
 )
 async def plan_sent(peer: Peer) -> None:
     text = peer.prompt_text("plan")
-    turn = await peer.turn(await peer.session(), text)
+    turn = await peer.setup_turn(await peer.session(), text)
     if not any(each.kind in {"plan", "plan_update"} for each in turn.updates):
         raise NotReachedError("the prompt led to no plan")
 
