@@ -28,12 +28,19 @@ from acp_inspector.conformance.peer import (
     Options,
 )
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
+from acp_inspector.conformance.stage import (
+    PERSONAS,
+    ClientOptions,
+    Persona,
+    client_suite,
+    judge_client,
+)
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.host.process import spawn
 from acp_protocol.jsonrpc import Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.transport.stdio import StreamTransport, open_stdio
 
 Format: TypeAlias = Literal["text", "json", "junit", "html"]
 GRACE_S: Final = 1.0
@@ -42,6 +49,20 @@ GRACE_S: Final = 1.0
 
 @click.command(name="conform", cls=AgentCommand, docs="conformance.md")
 @click.argument("agent", required=False, shell_complete=complete_agent)
+@click.option(
+    "--side",
+    type=click.Choice(["agent", "client"]),
+    default="agent",
+    show_default=True,
+    help="Side to judge. For a client this command is its agent, on stdin and stdout.",
+)
+@click.option(
+    "--persona",
+    type=click.Choice(PERSONAS),
+    default=PERSONAS[0],
+    show_default=True,
+    help="How the agent behaves that the client talks to.",
+)
 @click.option(
     "--profile",
     type=click.Choice(PROFILES),
@@ -85,6 +106,8 @@ GRACE_S: Final = 1.0
 @format_option(get_args(Format), "json: one object; junit: for build servers; html: a page.")
 @click.option(
     "--output",
+    "--report",
+    "output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report to this file, and its last line to the terminal.",
 )
@@ -94,6 +117,8 @@ def command(
     context: click.Context,
     *,
     agent: str | None,
+    side: str,
+    persona: Persona,
     profile: Profile,
     dialect: str | None,
     patterns: tuple[str, ...],
@@ -106,21 +131,33 @@ def command(
     output: Path | None,
     is_all: bool,
 ) -> int:
-    """Judge an agent against the sentences of the protocol.
+    """Judge an agent or a client against the sentences of the protocol.
 
     Each case has a verdict: pass, fail, not offered (the agent does not claim it), or not reached
     (the situation did not arise). Exits with 0 if no case failed, and with 1 otherwise.
+
+    To judge a client, let it start this command as its agent and send a prompt. The report is
+    written after the turn and when the client leaves; without --report it goes to stderr.
 
     \b
     acp-console conform demo
     acp-console conform --prompt-for "tool=read notes.txt" -- my-agent --acp
     acp-console conform --format junit --output conform.xml -- my-agent --acp
+    acp-console conform --side client --persona hostile --report report.txt
     """  # noqa: D301 - the mark by which click keeps lines apart
-    cases = agent_suite().select(profile, patterns, is_dialect=dialect is not None)
+    suite = client_suite() if side == "client" else agent_suite()
+    if side == "client" and (profile == "v2" or dialect is not None):
+        raise UsageError("personas speak version 1 without a dialect", "leave out the option")
+    cases = suite.select(profile, patterns, is_dialect=dialect is not None)
     if not cases:
         raise UsageError("no case matches", "--list shows their ids")
     if is_list:
         return _list(cases, format_)
+    if side == "client":
+        if agent is not None or "agent_command" in context.meta:
+            raise UsageError("a client starts this command; it takes no AGENT")
+        options = ClientOptions(persona=persona, profile=profile, timeout=timeout)
+        return run_until_signal(lambda: _play(cases, options, format_, output, is_all=is_all))
     chosen = chosen_agent(context, agent)
     if chosen is None:
         raise UsageError("missing AGENT", "name an agent, or give its command after --")
@@ -136,10 +173,40 @@ def command(
 
     async def judge() -> int:
         report = await _judge(chosen, cases, options)
-        _print(report, format_, output, is_all=is_all)
+        if output is None:
+            click.echo(_text(report, format_, is_all=is_all), nl=False)
+        else:
+            _write(report, format_, output, is_all=is_all)
+            click.echo(report.badge, err=True)
         return exit_codes.DONE if report.is_passed else exit_codes.FOUND
 
     return run_until_signal(judge)
+
+
+async def _play(
+    cases: Sequence[Case],
+    options: ClientOptions,
+    format_: Format,
+    output: Path | None,
+    *,
+    is_all: bool,
+) -> int:
+    """Be the agent of a client until it leaves."""
+    outgoing = open_stdio()
+    reports: list[Report] = []
+
+    def report(found: Report) -> None:
+        reports.append(found)
+        if output is not None:
+            _write(found, format_, output, is_all=is_all)
+
+    try:
+        await judge_client(outgoing, outgoing.close_sending, cases, options, report)
+    finally:
+        if reports and output is None:
+            # Our stdout belongs to the protocol.
+            click.echo(_text(reports[-1], format_, is_all=is_all), nl=False, err=True)
+    return exit_codes.DONE if reports[-1].is_passed else exit_codes.FOUND
 
 
 def _prompts(words: Sequence[str]) -> dict[str, str]:
@@ -159,11 +226,13 @@ async def _judge(agent: AgentSpec, cases: Sequence[Case], options: Options) -> R
         env: Mapping[str, str] = {**os.environ, **agent.env}
         command = agent.absolute_command()
         async with spawn(command, cwd=directory, env=env, grace=GRACE_S) as child:
-            transport: Transport = StreamTransport(child.stdout, child.stdin)
+            pipes = StreamTransport(
+                child.stdout, child.stdin, framing=None if agent.dialect else "lines"
+            )
+            transport: Transport = pipes
             if agent.dialect is not None:
-                inner = StreamTransport(child.stdout, child.stdin, framing=None)
-                transport = DialectTransport(inner, "client", agent.open_dialect())
-            yield transport, child.stdin.aclose
+                transport = DialectTransport(pipes, "client", agent.open_dialect())
+            yield transport, pipes.close_sending
 
     return await judge_agent(connect, cases, options, name=agent.title)
 
@@ -190,21 +259,20 @@ def _list(cases: Sequence[Case], format_: Format) -> int:
     return exit_codes.DONE
 
 
-def _print(report: Report, format_: Format, output: Path | None, *, is_all: bool) -> None:
+def _text(report: Report, format_: Format, *, is_all: bool) -> str:
     match format_:
         case "text":
-            text = text_report(report, is_all=is_all) + "\n"
+            return text_report(report, is_all=is_all) + "\n"
         case "json":
-            text = ascii_json({"v": OUTPUT_VERSION, **report.to_json()}) + "\n"
+            return ascii_json({"v": OUTPUT_VERSION, **report.to_json()}) + "\n"
         case "junit":
-            text = junit_report(report) + "\n"
+            return junit_report(report) + "\n"
         case "html":
-            text = html_report(report)
-    if output is None:
-        click.echo(text, nl=False)
-        return
+            return html_report(report)
+
+
+def _write(report: Report, format_: Format, output: Path, *, is_all: bool) -> None:
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_text(_text(report, format_, is_all=is_all), encoding="utf-8")
     except OSError as problem:
         raise FileWriteError(f"cannot write {output}: {problem.strerror}") from None
-    click.echo(report.badge, err=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Final, Literal, TypeAlias, get_args
 
 import anyio
@@ -23,6 +25,7 @@ from acp_inspector.conformance.model import (
     Profile,
     Report,
     Result,
+    Suite,
     Traffic,
 )
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
@@ -125,7 +128,7 @@ class Stage(Wire):
         if not self.offers(path):
             raise NotOfferedError(f"{path} is not offered")
 
-    async def update(self, kind: str, session: str | None = None, **fields: Json) -> None:
+    async def update(self, kind: str, /, session: str | None = None, **fields: Json) -> None:
         """Send a `session/update` for the session of the prompt."""
         body: Json = {"sessionUpdate": kind, **fields}
         await self.notify("session/update", {"sessionId": session or self.session, "update": body})
@@ -262,6 +265,13 @@ class Stage(Wire):
             await self.say("One more thing.")
 
 
+@cache
+def client_suite() -> Suite:
+    """Return all cases for clients."""
+    import_module("acp_inspector.conformance.client_cases")
+    return CLIENT
+
+
 class _ClientJudge:
     def __init__(
         self,
@@ -275,6 +285,9 @@ class _ClientJudge:
         self._options = options
         self._report = report
         self._results: dict[str, Result] = {}
+        self._is_idle = anyio.Event()
+        """Set while no case is being played."""
+        self._is_idle.set()
         self.stage = Stage(transport, close, options, self._play)
 
     async def run(self) -> None:
@@ -284,16 +297,21 @@ class _ClientJudge:
                 while not self.stage.has_ended:
                     change = self.stage.change
                     await change.wait()
-                # Responses that are on their way are part of the traffic.
-                await anyio.lowlevel.checkpoint()
+                # The case that is being played notices it too, and is judged.
+                await self._is_idle.wait()
         finally:
             await self._finish()
 
     async def _play(self) -> None:
         """Play the cases of the persona within the first turn."""
-        for case in self._cases:
-            if case.persona == self._options.persona and not case.own and case.steps is not None:
-                self._results[case.id] = await self._judge(case)
+        self._is_idle = anyio.Event()
+        try:
+            for case in self._cases:
+                is_ours = case.persona == self._options.persona and not case.own
+                if is_ours and case.steps is not None and not self.stage.has_ended:
+                    self._results[case.id] = await self._judge(case)
+        finally:
+            self._is_idle.set()
         self._report(self.report())
 
     async def _judge(self, case: Case) -> Result:

@@ -140,11 +140,13 @@ DEFECTS: dict[str, Defect] = {
     "login unchecked": flag("unchecked authenticate", "authentication.no-method-id"),
     "logout fails": sent(instead("result logout", code=-32603), "authentication.logout"),
     # JSON-RPC
-    "parse error code": sent(change("error parse", ("error.code", -32603)), "jsonrpc.parse-error"),
+    "parse error code": sent(
+        change("error parse", ("error.code", -32603)), "jsonrpc.parse-error", "envelope.null-id"
+    ),
     "dies of garbage": flag("dies-of-garbage", "jsonrpc.survives-garbage"),
     "dies of blanks": flag("dies-of-blanks", "jsonrpc.survives-blank-line"),
     "invalid request code": sent(
-        change("error invalid", ("error.code", -32603)), "jsonrpc.no-request"
+        change("error invalid", ("error.code", -32603)), "jsonrpc.no-request", "envelope.null-id"
     ),
     "reads arrays": flag("reads-arrays", "jsonrpc.no-batch"),
     "any version": flag("any-version", "jsonrpc.wrong-version"),
@@ -171,9 +173,7 @@ DEFECTS: dict[str, Defect] = {
         )
     ),
     "zero id": alone(sent(for_id(0, lambda m: None), "jsonrpc.zero-id")),
-    "negative id": alone(
-        sent(for_id(-3, lambda m: m | {"id": 3}), "envelope.one-response", "jsonrpc.negative-id")
-    ),
+    "negative id": alone(sent(for_id(-3, lambda m: m | {"id": 3}), "jsonrpc.negative-id")),
     "large id": alone(
         sent(
             for_id(9007199254740991, lambda m: m | {"id": 9007199254740992}),
@@ -263,7 +263,7 @@ DEFECTS: dict[str, Defect] = {
     "any mode": flag("any-mode", "modes.unknown"),
     "keeps value": flag("keeps-value", "options.set"),
     "any option": flag("any-option", "options.set", "options.unknown"),
-    "any value": flag("any-value", "options.bad-value", "tool-call.command-finished"),
+    "any value": flag("any-value", "options.bad-value"),
     # unstable
     "fork same": flag("fork-same", "fork.new-id", "session.new-unique", versions=(UNSTABLE,)),
     "no title": sent(
@@ -278,6 +278,7 @@ DEFECTS: dict[str, Defect] = {
     "providers null": sent(
         change("result providers/list", ("result.providers", None)),
         "providers.list",
+        "methods.schema",
         versions=(UNSTABLE,),
     ),
     "any provider": flag("any-provider", "providers.unknown", versions=(UNSTABLE,)),
@@ -290,10 +291,6 @@ DEFECTS: dict[str, Defect] = {
     "one turn": alone(flag("one-turn", "prompt.again")),
     "one at a time": flag(
         "one-at-a-time",
-        "prompt.after-refusal",
-        "prompt.embedded-text",
-        "prompt.image",
-        "prompt.resource-link",
         "prompt.two-sessions",
     ),
     "late": flag("late", "prompt.silent-afterwards"),
@@ -402,7 +399,11 @@ DEFECTS: dict[str, Defect] = {
         "envelope.null-id",
     ),
     "error text": alone(
-        sent(change("error session/levitate", ("error.message", DROP)), "envelope.error")
+        sent(
+            change("error session/levitate", ("error.message", DROP)),
+            "envelope.error",
+            "jsonrpc.unknown-method",
+        )
     ),
     "unknown call": sent(
         written("update plan", lambda m: [m, {"method": "session/plan", "params": {}}]),
