@@ -194,11 +194,14 @@ class Peer(Wire):
         """Initialize, once, and log in if the user has chosen how.
 
         Raises:
-            NotReachedError: the agent does not speak the version.
+            NotReachedError: the agent does not initialize, or does not speak the version.
         """
         if self.initialized:
             return
-        got = (await self.initialize()).get("protocolVersion")
+        try:
+            got = (await self.initialize()).get("protocolVersion")
+        except CaseFailedError as problem:
+            raise NotReachedError(f"the agent did not initialize: {problem}") from None
         if got != self.version:
             raise NotReachedError(f"the agent speaks version {got}, not {self.version}")
         if self.options.auth_method is not None:

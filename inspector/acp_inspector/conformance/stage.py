@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Final, Literal, TypeAlias, get_args
 
 import anyio
-import anyio.lowlevel
 
 from acp_inspector.conformance.model import (
     CLIENT,

@@ -410,8 +410,7 @@ async def request_as_notification(peer: Peer) -> None:
 
 
 async def _echoes(peer: Peer, id_: str | int) -> None:
-    reply = await peer.request("_conform/echo", {}, id_)
-    error_of(reply, "_conform/echo")
+    await peer.request("_conform/echo", {}, id_)
 
 
 @case(

@@ -308,7 +308,29 @@ async def _slow(peer: Peer, session: str | None = None) -> StartedPrompt:
     text = peer.prompt_text("slow")
     prompt = await peer.start_prompt(session or await peer.new_session(), text)
     await peer.await_work(prompt)
+    if _end_of(peer, prompt) is not None:
+        raise NotReachedError("the turn ended before it could be cancelled")
     return prompt
+
+
+def _end_of(peer: Peer, prompt: StartedPrompt) -> int | None:
+    """Return the place of the message that ended a turn; None while it runs."""
+    if peer.version == 1:
+        replies = enumerate(peer.messages[prompt.at :], prompt.at)
+        ends = [
+            place
+            for place, each in replies
+            if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
+        ]
+    else:
+        ends = [
+            each.at
+            for each in peer.updates
+            if each.at >= prompt.at
+            and each.session == prompt.session
+            and each.body.get("state") == "idle"
+        ]
+    return ends[0] if ends else None
 
 
 def _expect_cancelled(turn: Turn) -> None:
@@ -394,22 +416,12 @@ async def cancel_only_its_session(peer: Peer) -> None:
     other = await peer.new_session()
     await peer.notify("session/cancel", {"sessionId": other})
     await peer.settle()
-    at = len(peer.messages)
+    is_over = _end_of(peer, prompt) is not None
     await peer.notify("session/cancel", {"sessionId": prompt.session})
-    await peer.finish(prompt)
-    if peer.version == 1:
-        ends = [
-            place
-            for place, each in enumerate(peer.messages)
-            if isinstance(each, SuccessResponse) and each.id == prompt.id
-        ]
-    else:
-        ends = [
-            each.at
-            for each in peer.updates
-            if each.session == prompt.session and each.body.get("state") == "idle"
-        ]
-    if any(place < at for place in ends):
+    turn = await peer.finish(prompt)
+    if is_over and turn.stop_reason != "cancelled":
+        raise NotReachedError("the turn ended by itself")
+    if is_over:
         raise CaseFailedError("the turn of the other session ended")
 
 
