@@ -952,8 +952,13 @@ class _Comparing:
 
     def _matched(self, one: Json, other: Json, place: _Place) -> bool | None:
         """Return whether the matcher of a path accepts both values; None if it has none."""
+        path = place.step.path_in_message(place.path)
+        # The whole message has no path, nor has a part of one that is no message.
+        if not path.startswith("$") or path == "$":
+            return None
+        parsed = parse_path(path)
         for matcher in self._matchers:
-            if matcher.path.covers(parse_path(place.step.path_in_message(place.path))):
+            if matcher.path.covers(parsed):
                 matcher.applied += 1
                 return matcher.accepts(one, other)
         return None
