@@ -73,7 +73,7 @@ _BINDINGS: Final[frozenset[Tolerance]] = frozenset({"ids-in-text", "shapes", "te
 """Tolerances of the level `strict`."""
 _StepKey: TypeAlias = tuple[str | None, int, Side]
 """Session, turn and side."""
-_LaneKey: TypeAlias = tuple[str | None, Side, str]
+_ChannelKey: TypeAlias = tuple[str | None, Side, str]
 """Session, side and kind of asynchronous updates."""
 _Match: TypeAlias = "tuple[JournalStep | None, JournalStep | None]"
 
@@ -330,7 +330,7 @@ class _Run:
                 if name != "requestId":
                     templates.add_id(value)
         self.by_turn = _steps_by_turn(steps)
-        self.by_lane = _steps_by_lane(steps)
+        self.by_channel = _steps_by_channel(steps)
 
     def mark_of(self, step: JournalStep) -> str:
         """Return a key that is equal for steps that differ only in variables."""
@@ -635,18 +635,18 @@ def _copied(value: Json) -> Json:
 def _steps_by_turn(steps: Iterable[JournalStep]) -> dict[_StepKey, list[JournalStep]]:
     steps_by_turn: dict[_StepKey, list[JournalStep]] = {}
     for step in steps:
-        if not step.lane:
+        if not step.channel:
             steps_by_turn.setdefault((step.session, step.turn, step.side), []).append(step)
     return steps_by_turn
 
 
-def _steps_by_lane(steps: Iterable[JournalStep]) -> dict[_LaneKey, list[JournalStep]]:
+def _steps_by_channel(steps: Iterable[JournalStep]) -> dict[_ChannelKey, list[JournalStep]]:
     """Return asynchronous updates by session, side and kind, over all turns."""
-    lanes: dict[_LaneKey, list[JournalStep]] = {}
+    channels: dict[_ChannelKey, list[JournalStep]] = {}
     for step in steps:
-        if step.lane:
-            lanes.setdefault((step.session, step.side, step.lane), []).append(step)
-    return lanes
+        if step.channel:
+            channels.setdefault((step.session, step.side, step.channel), []).append(step)
+    return channels
 
 
 def _paired_sessions(
@@ -690,7 +690,7 @@ class _Comparing:
         """Values that differ and are tolerated."""
         self._counts: Counter[Tolerance] = Counter()
         self._replaced: set[JournalStep | None] = set()
-        """Values of lanes that the other journal has replaced earlier."""
+        """Values of channels that the other journal has replaced earlier."""
 
     @property
     def tolerated(self) -> dict[Tolerance, int]:
@@ -716,13 +716,13 @@ class _Comparing:
                     self._right.by_turn.get((other, other_turn, side), []),
                 )
             advance()
-        lanes = [key[1:] for key in self._left.by_lane if key[0] == one]
-        lanes += [key[1:] for key in self._right.by_lane if key[0] == other]
-        for side, lane in dict.fromkeys(lanes):
+        channels = [key[1:] for key in self._left.by_channel if key[0] == one]
+        channels += [key[1:] for key in self._right.by_channel if key[0] == other]
+        for side, channel in dict.fromkeys(channels):
             if side in sides:
-                self._match_lane(
-                    self._left.by_lane.get((one, side, lane), []),
-                    self._right.by_lane.get((other, side, lane), []),
+                self._match_channel(
+                    self._left.by_channel.get((one, side, channel), []),
+                    self._right.by_channel.get((other, side, channel), []),
                     turns,
                 )
 
@@ -801,10 +801,10 @@ class _Comparing:
                 break
         return moved
 
-    def _match_lane(
+    def _match_channel(
         self, left: list[JournalStep], right: list[JournalStep], turns: Mapping[int, int]
     ) -> None:
-        """Match the values of an asynchronous lane, in order but whatever their turn.
+        """Match the values of an asynchronous channel, in order but whatever their turn.
 
         The last value of each turn has to be in the other journal too; there, a later one may have
         replaced it within a turn. The last one of all has to be the same.
@@ -831,16 +831,16 @@ class _Comparing:
             self._replaced |= {*left[a:b], *right[c:d]} - {*ours, *theirs}
 
     def _not_replaced(
-        self, lane: Sequence[JournalStep], part: tuple[int, int], run: _Run, there: Counter[str]
+        self, channel: Sequence[JournalStep], part: tuple[int, int], run: _Run, there: Counter[str]
     ) -> list[JournalStep]:
-        """Return the steps of a part whose value a later one has not replaced in the other lane.
+        """Return the steps of a part whose value a later one has not replaced in the other channel.
 
-        `there`: what only the other lane has replaced.
+        `there`: what only the other channel has replaced.
         """
         kept: list[JournalStep] = []
-        for step in lane[slice(*part)]:
+        for step in channel[slice(*part)]:
             mark = run.mark_of(step)
-            if step is lane[-1] or not there[mark]:
+            if step is channel[-1] or not there[mark]:
                 kept.append(step)
             there[mark] -= 1
         return kept
@@ -952,12 +952,13 @@ class _Comparing:
 
     def _matched(self, one: Json, other: Json, place: _Place) -> bool | None:
         """Return whether the matcher of a path accepts both values; None if it has none."""
-        text = place.step.path_in_message(place.path)
-        if text in {"", "$"}:
-            # No path selects a whole message.
+        path = place.step.path_in_message(place.path)
+        # The whole message has no path, nor has a part of one that is no message.
+        if not path.startswith("$") or path == "$":
             return None
+        parsed = parse_path(path)
         for matcher in self._matchers:
-            if matcher.path.covers(parse_path(text)):
+            if matcher.path.covers(parsed):
                 matcher.applied += 1
                 return matcher.accepts(one, other)
         return None

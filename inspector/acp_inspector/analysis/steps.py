@@ -3,9 +3,9 @@
 On the level `semantic` the chunks of a text and the updates of a tool call become one step each,
 because chunk boundaries vary between runs; of plans, modes, options and usage the last value of a
 turn counts. What is sent between two turns belongs to the later one: whether it precedes the prompt
-is a race. Values other than plans are sent asynchronously: they are in lanes of their own, and do
-not end the text before them. The level `shape` keeps only methods, kinds, statuses and endings. On
-the level `strict` each message is a step.
+is a race. Values other than plans are sent asynchronously: they are in channels of their own, and
+do not end the text before them. The level `shape` keeps only methods, kinds, statuses and endings.
+On the level `strict` each message is a step.
 
 Source: docs/design/replay.md.
 """
@@ -92,10 +92,10 @@ class JournalStep:
     is_request: bool = False
     root: str = "$.params"
     """The path of `value` in its message; empty where it has none."""
-    lane: str = ""
+    channel: str = ""
     """The kind of an asynchronous update; empty for steps that keep their order."""
     earlier: list[Json] = field(default_factory=list[Json])
-    """The values of its turn that `value` has replaced, if it is in a lane of its own."""
+    """The values of its turn that `value` has replaced, if it is in a channel of its own."""
     opened: int = 0
     """The frame of the request that it responds to; 0 for other steps."""
     closed: int = 0
@@ -173,14 +173,14 @@ class Steps:
         session: str | None,
         value: Json,
         root: str = "$.params",
-        lane: str = "",
+        channel: str = "",
     ) -> JournalStep:
         turn = self._turns.get(session, 0)
         step = JournalStep(
-            frame.side, name, session, value, turn, [frame.seq], root=root, lane=lane
+            frame.side, name, session, value, turn, [frame.seq], root=root, channel=channel
         )
         self.steps.append(step)
-        if not lane:
+        if not channel:
             self._last[frame.side, session] = step
         if root == _UPDATE and session in self._open and session not in self._working:
             step.is_between_turns = True
@@ -308,15 +308,15 @@ class Steps:
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         step = self._values.get((session, name))
-        is_in_lane = name in _ASYNCHRONOUS and "late-updates" in self._tolerances
+        is_in_channel = name in _ASYNCHRONOUS and "late-updates" in self._tolerances
         if step is None:
-            lane = name if is_in_lane else ""
-            step = self._add(frame, name, session, update, _UPDATE, lane)
+            channel = name if is_in_channel else ""
+            step = self._add(frame, name, session, update, _UPDATE, channel)
             self._values[session, name] = step
             # Whether such a value precedes the prompt is a race, in any case.
             step.turn = self._turns.get(session, 0) + (session not in self._working)
         else:
-            if is_in_lane:
+            if is_in_channel:
                 step.earlier.append(step.value)
             step.value = update
             step.frames.append(frame.seq)

@@ -282,20 +282,20 @@ def _is_below(path: str, directory: str) -> bool:
 
 
 def _may_be_one(
-    old: str, new: str, directories: Mapping[str, str], there: Roots, here: Roots
+    old: str, new: str, directories: Mapping[str, str], recorded_roots: Roots, live_roots: Roots
 ) -> bool:
     """Return whether two paths may be one directory in two runs, and not two files of one."""
-    if (old, new) in ((there.cwd, here.cwd), (there.home, here.home)):
+    if (old, new) in ((recorded_roots.cwd, live_roots.cwd), (recorded_roots.home, live_roots.home)):
         return True
-    if not (there.contain(old) and here.contain(new)):
+    if not (recorded_roots.contain(old) and live_roots.contain(new)):
         return False
-    if there.in_project(old) and here.in_project(new):
+    if recorded_roots.in_project(old) and live_roots.in_project(new):
         # In a project a path is the same in both runs.
         return False
     (parent, _, name), (other_parent, _, other_name) = old.rpartition("/"), new.rpartition("/")
     if parent == other_parent and parent not in TEMPORARY:
         # Agents name directories of their own after that of the session.
-        known = {there.cwd: here.cwd, **directories}.items()
+        known = {recorded_roots.cwd: live_roots.cwd, **directories}.items()
         return any(
             name.startswith(one.rpartition("/")[2])
             and other_name.startswith(two.rpartition("/")[2])
@@ -331,8 +331,8 @@ def outline(value: Json) -> Outline:
 def match_requests(
     recorded: ModelRequest,
     live: ModelRequest,
-    there: Roots,
-    here: Roots,
+    recorded_roots: Roots,
+    live_roots: Roots,
     *,
     known: Sequence[dict[str, str]] = (),
     max_differences: int = 1,
@@ -342,8 +342,8 @@ def match_requests(
     `known` are directories of earlier matches, which are tried first.
     """
     waiting: list[dict[str, str]] = [{}, *known]
-    if there.cwd and here.cwd and there.cwd != here.cwd:
-        waiting.append({there.cwd: here.cwd})
+    if recorded_roots.cwd and live_roots.cwd and recorded_roots.cwd != live_roots.cwd:
+        waiting.append({recorded_roots.cwd: live_roots.cwd})
     best: Comparison | None = None
     for _ in range(MAX_ATTEMPTS):
         if not waiting:
@@ -361,7 +361,7 @@ def match_requests(
             more = [
                 {**directories, old: new}
                 for old, new in islice(dict.fromkeys(pairs), MAX_CHOICES)
-                if _may_be_one(old, new, directories, there, here)
+                if _may_be_one(old, new, directories, recorded_roots, live_roots)
             ]
             # In depth: the first choice is the likeliest. What is known comes before guesses.
             waiting = [*more, *waiting] if directories else [*waiting, *more]
@@ -466,14 +466,20 @@ def _short(text: str) -> str:
 
 
 def nearest(
-    requests: Sequence[tuple[int, ModelRequest]], live: ModelRequest, there: Roots, here: Roots
+    requests: Sequence[tuple[int, ModelRequest]],
+    live: ModelRequest,
+    recorded_roots: Roots,
+    live_roots: Roots,
 ) -> tuple[int, list[FieldDifference]] | None:
     """Return the number of the request that is most like `live`, and the differences.
 
     The first of several is taken.
     """
     found = (
-        (number, match_requests(each, live, there, here, max_differences=MAX_DIFFERENCES))
+        (
+            number,
+            match_requests(each, live, recorded_roots, live_roots, max_differences=MAX_DIFFERENCES),
+        )
         for number, each in requests
         if each.route == live.route or each.path == live.path
     )

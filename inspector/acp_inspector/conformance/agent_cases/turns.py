@@ -554,7 +554,7 @@ def _permission_requests(turn: Turn) -> list[dict[str, Json]]:
     return [dict(get_object({"params": each.params}, "params")) for each in found]
 
 
-def _asked_call(peer: Peer, request: dict[str, Json]) -> str:
+def _call_of(peer: Peer, request: dict[str, Json]) -> str:
     call = (
         get(request, "toolCall") if peer.version == 1 else get(get(request, "subject"), "toolCall")
     )
@@ -569,9 +569,9 @@ def _asked_call(peer: Peer, request: dict[str, Json]) -> str:
 )
 async def permission_allowed(peer: Peer) -> None:
     turn = await _tool_turn(peer, "permission")
-    asked = {_asked_call(peer, each) for each in _permission_requests(turn)}
+    requested = {_call_of(peer, each) for each in _permission_requests(turn)}
     calls = _calls(turn)
-    if not any(calls.get(id_, [""])[-1:] in (["completed"], ["failed"]) for id_ in asked):
+    if not any(calls.get(id_, [""])[-1:] in (["completed"], ["failed"]) for id_ in requested):
         raise CaseFailedError("the allowed tool call was never completed or failed")
 
 
@@ -594,7 +594,7 @@ async def _expect_not_done(peer: Peer) -> None:
     requests = _permission_requests(turn)
     calls = _calls(turn)
     for request in requests:
-        if "completed" in calls.get(_asked_call(peer, request), []):
+        if "completed" in calls.get(_call_of(peer, request), []):
             raise CaseFailedError("the tool call was completed all the same")
     if (peer.directory / "notes.txt").read_bytes() != before:
         raise CaseFailedError("the file was changed all the same")
@@ -646,9 +646,9 @@ def _gated(id_: str, prefix: str, kind: str, what: str, *rules: str) -> None:
     async def gated(peer: Peer) -> None:
         text = peer.prompt_text(kind)
         turn = await peer.prompt(await peer.new_session(), text)
-        asked = [each.method for each in turn.requests if each.method.startswith(prefix)]
-        if asked:
-            raise CaseFailedError(f"{asked[0]} was sent, which the client does not offer")
+        sent = [each.method for each in turn.requests if each.method.startswith(prefix)]
+        if sent:
+            raise CaseFailedError(f"{sent[0]} was sent, which the client does not offer")
 
 
 _gated("files.not-offered", "fs/", "tool", "files", "ACP-L240")
