@@ -21,9 +21,9 @@ from acp_console.cli.format_option import format_option, print_json
 from acp_console.render.tables import Layout
 from acp_console.render.values import plural
 from acp_inspector.model_service.cassette import (
-    Cassette,
     CassetteHeader,
     CassetteWriter,
+    ModelCassette,
     ModelExchange,
     WriteMode,
     read_cassette,
@@ -249,7 +249,7 @@ def _row(number: int, exchange: ModelExchange) -> list[str]:
     return [single_line(cell, WIDTH) for cell in cells]
 
 
-def _warn_of_bad_lines(file: Path, cassette: Cassette) -> None:
+def _warn_of_bad_lines(file: Path, cassette: ModelCassette) -> None:
     for line in cassette.bad_lines:
         warn(f"{file}, line {line}: contains no exchange")
 

@@ -20,8 +20,8 @@ from acp_console.render.values import format_seconds
 from acp_inspector.analysis.steps import Level
 from acp_inspector.replay.player import STEP_TIMEOUT
 from acp_inspector.replay.testing import (
-    Outcome,
     PlayOptions,
+    PlayOutcome,
     Shard,
     Status,
     find_recordings,
@@ -156,7 +156,7 @@ def command(
         env=None if chosen is None else {**os.environ, **chosen.env},
     )
 
-    def show(outcome: Outcome) -> None:
+    def show(outcome: PlayOutcome) -> None:
         for note in outcome.notes:
             warn(f"{outcome.path}, {note}")
         if format_ == "text":
@@ -178,13 +178,13 @@ def command(
     return run_until_signal(play)
 
 
-def _print_line(outcome: Outcome) -> None:
+def _print_line(outcome: PlayOutcome) -> None:
     status = click.style(f"{outcome.status:7}", fg=_COLOURS[outcome.status])
     name = single_line(str(outcome.path), _NAME_WIDTH)
     click.echo(f"{status}  {name}  {format_seconds(outcome.seconds)}")
 
 
-def _print_details(outcomes: Sequence[Outcome], *, is_all: bool) -> None:
+def _print_details(outcomes: Sequence[PlayOutcome], *, is_all: bool) -> None:
     for outcome in outcomes:
         if outcome.status in {"passed", "skipped"}:
             continue
@@ -199,14 +199,14 @@ def _summary(counts: Counter[Status]) -> str:
     return f"\n{', '.join(known) or 'no recording is in this shard'}"
 
 
-def _write_report(path: Path, outcomes: Sequence[Outcome]) -> None:
+def _write_report(path: Path, outcomes: Sequence[PlayOutcome]) -> None:
     try:
         path.write_text(junit_report(outcomes, "acp-console test"))
     except OSError as problem:
         raise UsageError(f"--junit: cannot write {path}: {describe_os_error(problem)}") from None
 
 
-def _exit_code(outcomes: Sequence[Outcome]) -> int:
+def _exit_code(outcomes: Sequence[PlayOutcome]) -> int:
     if any(each.status == "failed" for each in outcomes):
         return exit_codes.FOUND
     for each in outcomes:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         AcpClient,
         AcpModel,
         AcpReplay,
-        Conversation,
+        HeldConversation,
     )
-    from acp_inspector.replay.testing import Outcome, PlayOptions
+    from acp_inspector.replay.testing import PlayOptions, PlayOutcome
 
 SUFFIX: Final = ".acp.ndjson"
 LEVELS: Final = ("strict", "semantic", "shape")
@@ -31,7 +31,7 @@ RECORD_MODES: Final = ("none", "once", "new", "rewrite")
 UPDATED: Final = "acp_updated"
 """The property of a report that has the differences of an updated recording."""
 MARKER: Final = "acp_recording"
-_CONVERSATION: Final[pytest.StashKey[Conversation]] = pytest.StashKey()
+_CONVERSATION: Final[pytest.StashKey[HeldConversation]] = pytest.StashKey()
 _MODEL: Final[pytest.StashKey[AcpModel]] = pytest.StashKey()
 
 
@@ -190,7 +190,7 @@ def agent_command(config: pytest.Config) -> Sequence[str]:
     return resolved_command(config.getini("acp_agent"), config.rootpath)
 
 
-def _conclude(item: pytest.Item, outcome: Outcome) -> None:
+def _conclude(item: pytest.Item, outcome: PlayOutcome) -> None:
     """Let the test end as the recording did."""
     # The options have other names here than those of the command, which the errors name.
     text = outcome.text.replace("with --", "with --acp-") if outcome.problem else outcome.text
@@ -272,7 +272,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture
 def acp_agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AcpAgent]:
     """The agent under test: `acp_agent.prompt("hello").text`, see docs/testing.md."""
-    from acp_inspector.replay.fixtures import AcpAgent, Conversation
+    from acp_inspector.replay.fixtures import AcpAgent, HeldConversation
 
     config, item = request.config, request.node
     options = play_options(config)
@@ -282,7 +282,7 @@ def acp_agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AcpAge
         mode: Any = config.getoption("--acp-record")
         if mode == "none" and not recording.exists():
             pytest.fail(f"there is no {recording}; --acp-record once records it", pytrace=False)
-        item.stash[_CONVERSATION] = Conversation(agent, recording, mode, options, item.nodeid)
+        item.stash[_CONVERSATION] = HeldConversation(agent, recording, mode, options, item.nodeid)
     try:
         yield agent
     finally:

@@ -25,9 +25,9 @@ from acp_inspector.analysis.id_map import (
     GENERATED_IDS,
     TIMESTAMPS,
     TOLERANCES,
-    Context,
     IdMap,
     Templates,
+    TextContext,
     Tolerance,
     Variable,
 )
@@ -473,8 +473,8 @@ _OUTPUT_STEPS: Final = frozenset(
 )
 
 
-def context_of(step: JournalStep) -> Context:
-    return Context(is_usage=step.name == "usage_update", is_output=step.name in _OUTPUT_STEPS)
+def context_of(step: JournalStep) -> TextContext:
+    return TextContext(is_usage=step.name == "usage_update", is_output=step.name in _OUTPUT_STEPS)
 
 
 def _read(
@@ -984,7 +984,7 @@ class _Comparing:
             return self._are_interleaved(one, other, place.context)
         return False
 
-    def _are_interleaved(self, one: str, other: str, context: Context) -> bool:
+    def _are_interleaved(self, one: str, other: str, context: TextContext) -> bool:
         """Return whether two texts have the same lines from two streams, interleaved otherwise."""
         lines = [self._left.templates.text(line, context) for line in one.split("\n")]
         found: dict[str, deque[int]] = {}
@@ -1009,7 +1009,7 @@ class _Place:
 
     step: JournalStep
     path: str
-    context: Context
+    context: TextContext
     name: str
     """The name of its field; of items, that of their list."""
     depth: int

@@ -104,23 +104,23 @@ _UNBOUND: Final = frozenset({"usage", "pid", "timestamp"})
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class TextContext:
     """Where in a message a value is."""
 
     is_usage: bool = False
     is_output: bool = False
     """It is output of a tool."""
 
-    def below(self, name: str) -> Context:
+    def below(self, name: str) -> TextContext:
         """Return the context of the field `name` in a value."""
         is_output = self.is_output and name not in {"rawInput", "title", "locations"}
         is_usage = self.is_usage or bool(_USAGE.search(name))
         if (is_usage, is_output) == (self.is_usage, self.is_output):
             return self
-        return Context(is_usage, is_output)
+        return TextContext(is_usage, is_output)
 
 
-_PLAIN: Final = Context()
+_PLAIN: Final = TextContext()
 _ANY_SHAPE: Final = re.compile(_SHAPES)
 
 
@@ -152,7 +152,7 @@ class Templates:
                 self._prefixes.add(value[:_PREFIX])
                 self._patterns.clear()
 
-    def text(self, text: str, context: Context = _PLAIN) -> tuple[str, list[Variable]]:
+    def text(self, text: str, context: TextContext = _PLAIN) -> tuple[str, list[Variable]]:
         """Return a text with its variables replaced, and the variables."""
         found = list(self.spans(text, context))
         if not found:
@@ -175,7 +175,7 @@ class Templates:
         """Return the variable that the value of a field with a point in time is."""
         return Variable("timestamp", value) if self._has_shapes else None
 
-    def number(self, name: str, value: float, context: Context) -> Variable | None:
+    def number(self, name: str, value: float, context: TextContext) -> Variable | None:
         """Return the variable that a number in the field `name` is."""
         if context.is_usage and "usage" in self._tolerances:
             return Variable("usage", value)
@@ -185,7 +185,9 @@ class Templates:
         is_time = any(_EPOCH[0] * unit <= value < _EPOCH[1] * unit for unit in (1, 1000))
         return Variable("epoch", value) if is_time and "shapes" in self._tolerances else None
 
-    def spans(self, text: str, context: Context = _PLAIN) -> Iterator[tuple[int, int, Variable]]:
+    def spans(
+        self, text: str, context: TextContext = _PLAIN
+    ) -> Iterator[tuple[int, int, Variable]]:
         """Yield start, end and variable for each variable in a text."""
         pattern = self._pattern(text, context.is_output)
         if pattern is None:

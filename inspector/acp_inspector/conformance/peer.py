@@ -20,7 +20,7 @@ from acp_inspector.conformance.model import (
     NotReachedError,
     Profile,
 )
-from acp_inspector.conformance.wire import Reply, Wire, result_of
+from acp_inspector.conformance.wire import CaseWire, Reply, result_of
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
@@ -127,7 +127,7 @@ class StartedPrompt:
     at: int
 
 
-class Peer(Wire):
+class Peer(CaseWire):
     """One connection to the judged agent."""
 
     side = "client"

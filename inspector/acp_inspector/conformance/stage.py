@@ -28,7 +28,7 @@ from acp_inspector.conformance.model import (
     Traffic,
 )
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
-from acp_inspector.conformance.wire import Reply, Wire
+from acp_inspector.conformance.wire import CaseWire, Reply
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.json_values import as_object, get, get_object, get_text
 from acp_protocol.jsonrpc import (
@@ -76,7 +76,7 @@ class ClientOptions:
     delay: float = DELAY_S
 
 
-class Stage(Wire):
+class Stage(CaseWire):
     """One connection to the judged client."""
 
     side = "agent"

@@ -32,7 +32,7 @@ MAX_MESSAGES: Final = 50_000
 """Messages of the peer on one connection, at most."""
 
 
-class Wire:
+class CaseWire:
     """What both sides need; a subclass says what it does with a message."""
 
     side: Side

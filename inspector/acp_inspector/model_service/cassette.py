@@ -123,7 +123,7 @@ class CassetteHeader(BaseModel):
 
 
 @dataclass(slots=True)
-class Cassette:
+class ModelCassette:
     """What a file contains."""
 
     headers: list[CassetteHeader] = field(default_factory=list[CassetteHeader])
@@ -139,13 +139,13 @@ class Cassette:
         return [Route(name, each.upstream, dict(each.variables)) for name, each in found.items()]
 
 
-def read_cassette(path: Path) -> Cassette:
+def read_cassette(path: Path) -> ModelCassette:
     """Return what the file contains; lines that are cut off are listed, not refused.
 
     Raises:
         CassetteError: it cannot be read, or is no cassette of this version.
     """
-    cassette = Cassette()
+    cassette = ModelCassette()
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -162,7 +162,7 @@ def read_cassette(path: Path) -> Cassette:
     return cassette
 
 
-def _add_line(cassette: Cassette, number: int, line: bytes) -> None:
+def _add_line(cassette: ModelCassette, number: int, line: bytes) -> None:
     try:
         value = as_object(parse(line))
         if "format" in value:

@@ -305,7 +305,7 @@ def _may_be_one(
     return not any(_FILE_NAME.search(path) for path in (old, new))
 
 
-class Outline(NamedTuple):
+class RequestOutline(NamedTuple):
     """What can be compared at once; equal requests have equal outlines."""
 
     shape: int
@@ -314,18 +314,18 @@ class Outline(NamedTuple):
     """The number of values."""
 
 
-def outline(value: Json) -> Outline:
+def outline(value: Json) -> RequestOutline:
     """Return the outline of a value."""
     if isinstance(value, dict):
         members = [(name, outline(each)) for name, each in cast("dict[str, Json]", value).items()]
         shape = hash(frozenset((name, each.shape) for name, each in members))
-        return Outline(shape, sum(each.leaves for _, each in members))
+        return RequestOutline(shape, sum(each.leaves for _, each in members))
     if isinstance(value, list):
         items = [outline(each) for each in cast("list[Json]", value)]
         shape = hash(("list", *sorted(each.shape for each in items)))
-        return Outline(shape, sum(each.leaves for each in items))
+        return RequestOutline(shape, sum(each.leaves for each in items))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return Outline(hash("number" if is_number else type(value).__name__), 1)
+    return RequestOutline(hash("number" if is_number else type(value).__name__), 1)
 
 
 def match_requests(

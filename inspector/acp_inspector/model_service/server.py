@@ -31,8 +31,8 @@ from anyio.abc import TaskGroup
 from acp_inspector.model_service.bodies import TextEdit, edit_chunks
 from acp_inspector.model_service.cassette import (
     CANCELLED,
-    Cassette,
     CassetteWriter,
+    ModelCassette,
     ModelExchange,
     ModelRequest,
     ModelResponse,
@@ -359,7 +359,7 @@ class ModelPlayer(ModelService):
     def __init__(
         self,
         routes: Sequence[Route],
-        cassette: Cassette,
+        cassette: ModelCassette,
         redactor: Redactor,
         roots: Roots,
         warn: Warn,

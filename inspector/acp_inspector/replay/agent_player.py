@@ -31,7 +31,7 @@ from acp_inspector.replay.agent_script import (
     CANCELLING,
     AgentScript,
     Cue,
-    Line,
+    ScriptLine,
     comparable,
     places,
 )
@@ -99,7 +99,7 @@ class _Run:
 
     cue: Cue | None
     """Its recorded request; None for what the agent sends first."""
-    lines: Sequence[Line]
+    lines: Sequence[ScriptLine]
     ids: IdMap
     id: RequestId = None
     """The id of the live request."""
@@ -116,7 +116,7 @@ class _Run:
     """The live session of the request."""
 
     @property
-    def line(self) -> Line:
+    def line(self) -> ScriptLine:
         return self.lines[self.next]
 
     def missing(self) -> Cue | None:
@@ -179,7 +179,7 @@ class AgentPlayer:
         self._sessions: dict[str, str] = {}
         """The recorded session of each live one whose id the recording does not have."""
         self._runs: list[_Run] = []
-        self._own_requests: dict[tuple[str, RequestId], tuple[_Run, Line]] = {}
+        self._own_requests: dict[tuple[str, RequestId], tuple[_Run, ScriptLine]] = {}
         """Our requests, by live id."""
         self._request_ids: dict[tuple[str, RequestId], RequestId] = {}
         """The live id of the last of our requests with each recorded one."""
@@ -338,7 +338,7 @@ class AgentPlayer:
         if frame is not None:
             self._outbox.append(frame)
 
-    def _frame(self, run: _Run, line: Line) -> bytes | None:
+    def _frame(self, run: _Run, line: ScriptLine) -> bytes | None:
         """Return what is sent for a recorded message; None if nothing is."""
         if line.is_response and run.is_open:
             run.is_open = False
@@ -375,7 +375,7 @@ class AgentPlayer:
         self._compared_ids.learn(recorded.result, live, learns_secrets=False)
         return self._endpoint.send_result(run.id, live)
 
-    def _open(self, recorded: RequestId, method: str, run: _Run, line: Line) -> RequestId:
+    def _open(self, recorded: RequestId, method: str, run: _Run, line: ScriptLine) -> RequestId:
         """Return the live id of a request of ours: the recorded one unless it is taken."""
         live = recorded
         while id_key(live) in self._own_requests:
@@ -696,7 +696,7 @@ def _value(raw: bytes) -> Json:
         return None
 
 
-def _names(messages: Sequence[Cue] | Sequence[Line]) -> str:
+def _names(messages: Sequence[Cue] | Sequence[ScriptLine]) -> str:
     names = ", ".join(each.name for each in messages[:MAX_NAMED])
     more = len(messages) - MAX_NAMED
     return f"{names} and {more} more" if more > 0 else names

@@ -69,11 +69,11 @@ class Cue:
     session: str | None
     opened: str | None = None
     """The session that the response to it names."""
-    scene: list[Line] | None = None
+    scene: list[ScriptLine] | None = None
     """What the agent sends because of it; None if it is neither a request nor such an object."""
     is_answered: bool = False
     """Whether the recording has its response."""
-    refusal: Line | None = None
+    refusal: ScriptLine | None = None
     """The error response without an id that it got, if the agent could not read it."""
     is_used: bool = False
     """Whether the live client has sent it."""
@@ -98,7 +98,7 @@ class Cue:
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class ScriptLine:
     """A message of the recorded agent."""
 
     at: int
@@ -137,7 +137,7 @@ class AgentScript:
         self.entries: list[Entry] = list(reframe(entries))
         self.cues: list[Cue] = []
         """All messages of the client."""
-        self.opening: list[Line] = []
+        self.opening: list[ScriptLine] = []
         """What the agent sent before the client sent anything."""
         self.astray: list[Cue] = []
         """Responses to no request."""
@@ -155,7 +155,7 @@ class AgentScript:
         """Requests of the client."""
         self._replies: dict[Exchange, Cue] = {}
         """Responses of the client."""
-        self._agent_requests: dict[Exchange, tuple[Line, list[Line]]] = {}
+        self._agent_requests: dict[Exchange, tuple[ScriptLine, list[ScriptLine]]] = {}
         """Requests of the agent, each with its scene."""
         self._version: Json = 1
         self._read()
@@ -239,7 +239,7 @@ class AgentScript:
     def _add_line(
         self, at: int, frame: Frame, message: Message, value: Json, exchange: Exchange | None
     ) -> None:
-        line = Line(at, frame, message, value)
+        line = ScriptLine(at, frame, message, value)
         if isinstance(message, ErrorResponse) and message.id is None and exchange is None:
             self._add_refusal(line)
             return
@@ -265,7 +265,7 @@ class AgentScript:
                 if cue.method in _PROMPTS:
                     self._close(cue)
 
-    def _add_refusal(self, line: Line) -> None:
+    def _add_refusal(self, line: ScriptLine) -> None:
         """Add the error response to a message that the agent could not read.
 
         In a batch the endpoint makes them.
@@ -282,7 +282,7 @@ class AgentScript:
         if cue in self._open:
             self._open.remove(cue)
 
-    def _scene_of(self, message: Message) -> list[Line]:
+    def _scene_of(self, message: Message) -> list[ScriptLine]:
         """Return the scene that a message of the agent belongs to."""
         params = message.params if isinstance(message, Request | Notification) else None
         session = session_in(params)
@@ -296,7 +296,7 @@ class AgentScript:
 
     def _link(self) -> None:
         """Set what each message waits for."""
-        own: dict[Cue, list[Line]] = {}
+        own: dict[Cue, list[ScriptLine]] = {}
         """The scene that waits for each response of the client."""
         for exchange, (line, scene) in self._agent_requests.items():
             line.reply = self._replies.get(exchange)

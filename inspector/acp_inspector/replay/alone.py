@@ -28,7 +28,7 @@ MAX_BYTES: Final = 1 << 28
 """Size of a snapshot that is read, at most."""
 
 
-class Snapshot(BaseModel):
+class RecordingSnapshot(BaseModel):
     """What a recording means to us."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,13 +59,13 @@ def snapshot_path(recording: Path) -> Path:
     return recording.with_name(recording.name + SUFFIX)
 
 
-def take_snapshot(recording: Recording) -> Snapshot:
+def take_snapshot(recording: Recording) -> RecordingSnapshot:
     """Return our reading of a recording."""
     model = SessionModel()
     model.read(recording.entries)
     report = lint(recording.entries, unstable="--unstable" in recording.header.command)
     sessions = model.conversations.at(model.n).values()
-    return Snapshot(
+    return RecordingSnapshot(
         unreadable=[{"line": bad.line, "reason": bad.reason} for bad in recording.bad_lines],
         findings=[_finding(each) for each in report.findings],
         conversation=[session_to_json(each) for each in sessions],
@@ -77,7 +77,7 @@ def take_snapshot(recording: Recording) -> Snapshot:
     )
 
 
-def read_snapshot(path: Path) -> Snapshot | None:
+def read_snapshot(path: Path) -> RecordingSnapshot | None:
     """Return a stored snapshot; None if there is no such file.
 
     Raises:
@@ -91,7 +91,7 @@ def read_snapshot(path: Path) -> Snapshot | None:
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
     try:
-        return Snapshot.model_validate(json.loads(text))
+        return RecordingSnapshot.model_validate(json.loads(text))
     except (ValueError, RecursionError) as problem:
         if not isinstance(problem, ValidationError):
             raise RecordingError(
@@ -104,7 +104,7 @@ def read_snapshot(path: Path) -> Snapshot | None:
         ) from None
 
 
-def write_snapshot(path: Path, snapshot: Snapshot) -> None:
+def write_snapshot(path: Path, snapshot: RecordingSnapshot) -> None:
     """Write a snapshot, whole or not at all.
 
     Raises:
@@ -115,7 +115,7 @@ def write_snapshot(path: Path, snapshot: Snapshot) -> None:
         part.write_text(snapshot.text(), encoding="utf-8", errors="backslashreplace")
 
 
-def snapshot_diff(stored: Snapshot | None, now: Snapshot) -> Sequence[str]:
+def snapshot_diff(stored: RecordingSnapshot | None, now: RecordingSnapshot) -> Sequence[str]:
     """Return the lines that differ, with some around them; they are not safe to show."""
     before = [] if stored is None else stored.text().splitlines()
     return list(unified_diff(before, now.text().splitlines(), "stored", "now", lineterm="", n=2))

@@ -33,8 +33,8 @@ from acp_inspector.replay.live_agent import (
     start_agent,
 )
 from acp_inspector.replay.testing import (
-    Outcome,
     PlayOptions,
+    PlayOutcome,
     conversation_outcome,
     resolved_command,
     run_recording,
@@ -228,7 +228,7 @@ class AcpAgent:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class HeldConversation:
     """What a test says to an agent, and the recording that it must be equal to."""
 
     agent: AcpAgent
@@ -237,11 +237,11 @@ class Conversation:
     options: PlayOptions
     about: str
 
-    def finish(self) -> Outcome:
+    def finish(self) -> PlayOutcome:
         """End the agent, compare or record the conversation, and return how it ended."""
         self.agent.close()
         if not len(self.agent.journal):
-            return Outcome(self.path, "passed", "the test has not used its agent")
+            return PlayOutcome(self.path, "passed", "the test has not used its agent")
         if self.mode == "rewrite" or (self.mode != "none" and not self.path.exists()):
             return self._record(f"recorded with --acp-record {self.mode}")
         outcome = self._compared()
@@ -252,18 +252,18 @@ class Conversation:
         if self.options.is_updating or (self.mode == "new" and is_new):
             return self._record(f"updated; {outcome.text}")
         hint = "the test sends something else; --acp-record new records it" if is_new else ""
-        return Outcome(self.path, "failed", f"{outcome.text}\n{hint}".rstrip(), result=result)
+        return PlayOutcome(self.path, "failed", f"{outcome.text}\n{hint}".rstrip(), result=result)
 
-    def _compared(self) -> Outcome:
+    def _compared(self) -> PlayOutcome:
         entries, level = self.agent.journal.entries, self.options.level
         return conversation_outcome(self.path, entries, self.agent.cwd, level)
 
-    def _record(self, text: str) -> Outcome:
+    def _record(self, text: str) -> PlayOutcome:
         header = new_header(self.agent.command, self.agent.cwd, about=self.about)
         # A test's recording is kept with the code: whose variables there were is of no use.
         header = replace(header, env=[], meta={"files": self.agent.files})
         replace_recording(self.path, header, self.agent.journal.entries)
-        return Outcome(self.path, "updated", text)
+        return PlayOutcome(self.path, "updated", text)
 
 
 def _text_files(folder: Path) -> dict[str, Json]:
@@ -301,7 +301,7 @@ class AcpReplay:
         level: str | None = None,
         timeout: float | None = None,
         trust: bool | None = None,
-    ) -> Outcome:
+    ) -> PlayOutcome:
         """Play a recording and return the outcome; `assert_passed()` fails with the differences.
 
         Args:

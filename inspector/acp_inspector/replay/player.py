@@ -42,7 +42,7 @@ from acp_inspector.replay.matching import (
 )
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult
-from acp_inspector.replay.script import ASYNCHRONOUS, Event, Run, Script, ScriptStep
+from acp_inspector.replay.script import ASYNCHRONOUS, Event, LiveRun, Script, ScriptStep
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import (
     AcpError,
@@ -257,7 +257,7 @@ class RecordingPlayer:
         self._first = len(journal)
         self._on_miss = on_miss
         self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
-        self._run = Run()
+        self._run = LiveRun()
         self._sent: dict[int, int] = {}
         """The recorded frame of each live one that was sent."""
         self._played: set[int] = set()

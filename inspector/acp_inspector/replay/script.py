@@ -98,7 +98,7 @@ class SessionProgress:
     """Period and kind of other updates."""
 
 
-class Run:
+class LiveRun:
     """The events of one connection."""
 
     def __init__(self) -> None:
@@ -266,7 +266,7 @@ class Script:
         """All events of the agent."""
         self.cancels: list[Event] = []
         """Each `session/cancel` of the client."""
-        self.run = Run()
+        self.run = LiveRun()
         self._has_gaps = has_gaps
         self._cancels: dict[Hashable, Event] = {}
         """The cancellation of each request of the agent."""

@@ -75,7 +75,7 @@ class PlayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlayOutcome:
     """How one recording was played."""
 
     path: Path
@@ -122,7 +122,7 @@ class Outcome:
         }
 
 
-async def run_recording(path: Path, options: PlayOptions) -> Outcome:
+async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
     """Return how an agent that is started now behaves against the recording at `path`."""
     began = time.monotonic()
     try:
@@ -135,7 +135,7 @@ async def run_recording(path: Path, options: PlayOptions) -> Outcome:
     return replace(outcome, seconds=time.monotonic() - began)
 
 
-async def _play(recording: Recording, options: PlayOptions) -> Outcome:
+async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
     if not options.command:
         alone = partial(_play_alone, is_updating=options.is_updating)
         return await anyio.to_thread.run_sync(alone, recording)
@@ -165,7 +165,7 @@ async def _play(recording: Recording, options: PlayOptions) -> Outcome:
     return update_recording(recording, journal.entries, directories, outcome)
 
 
-def _play_alone(recording: Recording, *, is_updating: bool) -> Outcome:
+def _play_alone(recording: Recording, *, is_updating: bool) -> PlayOutcome:
     """Compare our reading of a recording with the one that is stored beside it."""
     # pydantic takes time, and an agent makes it unnecessary.
     from acp_inspector.replay.alone import (
@@ -178,22 +178,22 @@ def _play_alone(recording: Recording, *, is_updating: bool) -> Outcome:
 
     path = snapshot_path(recording.path)
     if not is_updating and not path.exists():
-        return Outcome(recording.path, "skipped", NO_AGENT)
+        return PlayOutcome(recording.path, "skipped", NO_AGENT)
     stored = read_snapshot(path)
     now = take_snapshot(recording)
     exchanges = f"{len(now.exchanges)} exchanges, {len(now.findings)} findings"
     if not recording.frames:
-        return Outcome(recording.path, "failed", "fail: the recording holds no message")
+        return PlayOutcome(recording.path, "failed", "fail: the recording holds no message")
     if stored == now:
-        return Outcome(recording.path, "passed", f"pass: alone, {exchanges}")
+        return PlayOutcome(recording.path, "passed", f"pass: alone, {exchanges}")
     diff = [] if stored is None else list(snapshot_diff(stored, now))
     more = len(diff) - MAX_DIFF_LINES
     lines = [*diff[:MAX_DIFF_LINES], *([f"… and {more} more lines"] if more > 0 else [])]
     text = escape_controls("\n".join([f"{path.name} differs; {exchanges}", *lines]))
     if not is_updating:
-        return Outcome(recording.path, "failed", f"fail: {text}")
+        return PlayOutcome(recording.path, "failed", f"fail: {text}")
     write_snapshot(path, now)
-    return Outcome(recording.path, "updated", f"stored: {text}")
+    return PlayOutcome(recording.path, "updated", f"stored: {text}")
 
 
 def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
@@ -207,8 +207,8 @@ def update_recording(
     recording: Recording,
     live: Sequence[Entry],
     directories: ReplayDirectories,
-    outcome: Outcome,
-) -> Outcome:
+    outcome: PlayOutcome,
+) -> PlayOutcome:
     """Write what has changed into the recording; return the outcome with the differences."""
     result = outcome.result
     reason = ""
@@ -227,7 +227,7 @@ def update_recording(
     return replace(outcome, status="updated", text=f"updated; {outcome.text}")
 
 
-def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Level) -> Outcome:
+def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Level) -> PlayOutcome:
     """Return how a finished conversation differs from the recording at `path`, on both sides.
 
     `cwd` is the directory in which it was held.
@@ -244,15 +244,15 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     return result_outcome(path, ReplayResult(found.differences, errors, played, found.compared[0]))
 
 
-def result_outcome(path: Path, result: ReplayResult) -> Outcome:
+def result_outcome(path: Path, result: ReplayResult) -> PlayOutcome:
     status: Status = "passed" if result.is_passed else "failed"
-    return Outcome(path, status, result.render(), result=result)
+    return PlayOutcome(path, status, result.render(), result=result)
 
 
-def _error(path: Path, problem: AcpError) -> Outcome:
+def _error(path: Path, problem: AcpError) -> PlayOutcome:
     tail = (single_line(line, _LINE_WIDTH) for line in getattr(problem, "stderr_tail", ()))
     text = "\n".join([f"error: {problem}", *(f"    | {line}" for line in tail)])
-    return Outcome(path, "error", escape_controls(text), problem=problem)
+    return PlayOutcome(path, "error", escape_controls(text), problem=problem)
 
 
 def resolved_command(command: Sequence[str] | str, folder: Path) -> Sequence[str]:
@@ -275,14 +275,14 @@ async def run_recordings(
     options: PlayOptions,
     *,
     jobs: int = 1,
-    on_outcome: Callable[[Outcome], object] = lambda outcome: None,
-) -> list[Outcome]:
+    on_outcome: Callable[[PlayOutcome], object] = lambda outcome: None,
+) -> list[PlayOutcome]:
     """Return the outcome of each recording, in the order of `paths`; `jobs` are played at a time.
 
     `on_outcome` gets each one as soon as it is known.
     """
     numbered = list(enumerate(paths))
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, PlayOutcome] = {}
     waiting = iter(numbered)
 
     async def work() -> None:
@@ -338,7 +338,7 @@ class Shard:
         return zlib.crc32(name.encode(errors="surrogateescape")) % self.count == self.number - 1
 
 
-def junit_report(outcomes: Sequence[Outcome], name: str) -> str:
+def junit_report(outcomes: Sequence[PlayOutcome], name: str) -> str:
     """Return the outcomes as one JUnit document; failures have the whole difference."""
     failed = sum(each.status == "failed" for each in outcomes)
     counts = {
