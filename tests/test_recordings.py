@@ -14,7 +14,7 @@ import pytest
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import play_as_client, prepare_workspace
+from acp_inspector.replay.player import PlayLimits, play_as_client, prepare_workspace
 from tests.interop.published import misfits
 from tools.stories import RECORDINGS
 
@@ -60,7 +60,9 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     directories.create()
     agent = [sys.executable, "-m", "acp_agent", *recording.header.command[1:]]
     with anyio.fail_after(LIMIT):
-        result = await play_as_client(recording, agent, directories, timeout=20, is_trusted=True)
+        result = await play_as_client(
+            recording, agent, directories, limits=PlayLimits(timeout=20), is_trusted=True
+        )
     assert result.is_passed, result.render()
     assert result.render().startswith("pass: ")
 

@@ -215,7 +215,8 @@ def _confirm(entry: CatalogueEntry) -> None:
         )
     downloads = ", which downloads it" if entry.state == "wrapper" else ""
     click.echo(f"{entry.title} is started by this command{downloads}:\n\n  {line}\n", err=True)
-    if not click.confirm("Run it?", err=True):
+    reply: str = click.prompt("Run it? [y/N]", default="", show_default=False, err=True)
+    if reply.strip().lower() not in {"y", "yes"}:
         raise UnconfirmedAgentError(f"{entry.name} was not started")
 
 

@@ -71,7 +71,7 @@ def command(context: click.Context, *, format_: str) -> int | None:
 
     \b
     acp-console agents
-    acp-console agents info gemini
+    acp-console agents info gemini     # starts it, and shows what it offers
     acp-console agents add mine -- ./my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.invoked_subcommand is not None:

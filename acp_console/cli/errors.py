@@ -63,12 +63,16 @@ def report(problem: Exception, *, is_debug: bool = False) -> int:
                 sys.stderr.write(f"  | {single_line(line, len(line))}\n")
             if problem.hint:
                 say(problem.hint, "hint")
-            codes = (code for kind, code in _CODES if isinstance(problem, kind))
-            return next(codes, exit_codes.USAGE)
+            return exit_code(problem)
         case _:
             where = "run acp-console --debug … to see where"
             fail(f"unexpected error ({single_line(repr(problem), 200)})", where)
             return exit_codes.FOUND
+
+
+def exit_code(problem: AcpError) -> int:
+    codes = (code for kind, code in _CODES if isinstance(problem, kind))
+    return next(codes, exit_codes.USAGE)
 
 
 def fail(text: str, hint: str = "") -> None:

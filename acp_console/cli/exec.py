@@ -5,6 +5,7 @@ The reply goes to stdout; messages for the user go to stderr.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -84,6 +85,8 @@ class TurnOptions:
     limit: float = math.inf
     """Seconds for the whole turn."""
     start_limit: float = START_TIMEOUT_S
+    start_notice: float = 5.0
+    """Seconds after which a user learns that the agent has not started yet."""
     """Seconds for the response to `initialize`."""
     has_stderr: bool = False
     auth: str | None = None
@@ -217,9 +220,8 @@ def _pairs(
     "start_limit",
     type=Duration(),
     default=START_TIMEOUT_S,
-    show_default="1m",
     metavar="DURATION",
-    help="Time limit for the agent's start: its response to initialize.",
+    help="Time limit for the agent's start: its response to initialize. Default: 1m.",
 )
 @click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
 @speech_options
@@ -303,6 +305,9 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         runs=allow == "all",
     )
     scope = anyio.CancelScope(deadline=anyio.current_time() + options.limit)
+    waiting = asyncio.get_running_loop().call_later(
+        options.start_notice, say, "waiting for the agent's response to initialize"
+    )
     try:
         with whole, record_journal(journal, agent, cwd, options.record, warn=say):
             journal.subscribe(printer.show)
@@ -313,6 +318,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
                 handlers=handlers,
                 start_timeout=min(options.start_limit, options.limit),
             ) as link:
+                waiting.cancel()
                 with scope:
                     session_id = await _open_session(link, cwd, options, printer, policy)
                     blocks = await _prompt(link, cwd, text, options)
@@ -326,6 +332,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         printer.fail(problem)
         raise
     finally:
+        waiting.cancel()
         printer.finish()
     if isinstance(printer.failure, BrokenPipeError):
         raise printer.failure

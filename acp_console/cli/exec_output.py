@@ -28,7 +28,7 @@ from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list, get, get_text
-from acp_protocol.jsonrpc import InvalidMessage, Json, Notification
+from acp_protocol.jsonrpc import InvalidMessage, Json, Notification, Request
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
@@ -66,7 +66,7 @@ class TurnPrinter:
         """Ids of messages that were printed at least in part."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
-        self._has_begun = False
+        self._has_begun = self._is_prompted = False
         self.is_replaying = False
         """Whether the agent repeats what was said before, which is not shown."""
         self._early: list[Mapping[str, Json]] = []
@@ -93,6 +93,8 @@ class TurnPrinter:
         for message in self._decoder.decode(entry).messages:
             if isinstance(message, InvalidMessage) and entry.side == "agent":
                 self.stray_lines += bool(entry.data.strip())
+            if isinstance(message, Request) and message.method == "session/prompt":
+                self._is_prompted = True
             is_update = isinstance(message, Notification) and message.method == "session/update"
             if is_update and not self.is_replaying:
                 assert isinstance(message, Notification)
@@ -102,7 +104,8 @@ class TurnPrinter:
                     self._write_json({"update": update})
                 elif self._format == "json":
                     self._early.append({"update": update})
-                else:
+                elif self._is_prompted:
+                    # What comes before the prompt, such as a new mode, is no reply to it.
                     self._show_text(update)
 
     def begin(self, session_id: str, version: int, mode: Json) -> None:
@@ -117,7 +120,7 @@ class TurnPrinter:
         """Print the mode that was chosen for the user."""
         if self._format == "text":
             name = single_line(mode, TITLE_WIDTH)
-            say(f"mode {name}: the most restrictive; --allow edits or all keeps the agent's own")
+            say(f"running in mode {name}, the most restrictive; --allow edits lets it change files")
 
     def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
         """Print a refusal, and in JSON every decision."""

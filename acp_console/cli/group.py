@@ -47,6 +47,8 @@ GROUPS: Final = {
     },
     "Test": {
         "replay": "Play a recording against a fresh agent.",
+        "test": "Play many recordings as regression tests.",
+        "model": "Record the traffic between an agent and its model, and replay it.",
     },
     "System": {
         "agent": "Run an ACP agent on stdio (same as acp-agent).",
@@ -92,7 +94,7 @@ class LazyGroup(Group):
                 return "chat", load("chat"), args
             if Path(name).is_file():
                 return "inspect", load("inspect"), args
-            if "/" in name:
+            if "/" in name or "." in name:
                 reason = "it is a directory" if Path(name).is_dir() else "no such file or directory"
                 hint = f"{ctx.command_path} -- COMMAND starts an agent by its command"
                 raise UsageError(f"cannot read {name}: {reason}", hint)

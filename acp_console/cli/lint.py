@@ -24,9 +24,9 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
-from acp_inspector.lint.reframe import reframe
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import BadLine, Row, read_lines
+from acp_inspector.recording.reframe import reframe
 from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.jsonrpc import Json
 

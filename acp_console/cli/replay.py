@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import click
 
@@ -25,33 +23,33 @@ from acp_console.cli.ignores import (
     tolerances_of,
 )
 from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.replay_client import ClientReplay, Pace, check_options, learn_expectations
+from acp_console.cli.replay_roles import ROLE_SECTIONS, role_options
 from acp_console.cli.run_async import run_until_signal
+from acp_console.client.permissions import AllowLevel
 from acp_inspector.analysis.steps import Level
+from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import handover
-from acp_inspector.replay.player import (
-    STEP_TIMEOUT,
-    play_as_client,
-    prepare_workspace,
-)
+from acp_inspector.replay.parts import whole_frames
+from acp_inspector.replay.player import STEP_TIMEOUT, PlayLimits
 from acp_protocol.host.sanitize import escape_controls
 
 MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
-@click.command(name="replay", cls=AgentCommand, docs="how-to.md")
+@click.command(name="replay", cls=AgentCommand, docs="how-to.md", sections=ROLE_SECTIONS)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--as",
     "role",
-    type=click.Choice(["client"]),
+    type=click.Choice(["client", "agent", "alone"]),
     default="client",
     show_default=True,
-    help="Side to play.",
+    help="Side to play; alone: no peer, compare with the stored snapshot.",
 )
 @click.option(
     "--cwd",
@@ -65,7 +63,38 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="DURATION",
-    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m.",
+    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m. As the "
+    "agent: for each silence of the client, by default 5m.",
+)
+@click.option(
+    "--time",
+    "pace",
+    type=Pace(),
+    default="instant",
+    show_default=True,
+    metavar="PACE",
+    help="Pauses of the played side: instant (none), recorded, or a factor for those.",
+)
+@click.option(
+    "--on-miss",
+    type=click.Choice(["fail", "forward", "nearest", "error"]),
+    help="What to do with a request that the recording does not have. As the client: fail "
+    "(default), or forward it to a real client that reads and writes in the replay's directories "
+    "only. As the agent: send the nearest recorded response (default), an error that names it, or "
+    "that error, and then the end (fail).",
+)
+@click.option(
+    "--allow",
+    type=click.Choice(get_args(AllowLevel)),
+    help="With --on-miss forward: what the agent may do where the recording has no permission. "
+    "Default: reads.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the traffic of this replay to the new recording FILE: with --on-miss forward, the "
+    "recording and what is new in it.",
 )
 @click.option(
     "--allow-redacted",
@@ -75,7 +104,14 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced.",
+    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced. As "
+    "the agent: have the client write files and run commands as recorded.",
+)
+@click.option(
+    "--learn",
+    is_flag=True,
+    help="Play twice, and write what differs between the two runs to NAME.expect.toml, beside the "
+    "recording; if that exists, print it.",
 )
 @level_option
 @strict_option
@@ -85,6 +121,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @ignore_option
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
 @format_option(("text", "json"), "json: one object with all differences.")
+@role_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -94,8 +131,13 @@ def command(
     role: str,
     cwd: Path | None,
     timeout: float,
+    pace: float,
+    on_miss: str | None,
+    allow: AllowLevel | None,
+    output: Path | None,
     allow_redacted: bool,
     trust: bool,
+    learn: bool,
     level: Level,
     strict: tuple[str, ...],
     expect: Path | None,
@@ -103,15 +145,21 @@ def command(
     is_all: bool,
     format_: str,
 ) -> int:
-    """Play the client of the recording FILE against a fresh agent, and compare by meaning.
+    """Use the recording FILE as a regression test; the other side is compared by meaning.
 
-    Exits with 0 if the agent behaves as recorded, with 1 if it does not, and with 3 if it exits
-    early.
+    As the client (default) it starts a fresh AGENT. As the agent it is the recorded agent on stdin
+    and stdout, for any client; the verdict goes to stderr when the client leaves. Alone it compares
+    findings, conversation and exchanges with the snapshot FILE.snapshot.json.
+
+    Exits with 0 if all is as recorded, with 1 if it is not, and with 3 if the agent exits early.
 
     \b
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay --as client session.acp.ndjson -- my-agent --acp
     acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
+    acp-console exec "hello" -- acp-console replay --as agent recordings/hello.acp.ndjson
+    acp-console replay --as alone --update session.acp.ndjson
+    acp-console replay --learn session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     del role
     chosen = chosen_agent(context, agent)
@@ -121,31 +169,42 @@ def command(
             "name an agent, or give its command after --",
         )
     ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
+    if on_miss not in {None, "fail", "forward"}:
+        raise UsageError(f"--on-miss {on_miss} does not go with --as client", "use fail or forward")
+    forwards = on_miss == "forward"
+    check_options(cwd, allow, learns=learn, forwards=forwards)
     recording = read_recording(file)
     beside = expectations_beside(file)
     expect = beside if expect is None and beside.exists() else expect
     expected = applied_expectations(expect)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
-
-    for line in handover(recording.frames).describe():
+    frames = [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
+    for line in handover(frames).describe():
         say(f"hands to the agent: {line}")
+    client = ClientReplay(
+        recording=recording,
+        frames=frames,
+        agent=chosen,
+        cwd=cwd,
+        limits=PlayLimits(timeout=timeout, pace=pace),
+        forwards_as=(allow or "reads") if forwards else None,
+        output=output,
+        allows_redacted=allow_redacted,
+        is_trusted=trust,
+    )
+    if learn:
+        return run_until_signal(lambda: learn_expectations(client, file, format_))
 
-    async def play(directories: ReplayDirectories) -> int:
-        result = await play_as_client(
-            recording,
-            chosen.absolute_command(),
-            directories,
-            timeout=timeout,
-            ignores=[*ignores, *expected.ignores],
-            options={
+    async def play() -> int:
+        result = await client.play(
+            Journal(),
+            [*ignores, *expected.ignores],
+            {
                 "level": level,
                 "matchers": expected.matchers,
                 "tolerances": tolerances_of(strict),
             },
-            allows_redacted=allow_redacted,
-            is_trusted=trust,
-            env={**os.environ, **chosen.env},
         )
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
@@ -159,12 +218,4 @@ def command(
             return exit_codes.USAGE
         return exit_codes.DONE if result.is_passed else exit_codes.FOUND
 
-    with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
-        new = Path(name).resolve()
-        directories = replay_directories(recording.frames, cwd and cwd.resolve(), new)
-        for recorded, place in directories.places.items():
-            say(f"hands to the agent: directory: {recorded} as {place}")
-        directories.create()
-        if cwd is None:
-            prepare_workspace(recording.header, directories.cwd)
-        return run_until_signal(lambda: play(directories))
+    return run_until_signal(play)

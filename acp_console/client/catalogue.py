@@ -145,7 +145,7 @@ class CatalogueEntry:
             case "ready":
                 return "built in" if self.source == "demo" else "found"
             case "wrapper":
-                return f"needs {self.command[0]}"
+                return f"via {self.command[0]}"
             case "missing":
                 return "not installed" if self.facts is not None else "not found"
 

@@ -154,6 +154,7 @@ class AgentConnection:
             ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
         )
         self.agent_info = _object(members.get(info) or {}, "initialize")
+        self._handlers.agent_name = self.agent_info.get("name")
         self.capabilities = _object(members.get(able) or {}, "initialize")
         self.auth_methods = tuple(as_list(members.get("authMethods")))
 

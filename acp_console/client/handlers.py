@@ -37,6 +37,12 @@ from acp_protocol.schema.words import ToolKind
 
 logger = logging.getLogger(__name__)
 
+CANNOT_READ_ERRORS: Final = frozenset({"gemini-cli"})
+"""Agents that take the error for a missing file for a failure, and so cannot create one.
+
+They get an empty text, as from editors that open a missing file as a new one.
+"""
+
 MAX_TOOL_CALLS: Final = 1000
 """Tool calls of one session that are remembered until they have ended."""
 MAX_SESSIONS: Final = 1000
@@ -105,6 +111,8 @@ class ClientHandlers:
         self.turns = TurnTracker()
         self.version = 1
         """The protocol version that was agreed on."""
+        self.agent_name: Json = None
+        """As the agent calls itself."""
 
     async def __aenter__(self) -> Self:
         if self._runs:
@@ -319,6 +327,8 @@ class ClientHandlers:
         try:
             text = self._roots_of(params).read_text(params["path"])
         except FileRefusedError as problem:
+            if isinstance(problem, FileMissingError) and self.agent_name in CANNOT_READ_ERRORS:
+                return {"content": ""}
             raise _refusal(problem) from None
         return {"content": _part(text, params.get("line"), params.get("limit"))}
 

@@ -87,10 +87,14 @@ class SessionOption:
         raise OptionError(f"the agent does not offer {text!r} as {self.id}; it offers: {offered}")
 
     def acts_without_asking(self, value: Json) -> bool:
-        """Return whether the names of a value say that the agent does not ask with it."""
-        text = _words(next((each for each in self.values if each[0] == value), ()))
-        is_mode = self.category == "mode"
-        return bool(_PERMISSIVE.search(text) or (is_mode and _NEGATION.search(text)))
+        """Return whether the agent may not ask with a value, judged by its names.
+
+        A mode asks only if its names say so; other options do unless their names say otherwise.
+        """
+        names = next((each for each in self.values if each[0] == value), None)
+        if self.category == "mode":
+            return names is None or _strictness(names) is None
+        return bool(_PERMISSIVE.search(_words(names or ())))
 
     def params(self, value: Json, version: int) -> dict[str, Json]:
         """Return the params that set the option, without the session."""
@@ -148,18 +152,19 @@ def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | N
 
     `asks` leaves out the modes in which the agent changes nothing, so that it need not ask.
     """
-
-    def strictness(value: tuple[str, str]) -> int | None:
-        text = _words(value)
-        if _NEGATION.search(text):
-            return None
-        if _READ_ONLY.search(text):
-            return 0
-        return 1 if _PLAN.search(text) else _ASKS if _ASK.search(text) else None
-
-    ranked = [(rank, value[0]) for value in mode.values if (rank := strictness(value)) is not None]
+    ranked = [(rank, value[0]) for value in mode.values if (rank := _strictness(value)) is not None]
     ranked = [each for each in ranked if each[0] == _ASKS or not asks]
     return min(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def _strictness(names: tuple[str, str]) -> int | None:
+    """Return the rank of a mode by its names, the strictest first; None: they do not say."""
+    text = _words(names)
+    if _NEGATION.search(text) or _PERMISSIVE.search(text):
+        return None
+    if _READ_ONLY.search(text):
+        return 0
+    return 1 if _PLAN.search(text) else _ASKS if _ASK.search(text) else None
 
 
 def _words(names: Iterable[str]) -> str:

@@ -305,12 +305,23 @@ class ChatSession:
             self._wake.set()
         self.on_change()
 
-    def answer(self, permission: PermissionRequest, option_id: str) -> None:
-        """Answer a permission request; one that is closed or of an old agent is ignored."""
+    def answer(
+        self, permission: PermissionRequest, option_id: str, subject: Sequence[object]
+    ) -> bool:
+        """Answer a permission request by what the user has seen: the `subject` of its call.
+
+        Return False, and send nothing, if the agent has changed the call meanwhile, or the request
+        is closed or of an old agent.
+        """
+        self.agent.read_journal()
         pending = self._pending.get(id_key(permission.request_id))
-        if pending is not None and self._is_current(permission):
-            pending.option_id = option_id
-            pending.is_over.set()
+        call = self._call_of(permission)
+        if pending is None or call is None or call.subject != subject:
+            self.on_change()
+            return False
+        pending.option_id = option_id
+        pending.is_over.set()
+        return True
 
     def answer_elicitation(self, request: Elicitation, answer: ElicitationAnswer) -> None:
         """Answer a form or a page; one that is closed is ignored.
@@ -704,11 +715,12 @@ class ChatSession:
             self.state = "working"
             self._wake.set()
 
-    def _is_current(self, permission: PermissionRequest) -> bool:
-        self.agent.read_journal()
-        return any(
-            isinstance(item, ToolCallItem) and item.permission is permission
+    def _call_of(self, permission: PermissionRequest) -> ToolCallItem | None:
+        calls = (
+            item
             for session_id, talk in self.agent.conversations.sessions.items()
             if self.agent.session_for(session_id) is self
             for item in talk.items
+            if isinstance(item, ToolCallItem) and item.permission is permission
         )
+        return next(calls, None)

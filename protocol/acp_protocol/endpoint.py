@@ -3,6 +3,7 @@
 | method                      | returns                   | effect                                |
 |-----------------------------|---------------------------|---------------------------------------|
 | `send_request`              | the id, the frame         | our request waits for its response    |
+| `expect_response`           | nothing                   | the same, for a frame of the caller   |
 | `cancel`                    | the cancel frame          | a late response is no violation       |
 | `send_result`, `send_error` | the frame, or None        | the peer's request is closed          |
 | `receive`                   | events, in order          | opens the peer's requests, ends ours  |
@@ -110,6 +111,10 @@ class Endpoint:
         frame = jsonrpc.encode_request(id_, method, params)
         self._pending[id_] = method
         return id_, frame
+
+    def expect_response(self, id: RequestId, method: str) -> None:  # noqa: A002
+        """Open a request whose frame and id the caller has made; no open one has this id."""
+        self._pending[id] = method
 
     def cancel(self, id: RequestId) -> bytes | None:  # noqa: A002
         """Return the frame that cancels our request; None if it has its response already."""

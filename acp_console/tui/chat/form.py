@@ -11,6 +11,7 @@ import webbrowser
 from dataclasses import dataclass
 from typing import ClassVar, Final, cast
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -23,6 +24,7 @@ from textual.widgets import Button, Checkbox, Input, Select, SelectionList, Stat
 from textual.widgets.selection_list import Selection
 
 from acp_console.client.elicitation import (
+    Choice,
     Elicitation,
     ElicitationAnswer,
     FormField,
@@ -37,6 +39,10 @@ from acp_protocol.jsonrpc import Json
 
 LABEL: Final = 200
 """Characters of a label that are shown."""
+CHOICE: Final = 1000
+"""Characters of a choice that are shown."""
+LONG_CHOICE: Final = 40
+"""Cells above which the titles of choices are also shown in full, above their list."""
 MAX_TEXT: Final = 20_000
 """Characters of a message that are shown."""
 UNSEEN: Final = "Read the address to its end first: PgDn shows more."
@@ -62,6 +68,8 @@ class FormView(Ask):
         super().__init__(request, timing)
         self._request = request
         self._inputs: dict[str, Widget] = {}
+        self._unseen = {field.name for field in request.fields}
+        """Fields whose end was never on the screen; nothing is sent before it was."""
 
     def compose(self) -> ComposeResult:
         request = self._request
@@ -71,6 +79,9 @@ class FormView(Ask):
         with VerticalScroll(classes="fields", can_focus=False):
             for place, field in enumerate(request.fields):
                 yield Static(_label(field), classes="label", markup=False)
+                titles = [single_line(each.title, CHOICE) for each in field.choices]
+                if any(cell_len(title) > LONG_CHOICE for title in titles):
+                    yield Static("\n".join(f"· {title}" for title in titles), markup=False)
                 self._inputs[field.name] = widget = _input(field)
                 yield widget
                 yield Static(id=f"error-{place}", classes="wrong", markup=False)
@@ -83,13 +94,22 @@ class FormView(Ask):
     def on_mount(self) -> None:
         fields = self.query_one(".fields")
         for name in ("scroll_y", "virtual_size", "size"):
-            self.watch(fields, name, self._count_hidden)
+            self.watch(fields, name, self._note_seen)
+        for each in self._inputs.values():
+            if isinstance(each, SelectionList):
+                self.watch(cast("Widget", each), "scroll_y", self._note_seen)
 
-    def _count_hidden(self) -> None:
-        """Say how many fields are below those that are shown."""
+    def _note_seen(self) -> None:
+        """Note which fields are on the screen, and say how many are below them."""
         fields = self.query_one(".fields")
         end = fields.scroll_offset.y + fields.size.height
-        hidden = sum(each.virtual_region.bottom > end for each in self._inputs.values())
+        hidden = 0
+        for name, each in self._inputs.items():
+            is_below = each.virtual_region.bottom > end
+            hidden += is_below
+            # A long list scrolls within itself.
+            if each.size.height and not is_below and each.scroll_offset.y >= each.max_scroll_y:
+                self._unseen.discard(name)
         self.query_one(".more", Static).update(f"↓ {hidden} more below" if hidden else "")
 
     def take_focus(self) -> None:
@@ -142,8 +162,13 @@ class FormView(Ask):
         for place, field in enumerate(self._request.fields):
             text = errors.get(field.name)
             self.query_one(f"#error-{place}", Static).update(f"✗ {text}" if text else "")
+        unseen = next((each for name, each in self._inputs.items() if name in self._unseen), None)
         if errors:
             self._inputs[next(iter(errors))].focus(scroll_visible=False)
+        elif unseen is not None:
+            self.app.bell()
+            self.query_one(".fields").scroll_page_down(animate=False)
+            unseen.scroll_page_down(animate=False)
         else:
             self.post_message(Answered(self._request, ElicitationAnswer("accept", content)))
 
@@ -246,22 +271,25 @@ def _label(field: FormField) -> Content:
     )
 
 
+def _title(choice: Choice) -> Content:
+    """Return the title of a choice; a text would be read as markup."""
+    return Content(single_line(choice.title, CHOICE))
+
+
 def _input(field: FormField) -> Widget:
     default = field.default
     match field.kind:
         case "boolean":
             return SignedCheckbox("yes", value=default is True, compact=True)
         case "choice":
-            choices = [(single_line(each.title, LABEL), each.value) for each in field.choices]
-            found = Select(choices, prompt="Choose", compact=True)
-            if isinstance(default, str):
-                found.value = default
-            return found
+            choices = [(_title(each), each.value) for each in field.choices]
+            value = default if isinstance(default, str) else Select.NULL
+            return Select(choices, prompt="Choose", value=value, compact=True)
         case "choices":
             chosen = as_list(default)
             return SignedSelectionList[str](
                 *(
-                    Selection(single_line(each.title, LABEL), each.value, each.value in chosen)
+                    Selection(_title(each), each.value, each.value in chosen)
                     for each in field.choices
                 ),
                 compact=True,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Key
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from acp_console.client.probe import LoginMethod, login_line
@@ -61,7 +62,15 @@ class LoginView(KeyAsk):
                 yield ChoiceButton(place, Content.assemble(name, (about, "$text-muted")))
 
     def on_key(self, event: Key) -> None:
-        if event.key == "escape" and self._can_leave:
+        if event.key != "escape":
+            return
+        if self._filled is not None:
+            # Another method may be right.
+            event.stop()
+            self._filled = None
+            self.query(".variables").remove()
+            self.focus()
+        elif self._can_leave:
             event.stop()
             self.post_message(self.Left())
 
@@ -94,14 +103,15 @@ class LoginView(KeyAsk):
     def _ask_for_variables(self, method: LoginMethod) -> None:
         """Ask for the values; they are handed to the agent and not kept."""
         self._filled = method
+        fields: list[Widget] = []
         if method.link:
-            self.mount(Static(f"See {escape_controls(method.link)}", markup=False))
+            fields.append(Static(f"See {escape_controls(method.link)}", markup=False))
         for name in method.variables:
-            self.mount(Static(single_line(name, 80), classes="label", markup=False))
-            self.mount(Input(password=True, name=name, compact=True))
-        row = Horizontal(Button("Start with them (enter)", name="set", compact=True))
-        row.add_class("buttons")
-        self.mount(row)
+            fields.append(Static(single_line(name, 80), classes="label", markup=False))
+            fields.append(Input(password=True, name=name, compact=True))
+        start = Button("Start with them (enter)", name="set", compact=True)
+        fields.append(Horizontal(start, Static("esc: back", markup=False), classes="buttons"))
+        self.mount(Vertical(*fields, classes="variables"))
         self.call_after_refresh(lambda: self.query(Input).first().focus())
 
     @on(Input.Submitted)

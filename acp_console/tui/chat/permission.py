@@ -59,6 +59,8 @@ WHY: Final = _clickable("w: no, and why", "w")
 SIDES: Final = _clickable("d: side by side", "d")
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
+FRAME_ROWS: Final = 10
+"""Rows of the hint, the borders, the editor, the bars, and one of the transcript."""
 OTHER_ROWS: Final = 14
 """Rows of the screen that are left to the options, the editor and the bars, if possible."""
 
@@ -82,7 +84,9 @@ class CallDetails(TranscriptView, can_focus=False):
 
     def _fit(self) -> None:
         height = self.screen.size.height
-        most = max(3, min(int(height * SHARE), height - OTHER_ROWS))
+        choices = self.parent.query(".choices") if self.parent is not None else ()
+        others = FRAME_ROWS + sum(each.region.height for each in choices)
+        most = max(3, min(int(height * SHARE), height - max(OTHER_ROWS, others)))
         self.styles.height = max(1, self.count_rows(most))
 
     def action_split(self) -> None:
@@ -125,7 +129,8 @@ class PermissionView(KeyAsk):
         self.permission = permission
         self._details = None if call is None else CallDetails(call)
         self._call = call
-        self._shown = self._subject_of_call()
+        self.subject_shown = () if call is None else call.subject
+        """What the user decides on."""
         self._may_skip = False
         # Agents that offer "always" first would have it chosen by habit.
         self._options = sorted(
@@ -136,13 +141,7 @@ class PermissionView(KeyAsk):
     @property
     def has_changed(self) -> bool:
         """Whether the agent has changed the call since this was shown."""
-        return self._shown != self._subject_of_call()
-
-    def _subject_of_call(self) -> tuple[str, Json, list[Json]] | None:
-        if self._call is None:
-            return None
-        facts = self._call.facts
-        return facts.title, facts.raw_input, self._call.content
+        return self._call is not None and self._call.subject != self.subject_shown
 
     def compose(self) -> ComposeResult:
         if self._details is not None:

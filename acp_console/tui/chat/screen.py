@@ -311,7 +311,8 @@ class ChatScreen(Screen[None]):
                     self._asks[id(item)] = item, permission
                 else:
                     self._asks.pop(id(item), None)
-        if self.chat.state in {"starting", "stopped"}:
+        # A login during a session is a start, too, but leaves what is asked open.
+        if self.chat.state == "stopped" or not self.chat.is_open:
             self._asks.clear()
 
     async def _show_ask(self) -> None:
@@ -587,9 +588,9 @@ class ChatScreen(Screen[None]):
 
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:
-        self.chat.answer(event.permission, event.option_id)
-        self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
-        self.editor.focus()
+        if self.chat.answer(event.permission, event.option_id, event.prompt.subject_shown):
+            self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
+            self.editor.focus()
 
     @on(KeyAsk.Typed)
     def type_in_editor(self, event: KeyAsk.Typed) -> None:
@@ -901,11 +902,16 @@ class ChatScreen(Screen[None]):
         way: OpeningWay = "load" if link.can("load") else "resume"
         setup = SessionSetup(chosen.cwd, chosen.directories)
         own = [each.resolve() for each in (self.chat.cwd, *self.chat.setup.directories)]
-        outside = [
-            escape_controls(str(each))
-            for each in (setup.cwd, *setup.directories)
-            if not any(each.resolve().is_relative_to(root) for root in own)
-        ]
+        try:
+            outside = [
+                escape_controls(str(each))
+                for each in (setup.cwd, *setup.directories)
+                if not any(each.resolve().is_relative_to(root) for root in own)
+            ]
+        except (OSError, ValueError, RuntimeError):
+            # With a NUL, or links in a circle.
+            self.notify("A directory of this session cannot be used.", severity="error")
+            return
         text = "In this session the agent may also read and write:\n\n  {}\n\nOpen it?"
         if not outside or await self._agrees(text.format("\n  ".join(outside)), "Open"):
             self.post_message(self.Wanted(self, None, way, chosen.session_id, setup))

@@ -161,7 +161,7 @@ class HomeScreen(Screen[None]):
             self._show()
 
     def on_screen_resume(self) -> None:
-        self._is_left = False
+        self._is_left = self._wants_match = False
         self._show()
 
     def on_resize(self) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Final, cast
+from io import StringIO
+from typing import Final
 from weakref import ref
 
 from rich.style import Style
@@ -25,12 +26,13 @@ from acp_console.tui.transcript.markdown import (
     Part,
     code_rows,
 )
-from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrap, wrapped
+from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, chop, wrap, wrapped
 from acp_inspector.analysis.items import (
     AgentMessage,
     ElicitationItem,
     Item,
     Notice,
+    PermissionRequest,
     PlanItem,
     SubagentItem,
     TerminalItem,
@@ -41,7 +43,7 @@ from acp_inspector.analysis.items import (
     string,
 )
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import as_list, as_object, get
+from acp_protocol.json_values import as_object, get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
 PROSE_WIDTH: Final = 100
@@ -76,6 +78,10 @@ STATUS: Final = {
 STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
 _SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
 """Members of a call's input that say what it runs or touches."""
+_IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|str|string|old|new)$")
+"""Names of members of a call's input that a diff may show."""
+_IN_CHIP: Final = frozenset({"type", "mimeType", "data", "blob"})
+"""Members of a content block that its chip stands for."""
 _NO_COLOR_ESCAPE: Final = re.compile(r"\x1b(?!\[[\d;:]*m)")
 
 
@@ -332,8 +338,7 @@ class ToolCard(Card):
     @property
     def is_open(self) -> bool:
         """Whether the user is asked about it."""
-        permission = self._call.permission
-        return permission is not None and permission.outcome is None
+        return _open_permission(self._call) is not None
 
     @property
     def has_permission(self) -> bool:
@@ -618,14 +623,6 @@ def card_of(item: Item) -> Card:
             return LineCard(item)
 
 
-def call_rows(call: ToolCallItem, width: int, look: Look) -> list[Row]:
-    """Return all that a call would do: its title, its input, and its content."""
-    rows = wrapped([(escape_controls(call.facts.title or call.key), look.strong)], width)
-    for piece in _body(call):
-        rows += _piece_rows(piece, width, look, ())
-    return rows
-
-
 def pieces(text: str) -> list[str]:
     """Cut a text into pieces that are rendered on their own, at line ends where possible."""
     return [text[begin:end] for begin, end in spans(text)]
@@ -658,46 +655,117 @@ def _described(block: Json) -> str:
     return " · ".join(filter(None, about))
 
 
+def _open_permission(call: ToolCallItem) -> PermissionRequest | None:
+    permission = call.permission
+    return permission if permission is not None and permission.outcome is None else None
+
+
 def _body(call: ToolCallItem) -> list[_Piece]:
+    """Return what a call shows unfolded; all that is known of it while the user is asked."""
+    permission, facts = _open_permission(call), call.facts
+    in_diffs = {value for each in call.content for value in _diff_values(each)} - {""}
     found: list[_Piece] = []
-    has_diff = any(string(each, "type") == "diff" for each in call.content)
-    paths = {string(each, "path") for each in call.content}
-    is_open = call.permission is not None and call.permission.outcome is None
-    for name, value in as_object(call.facts.raw_input).items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        is_subject = name in _SUBJECTS and text not in call.facts.title and text not in paths
-        if is_subject or (is_open and not has_diff):
-            found += [_Piece("input", f"{name}: {each}") for each in pieces(text)]
+    if permission is not None:
+        found += _asked(permission, call, in_diffs)
+    else:
+        for name, text in _members(facts.raw_input):
+            if name in _SUBJECTS and text not in facts.title and text not in in_diffs:
+                found += _named(name, text)
     for content in call.content:
         found += _content(content, call)
-    if not call.content and call.facts.raw_output is not None:
-        output = call.facts.raw_output
+    if not call.content and facts.raw_output is not None:
+        output = facts.raw_output
         text = output if isinstance(output, str) else json.dumps(output, indent=2)
         found += [_Piece("output", each) for each in pieces(text)]
+    if permission is not None:
+        # Colours and what is drawn over can hide text.
+        found = [replace(each, text=each.text.replace("\x1b", "␛")) for each in found]
     return found
+
+
+def _asked(
+    permission: PermissionRequest, call: ToolCallItem, in_diffs: Collection[str]
+) -> list[_Piece]:
+    """Return why a call is asked about, and its input and locations but for what diffs show."""
+    facts, members = call.facts, _members(call.facts.raw_input)
+    found: list[_Piece] = []
+    if permission.title not in {"", facts.title}:
+        found += _named("request", permission.title)
+    if permission.description:
+        found += _named("reason", permission.description)
+    for name, text in members:
+        if text not in in_diffs or not _IN_DIFF.search(name):
+            found += _named(name, text)
+    words = (word.strip("`'\"") for word in facts.title.split())
+    known = {*words, *in_diffs, *(text for _, text in members)}
+    for each in facts.locations:
+        path, line = string(each, "path") or json.dumps(each), get(each, "line")
+        if path not in known:
+            found += _named("location", path if line is None else f"{path}:{line}")
+    return found
+
+
+def _members(value: Json) -> list[tuple[str, str]]:
+    """Return the members of an object as text; another value but null is one called "input"."""
+    alone = {} if value is None else {"input": value}
+    members = as_object(value) if isinstance(value, dict) else alone
+    return [
+        (name, each if isinstance(each, str) else json.dumps(each, ensure_ascii=False))
+        for name, each in members.items()
+    ]
+
+
+def _named(name: str, text: str) -> list[_Piece]:
+    return [_Piece("input", f"{name}: {each}") for each in pieces(text)]
 
 
 def _content(content: Json, call: ToolCallItem) -> list[_Piece]:
     match content:
-        case {"type": "diff", "path": str(path), "newText": str(new)}:
-            old = cast("Mapping[str, Json]", content).get("oldText")
-            name = path + ("" if isinstance(old, str) else "  new file")
-            return [_Piece("path", name), *_hunks(old if isinstance(old, str) else "", new)]
-        case {"type": "diff", "patch": {"text": str(patch)}}:
-            return _patch(patch)
-        case {"type": "diff", "changes": changes}:
-            return [
-                _Piece("path", f"{string(change, 'operation')} {string(change, 'path')}")
-                for change in as_list(changes)
-            ]
+        case {"type": "diff"} if found := _diff(content):
+            return found
         case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
             return _terminal(call.terminals[key])
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
             return _output(text)
         case {"type": "content", "content": block}:
-            return [_Piece("attachment", f"[{_described(block)}]")]
+            found = [_Piece("attachment", f"[{_described(block)}]")]
+            inner = get(block, "resource") if string(block, "type") == "resource" else block
         case _:
-            return [_Piece("note", f"[{_described(content)}]")]
+            found = [_Piece("note", f"[{_described(content)}]")]
+            inner = content
+    if _open_permission(call) is not None:
+        for name, text in _members(inner):
+            found += _named(name, text) if name not in _IN_CHIP else []
+    return found
+
+
+def _diff(diff: Json) -> list[_Piece]:
+    """Return the texts, the files and the patch of a diff, as far as it has them."""
+    found: list[_Piece] = []
+    old, new = get_text(diff, "oldText"), get_text(diff, "newText")
+    if new is not None:
+        about = "" if old is not None else "  new file"
+        found.append(_Piece("path", string(diff, "path") + about))
+        found += _hunks(old or "", new) if old is not None or new else [_Piece("note", "empty")]
+    for change in get_list(diff, "changes"):
+        paths = " → ".join(filter(None, (string(change, "oldPath"), string(change, "path"))))
+        kind = string(change, "fileType")
+        about = f"  {kind}" if kind not in {"", "text"} else ""
+        found.append(_Piece("path", f"{string(change, 'operation')} {paths}{about}"))
+    patch = get_text(get(diff, "patch"), "text")
+    return found if patch is None else found + _patch(patch)
+
+
+def _diff_values(content: Json) -> list[str]:
+    """Return the paths and texts that `_diff` shows."""
+    if string(content, "type") != "diff":
+        return []
+    is_whole = isinstance(get(content, "newText"), str)
+    names = ("path", "oldText", "newText") if is_whole else ()
+    found = [string(content, name) for name in names]
+    for change in get_list(content, "changes"):
+        found += [string(change, "oldPath"), string(change, "path")]
+    return [*found, string(get(content, "patch"), "text")]
 
 
 def _terminal(terminal: TerminalItem) -> list[_Piece]:
@@ -746,11 +814,16 @@ def diff_rows(old: str, new: str, width: int, look: Look) -> list[Row]:
 
 def _hunks(old: str, new: str, *, context: int = CONTEXT) -> list[_Piece]:
     """Return the lines that differ, with some around them."""
-    before, after = old.splitlines(), new.splitlines()
+    if old == new:
+        return [_Piece("note", "nothing changes")]
+    # Split at line feeds only: all other separators are shown.
+    before, after = list(StringIO(old)), list(StringIO(new))
     if len(before) + len(after) > DIFF_LINES:
         groups = [[("replace", 0, len(before), 0, len(after))]]
     else:
         groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(context))
+    ends = [each.endswith("\n") for each in (old, new)]
+    before, after = ([line.removesuffix("\n") for line in lines] for lines in (before, after))
     found: list[_Piece] = []
     for group in groups:
         lines: list[tuple[str, str, str]] = [("@", f"line {group[0][3] + 1}", "")]
@@ -763,7 +836,10 @@ def _hunks(old: str, new: str, *, context: int = CONTEXT) -> list[_Piece]:
             lines += [("-", line, come[at] if is_paired else "") for at, line in enumerate(gone)]
             lines += [("+", line, gone[at] if is_paired else "") for at, line in enumerate(come)]
         found += _cut_hunk(lines)
-    return found or [_Piece("note", "nothing changes")]
+    if before and after and ends[0] != ends[1]:
+        which = "the old" if ends[0] else "the new"
+        found.append(_Piece("note", f"only {which} text ends with a new line"))
+    return found
 
 
 def _cut_hunk(lines: Sequence[tuple[str, str, str]]) -> list[_Piece]:
@@ -775,23 +851,26 @@ def _patch(patch: str) -> list[_Piece]:
     """Return the files and lines of a patch in git's format."""
     found: list[_Piece] = []
     lines: list[tuple[str, str, str]] = []
+    is_head = True
 
     def flush() -> None:
         found.extend(_cut_hunk(lines))
         lines.clear()
 
-    for line in patch.splitlines():
+    for line in patch.removesuffix("\n").split("\n"):
         if line.startswith("diff --git "):
             flush()
+            is_head = True
             found.append(_Piece("path", line.removeprefix("diff --git ")))
         elif line.startswith("@@"):
+            is_head = False
             lines.append(("@", line, ""))
-        elif line[:1] in {"+", "-", " "} and not line.startswith(("+++ ", "--- ")):
+        elif line[:1] in {"+", "-", " "} and not is_head:
             lines.append((line[0], line[1:], ""))
         else:
             lines.append(("@", line, ""))
     flush()
-    return found or [_Piece("note", "an empty patch")]
+    return found if patch else [_Piece("note", "an empty patch")]
 
 
 def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
@@ -802,8 +881,8 @@ def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> l
             return wrapped([("$ ", look.muted), (escape_controls(piece.text), look.strong)],
                            width, lead)  # fmt: skip
         case "input":
-            name, _, text = piece.text.partition(": ")
-            runs = [(f"{single_line(name, 40)}: ", look.muted), (escape_controls(text), look.text)]
+            name, _, text = escape_controls(piece.text).partition(": ")
+            runs = [(f"{name}: ", look.muted), (text, look.text)]
             return wrapped(runs, width, lead)
         case "note" | "attachment":
             rows = wrapped([(escape_controls(piece.text), look.muted)], width, lead)
@@ -827,7 +906,8 @@ def _diff_rows(
     sign, text, other = line
     text = escape_controls(text).expandtabs(4)
     if sign == "@":
-        return [Row([(single_line(text, max(width - cells(lead), 1)), look.muted)], lead)]
+        rows = chop(text, max(width - cells(lead), 1))
+        return [Row([(row, look.muted)], lead, "" if at else "\n") for at, row in enumerate(rows)]
     if sign == " ":
         return wrapped([(f"  {text}", look.text)], width, lead)
     runs, style = changed_runs(sign, text, other, look)

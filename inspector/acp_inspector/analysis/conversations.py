@@ -353,10 +353,16 @@ def _turn_ended(talk: Conversation, turn: SessionTurn, result: Json) -> list[Con
 def _ask_consent(
     talk: Conversation, request: Request
 ) -> tuple[OpenRequest, list[ConversationChange]]:
-    change = apply_call(talk, subject_of(request.params))
+    params = request.params
+    change = apply_call(talk, subject_of(params, talk.version))
     call, n = change.item, talk.cursor.n
     assert isinstance(call, ToolCallItem)
-    permission = PermissionRequest(request.id, get_list(request.params, "options"), requested=n)
+    permission = PermissionRequest(
+        request.id,
+        get_list(params, "options"),
+        title=string(params, "title"),
+        description=string(params, "description"),
+    )
     call.add_permission(permission, n)
 
     def respond(response: Response) -> list[ConversationChange]:
@@ -370,19 +376,23 @@ def _ask_consent(
     return OpenRequest(talk.session_id, request, respond), [change]
 
 
-def subject_of(params: Json) -> Json:
-    """Return the subject of a permission request, as an update of a tool call."""
-    subject = get(params, "subject")
-    if get(subject, "type") == "tool_call":
-        return get(subject, "toolCall")
-    if get(params, "toolCall") is not None:
-        return get(params, "toolCall")
-    title = string(params, "title")
-    if get(subject, "type") == "command":
-        command = {"command": get(subject, "command"), "cwd": get(subject, "cwd")}
-        called = {"toolCallId": get(subject, "toolCallId")}
-        return {**called, "title": title, "kind": "execute", "rawInput": command}
-    return {"title": title}
+def subject_of(params: Json, version: int = 1) -> Json:
+    """Return the subject of a permission request, as an update of a tool call.
+
+    A subject of no known type counts as the input of a call.
+    """
+    call, title = get(params, "toolCall"), string(params, "title")
+    if call is not None and (version < 2 or not title):
+        # In version 2 it is no subject: another one is decided on.
+        return call
+    match get(params, "subject"):
+        case {"type": "tool_call", "toolCall": {} as call}:
+            return call
+        case {"type": "command", "command": str(command), **more}:
+            called = {"toolCallId": more.get("toolCallId"), "title": title, "kind": "execute"}
+            return {**called, "rawInput": {"command": command, "cwd": more.get("cwd")}}
+        case subject:
+            return {"title": title, "rawInput": subject}
 
 
 def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:

@@ -265,7 +265,7 @@ class IdMap:
 
         `is_redacted`: the recording has placeholders for secrets.
         """
-        self.directories: Mapping[str, str] = directories or {}
+        self.directories: Mapping[str, str] = {} if directories is None else directories
         self._live: dict[_Key, Json] = {}
         self._recorded: dict[_Key, Json] = {}
         self._texts: dict[str, set[str]] = {}
@@ -328,8 +328,11 @@ class IdMap:
             self._secrets.setdefault(placeholder, secret) == secret for placeholder, secret in found
         )
 
-    def learn(self, recorded: Json, live: Json) -> None:
-        """Map all ids at the same paths of two values; ids that disagree are skipped."""
+    def learn(self, recorded: Json, live: Json, *, learns_secrets: bool = True) -> None:
+        """Map all ids at the same paths of two values; ids that disagree are skipped.
+
+        With `learns_secrets` also placeholders and the secrets in their places.
+        """
         if isinstance(recorded, dict) and isinstance(live, dict):
             theirs = cast("dict[str, Json]", live)
             for name, value in cast("dict[str, Json]", recorded).items():
@@ -337,15 +340,15 @@ class IdMap:
                     if name in GENERATED_IDS:
                         self.agree(name, value, theirs[name])
                     else:
-                        self.learn(value, theirs[name])
+                        self.learn(value, theirs[name], learns_secrets=learns_secrets)
         elif isinstance(recorded, list) and isinstance(live, list):
             for one, other in zip(cast("list[Json]", recorded), cast("list[Json]", live)):  # noqa: B905
-                self.learn(one, other)
+                self.learn(one, other, learns_secrets=learns_secrets)
         elif isinstance(recorded, str) and isinstance(live, str):
-            self._learn_text(recorded, live)
+            self._learn_text(recorded, live, learns_secrets=learns_secrets)
 
-    def _learn_text(self, recorded: str, live: str) -> None:
-        if self.agree_on_secrets(recorded, live):
+    def _learn_text(self, recorded: str, live: str, *, learns_secrets: bool) -> None:
+        if learns_secrets and self.agree_on_secrets(recorded, live):
             return
         ours, theirs = self._templates.text(recorded), self._live_templates.text(live)
         for one, other in zip(ours[1], theirs[1], strict=False):

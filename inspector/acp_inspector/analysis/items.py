@@ -29,6 +29,10 @@ class PermissionRequest:
     """The frame of the request."""
     answered: int | None = None
     """The frame of the response."""
+    title: str = ""
+    """What the request is called (version 2)."""
+    description: str = ""
+    """Why it is made (version 2)."""
 
     def at(self, n: int) -> PermissionRequest:
         is_answered = self.answered is not None and self.answered <= n
@@ -145,9 +149,9 @@ class ToolCallItem(HasHistory):
 
     @property
     def status(self) -> str:
-        """How far it is: "rejected" or "cancelled" if it was not allowed and has not ended."""
+        """How far it is: "rejected" or "cancelled" if it was not allowed, and so failed."""
         status, permission = self.facts.status, self.permission
-        if permission is None or self.is_over:
+        if permission is None or status in {"completed", "cancelled"}:
             return status
         kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
         if kinds.get(string(permission.outcome, "optionId"), "").startswith("reject"):
@@ -157,6 +161,15 @@ class ToolCallItem(HasHistory):
     @property
     def content(self) -> list[Json]:
         return self._content.now()
+
+    @property
+    def subject(self) -> Sequence[object]:
+        """What the agent says that it does: changes with what a user decides on."""
+        facts, commands = self.facts, [each.facts.command for each in self.terminals.values()]
+        return (
+            *(facts.title, facts.kind, facts.raw_input, facts.raw_output, facts.locations),
+            *(self.content, commands),
+        )
 
     @property
     def permission(self) -> PermissionRequest | None:

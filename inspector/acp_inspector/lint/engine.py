@@ -16,10 +16,10 @@ from typing import Final
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import LintRule, Severity, rules
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
-from acp_inspector.lint.reframe import Reframer
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
+from acp_inspector.recording.reframe import Reframer
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
 from acp_protocol.framing import Side

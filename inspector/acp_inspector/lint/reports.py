@@ -44,7 +44,7 @@ def junit_report(
     """
     root = ElementTree.Element("testsuites", name="acp-console lint")
     for file, report in reports.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=_text(file))
+        suite = ElementTree.SubElement(root, "testsuite", name=xml_text(file))
         failed = skipped = 0
         unread = (faults or {}).get(file, ())
         case = ElementTree.SubElement(suite, "testcase", name=READABLE, classname="Recording")
@@ -58,7 +58,7 @@ def junit_report(
             broken = report.failed.get(id_)
             failures = [each for each in found if fails(each)]
             family = FAMILIES[rules()[id_].family]
-            case = ElementTree.SubElement(suite, "testcase", name=id_, classname=_text(family))
+            case = ElementTree.SubElement(suite, "testcase", name=id_, classname=xml_text(family))
             if failures:
                 failed += 1
                 text = "\n".join(map(_line, failures))
@@ -83,8 +83,8 @@ def junit_report(
 
 
 def _add(case: ElementTree.Element, name: str, text: str, **attributes: str) -> None:
-    clean = {key: _text(value) for key, value in attributes.items()}
-    ElementTree.SubElement(case, name, clean).text = _text(text)
+    clean = {key: xml_text(value) for key, value in attributes.items()}
+    ElementTree.SubElement(case, name, clean).text = xml_text(text)
 
 
 def _line(finding: Finding) -> str:
@@ -92,7 +92,8 @@ def _line(finding: Finding) -> str:
     return f"{finding.severity}: frame {frames}: {finding.message} {finding.fix}"
 
 
-def _text(text: str) -> str:
+def xml_text(text: str) -> str:
+    """Return text that an XML document can hold."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", escape_controls(text))
 
 

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Final, Self
@@ -48,20 +48,32 @@ OWN_SIGNALS: Final = frozenset(
 class AgentProcess:
     """A running agent."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        stdio: tuple[int, int] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         """Start `command`, without a shell, in a process group of its own.
+
+        `stdio` are descriptors for its stdin and stdout, beside our stderr; else it gets pipes. At
+        a terminal it stays in our group, or it could not read from there.
 
         Raises:
             AgentStartError: it could not be started; the message is one sentence.
         """
+        self._is_leader = stdio is None or not os.isatty(stdio[0])
+        stdin, stdout = stdio or (subprocess.PIPE, subprocess.PIPE)
         try:
             self._process = subprocess.Popen(
                 command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=subprocess.PIPE if stdio is None else None,
                 bufsize=0,
-                start_new_session=True,
+                env=env,
+                start_new_session=self._is_leader,
             )
         except (OSError, ValueError) as problem:
             raise agent_start_error(command[0], problem) from None
@@ -96,6 +108,10 @@ class AgentProcess:
         return self._process.poll() is not None
 
     def signal(self, number: int) -> None:
+        """Send a signal to the agent and its group; to the agent alone if the group is ours."""
+        if not self._is_leader:
+            self.signal_alone(number)
+            return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 

@@ -19,6 +19,8 @@ from acp_inspector.recording.format import RecordingError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import parse
 
+_MAX_NAME: Final = 200
+"""Characters of the name of a directory; systems allow at least 255 bytes."""
 _WIDTH: Final = 200
 """Characters of a recorded directory that an error shows."""
 
@@ -54,15 +56,19 @@ class ReplayDirectories:
                 ) from None
 
 
-def replay_directories(frames: Iterable[Frame], cwd: Path | None, new: Path) -> ReplayDirectories:
+def replay_directories(
+    frames: Iterable[Frame], cwd: Path | None, new: Path, *, recorded_cwd: str = ""
+) -> ReplayDirectories:
     """Return the place of each recorded directory.
+
+    Where the client names none, as in some dialects, that is `recorded_cwd`, in which the agent
+    was started.
 
     The first session's directory, or the recorded one that is above it, is `cwd`; what is not below
     it has places below `new`, as everything has without `cwd`. Both are without links.
     """
-    normal = {
-        each: os.path.normpath(each) for each in named_directories(frames) if _is_placed(each)
-    }
+    named = named_directories(frames) or [recorded_cwd]
+    normal = {each: os.path.normpath(each) for each in named if _is_placed(each)}
     paths = [PurePosixPath(each) for each in dict.fromkeys(normal.values())]
     tops = [each for each in paths if not any(above in paths for above in each.parents)]
     homes: dict[PurePosixPath, Path] = {}
@@ -70,11 +76,10 @@ def replay_directories(frames: Iterable[Frame], cwd: Path | None, new: Path) -> 
         first = next((each for each in tops if paths[0].is_relative_to(each)), None)
         homes |= {} if first is None else {first: cwd}
     rest = [each for each in tops if each not in homes]
-    if len(rest) == 1:
-        homes[rest[0]] = new
-    elif rest:
+    if rest:
         common = os.path.commonpath(rest)
-        homes |= {each: new / each.relative_to(common) for each in rest}
+        base = _of_length(new, len(common))
+        homes |= {each: base / each.relative_to(common) for each in rest}
 
     def place(path: PurePosixPath) -> Path:
         top = next(each for each in tops if path.is_relative_to(each))
@@ -88,6 +93,15 @@ def replay_directories(frames: Iterable[Frame], cwd: Path | None, new: Path) -> 
     }
     start = place(paths[0]) if paths else new if cwd is None else cwd
     return ReplayDirectories(start, places)
+
+
+def _of_length(directory: Path, length: int) -> Path:
+    """Return a directory below `directory` whose path has `length` characters, if possible.
+
+    Agents cut texts that have paths, such as titles, by their length.
+    """
+    missing = length - len(str(directory)) - 1
+    return directory / ("_" * missing) if 0 < missing <= _MAX_NAME else directory
 
 
 def unplaced_directories(frames: Iterable[Frame]) -> Sequence[str]:

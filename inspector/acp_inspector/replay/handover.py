@@ -6,19 +6,24 @@ directories are places in which an agent works.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from acp_inspector.journal import Frame
+from acp_inspector.messages import Decoder
 from acp_inspector.replay.directories import (
     Members,
     all_members,
     is_json,
     lenient_messages,
     listed,
+    named_directories,
     unplaced_directories,
 )
+from acp_protocol.json_values import get_list, get_text
+from acp_protocol.jsonrpc import Request
 
 _RISKY: Final = (b"mcpServers", b"cwd", b"additionalDirectories", b"_meta", b"baseUrl")
 """Names by which a line that is not JSON may still tell a tolerant agent what to start."""
@@ -87,6 +92,34 @@ def handover(frames: Sequence[Frame]) -> Handover:
         for message in messages:
             _add_message(given, message, kinds)
     return given
+
+
+def client_actions(frames: Sequence[Frame]) -> list[str]:
+    """Return what the agent of a recording has a client start or touch, each thing once.
+
+    Files that were read in the directories of the sessions are not listed.
+    """
+    decoder = Decoder()
+    roots = [each.rstrip("/") for each in named_directories(frames) if each.strip("/")]
+    found: dict[str, None] = {}
+    for frame in frames:
+        for message in decoder.decode(frame).messages:
+            if frame.side == "agent" and isinstance(message, Request):
+                path = get_text(message.params, "path") or ""
+                match message.method:
+                    case "terminal/create":
+                        args = [str(each) for each in get_list(message.params, "args")]
+                        command = [get_text(message.params, "command") or "", *args]
+                        found[f"command: {' '.join(command)}"] = None
+                    case "fs/write_text_file":
+                        found[f"file to write: {path}"] = None
+                    case "fs/read_text_file" if not any(
+                        os.path.normpath(path).startswith(f"{root}/") for root in roots
+                    ):
+                        found[f"file to read: {path}"] = None
+                    case _:
+                        pass
+    return list(found)
 
 
 def _add_message(given: Handover, message: Members, kinds: dict[Any, str]) -> None:

@@ -1,43 +1,70 @@
 """Plays the client of a recording against a live agent.
 
-A recorded client frame is a barrier: it is sent when the agent has made as many steps (see
-`analysis.steps`) as before that frame in the recording, so that different chunk boundaries do not
-matter. Each wait has a limit, and its error names the expected step.
+Each recorded client frame is sent when what it followed in the recording has happened again (see
+`script`), so that chunk boundaries, other sessions and parallel requests do not matter. Each wait
+has a limit, and its error names what was waited for.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NoReturn, Protocol, cast
 
 import anyio
+from anyio.abc import TaskGroup
 
-from acp_inspector.analysis.diff import CompareOptions, Ignore, compare
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.id_map import IdMap
-from acp_inspector.analysis.steps import JournalStep, Steps
+from acp_inspector.analysis.diff import (
+    ABSENT,
+    CompareOptions,
+    Ignore,
+    JournalComparison,
+    StepDifference,
+    compare,
+    frame_numbers,
+)
+from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
 from acp_inspector.journal import Frame, Journal
-from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.handover import handover
+from acp_inspector.replay.matching import (
+    MIN_SIMILARITY,
+    field_differences,
+    request_similarity,
+    tool_call_similarity,
+)
+from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.script import ASYNCHRONOUS, Event, Run, Script, ScriptStep
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError, FrameTooLongError
+from acp_protocol.errors import (
+    AcpError,
+    AgentExitedError,
+    ConnectionClosedError,
+    FrameTooLongError,
+    RequestFailedError,
+)
+from acp_protocol.handler import Response
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
     Json,
+    Notification,
     Request,
     RequestId,
     SuccessResponse,
     encode,
+    encode_error,
+    encode_result,
     id_key,
     parse,
     read_message,
@@ -47,11 +74,23 @@ from acp_protocol.transport.stdio import StreamTransport
 
 _PLACEHOLDER: Final = re.compile(rb"(?:\xc2\xab|\\u00[aA][bB])secret:")
 STEP_TIMEOUT: Final = 30.0
-"""Seconds that one barrier may take."""
+"""Seconds that one wait may take."""
 SETTLE_SECONDS: Final = 0.3
-"""Seconds after the last expected step in which the agent may still send too much."""
+"""Seconds after the last expected step in which the agent may still send too much; also the time
+in which a better counterpart for a request may come."""
 QUIET_SECONDS: Final = 2.0
 """Seconds of silence after which an agent that owes no response counts as finished."""
+MAX_EXTRA_FRAMES: Final = 10_000
+"""Frames that an agent may send beyond ten times what is recorded."""
+MAX_EXTRA_BYTES: Final = 256 * 2**20
+"""Bytes that an agent may send beyond ten times what is recorded."""
+FLOOD_FACTOR: Final = 10
+PATIENT_FRAMES: Final = 100
+"""Frames beyond twice what is recorded after which a frame of the agent prolongs no wait."""
+MAX_PAUSE: Final = 3600.0
+"""Seconds that a recorded pause may take."""
+LOOKAHEAD: Final = 200
+"""Client frames that are considered at once; those of other sessions need not wait."""
 
 
 class RedactedRecordingError(RecordingError):
@@ -62,8 +101,38 @@ class UntrustedRecordingError(RecordingError):
     """The recording names MCP servers or directories, and the user has not said to trust it."""
 
 
-class BarrierError(AcpError):
-    """The agent did not send the recorded steps in time."""
+class ReplayStoppedError(AcpError):
+    """The replay cannot go on."""
+
+
+class MissHandler(Protocol):
+    """The client's own means, for requests that the recording does not have."""
+
+    def observe(self, notification: Notification) -> None:
+        """See what the agent notifies."""
+        ...
+
+    async def respond(self, request: Request) -> Json:
+        """Return the result of a request.
+
+        Raises:
+            RequestFailedError: the error to respond with.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayLimits:
+    """How long and how much; times in seconds."""
+
+    timeout: float = STEP_TIMEOUT
+    """For each wait."""
+    settle: float = SETTLE_SECONDS
+    quiet: float = QUIET_SECONDS
+    pace: float = 0.0
+    """Factor for the recorded pauses of the client."""
+    extra_frames: int = MAX_EXTRA_FRAMES
+    extra_bytes: int = MAX_EXTRA_BYTES
 
 
 async def play_as_client(
@@ -71,28 +140,30 @@ async def play_as_client(
     command: Sequence[str],
     directories: ReplayDirectories,
     *,
-    timeout: float = STEP_TIMEOUT,
-    settle: float = SETTLE_SECONDS,
-    quiet: float = QUIET_SECONDS,
+    limits: PlayLimits | None = None,
     ignores: Sequence[Ignore] = (),
     options: CompareOptions | None = None,
     allows_redacted: bool = False,
     is_trusted: bool = False,
+    on_miss: MissHandler | None = None,
+    journal: Journal | None = None,
     env: Mapping[str, str] | None = None,
 ) -> ReplayResult:
     """Start `command` and play the recording's client against it.
+
+    A recording of several processes is played against as many, one after the other.
 
     Args:
         recording: the recording to play.
         command: the agent's, with its arguments.
         directories: where it works; they are there.
-        timeout: seconds for each wait.
-        settle: seconds in which the agent may still send too much at the end.
-        quiet: seconds of silence after which an agent that owes no response counts as finished.
+        limits: how long to wait, and how much to take.
         ignores: what is not compared; each counts how often it applied.
-        options: how it is compared.
+        options: how the two are compared.
         allows_redacted: send placeholders where the recording has no secrets any more.
         is_trusted: hand over the recording's MCP servers and directories without a place.
+        on_miss: responds to requests that the recording does not have; None: they fail.
+        journal: gets the live traffic.
         env: the agent's variables; ours by default.
 
     Raises:
@@ -101,38 +172,758 @@ async def play_as_client(
             was started.
         AgentStartError: the command could not be started.
     """
+    entries, framing = whole_frames(recording)
+    frames = [entry for entry in entries if isinstance(entry, Frame)]
     is_redacted = bool(recording.header.redacted) and any(
-        _PLACEHOLDER.search(frame.data) for frame in recording.frames
+        _PLACEHOLDER.search(frame.data) for frame in frames
     )
     if is_redacted and not allows_redacted:
         raise RedactedRecordingError(
             f"{recording.path} is redacted: the agent would get placeholders instead of secrets; "
             "allow it with --allow-redacted"
         )
-    given = handover(recording.frames)
+    given = handover(frames)
     if given.needs_trust and not is_trusted:
         named = "".join(f"\n  {line}" for line in given.describe())
         raise UntrustedRecordingError(
             f"{recording.path} would hand this to the agent; allow it with --trust:{named}"
         )
-    async with spawn(command, cwd=directories.cwd, env=env) as child:
-        player = RecordingPlayer(
-            recording.frames,
-            StreamTransport(child.stdout, child.stdin),
-            directories,
-            ignores,
-            is_redacted=is_redacted,
-            options=options,
+    journal = Journal() if journal is None else journal
+    missing = gaps(recording)
+    places = {each: str(place) for each, place in directories.places.items()}
+    # A session of one process may be loaded in the next.
+    ids = IdMap(places, is_redacted=is_redacted)
+    results: list[ReplayResult] = []
+    for part in connections(entries):
+        journal.event("spawn", command=list(command))
+        async with spawn(command, cwd=directories.cwd, env=env) as child:
+            player = RecordingPlayer(
+                [entry for entry in part if isinstance(entry, Frame)],
+                StreamTransport(child.stdout, child.stdin, framing=framing),
+                directories,
+                ignores,
+                options=options or {},
+                ids=ids,
+                new_ids=partial(IdMap, places, is_redacted=is_redacted),
+                journal=journal,
+                on_miss=on_miss,
+                has_gaps=bool(missing),
+            )
+            result = await player.play(limits or PlayLimits())
+            if result.errors and not player.is_connected:
+                with anyio.move_on_after(1):
+                    await child.wait()
+                ended = AgentExitedError(child.exit_code, child.stderr_tail())
+                tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
+                errors = (*result.errors, f"{ended}{tail}")
+                result = replace(result, errors=errors, has_agent_ended=True)
+        results.append(result)
+        if result.errors:
+            break
+    result = results[0]
+    for each in results[1:]:
+        result = result.joined(each)
+    return replace(result, notes=(*missing, *result.notes))
+
+
+class RecordingPlayer:
+    """One play of the client's side of one connection."""
+
+    def __init__(
+        self,
+        frames: Sequence[Frame],
+        transport: Transport,
+        directories: ReplayDirectories,
+        ignores: Sequence[Ignore] = (),
+        *,
+        options: CompareOptions,
+        ids: IdMap,
+        new_ids: Callable[[], IdMap],
+        journal: Journal,
+        on_miss: MissHandler | None = None,
+        has_gaps: bool = False,
+    ) -> None:
+        """Prepare to play `frames`.
+
+        `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison.
+        """
+        self._script = Script(frames, has_gaps=has_gaps)
+        self._ignores = ignores
+        self._options = options
+        self._transport = transport
+        self._ids = ids
+        self._new_ids = new_ids
+        self._journal = journal
+        self._first = len(journal)
+        self._on_miss = on_miss
+        self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
+        self._run = Run()
+        self._sent: dict[int, int] = {}
+        """The recorded frame of each live one that was sent."""
+        self._played: set[int] = set()
+        """Positions of the recorded frames that were sent."""
+        self._responded: set[Hashable] = set()
+        self._matched: dict[Hashable, Request] = {}
+        """The live request of each recorded one, by its position in the script."""
+        self._cancelled: set[Hashable] = set()
+        """Recorded requests whose live counterparts the agent has cancelled."""
+        self._unmatched: list[Event] = []
+        """Live requests whose counterpart is not clear yet."""
+        self._tool_calls: dict[tuple[str | None, Hashable], str] = {}
+        """Live ids of tool calls by recorded session and id."""
+        self._bound_calls: set[tuple[str | None, str]] = set()
+        self._minted: dict[tuple[str | None, str, str], tuple[list[Json], list[Json]]] = {}
+        self._writes: dict[tuple[str, RequestId], Json] = {}
+        self._requests: set[int] = set()
+        """Numbers of live requests."""
+        self._forwarded: set[int] = set()
+        """Numbers of live requests that the recording does not have."""
+        self._grew = anyio.Event()
+        self._sending = anyio.Lock()
+        self._stopped: ReplayStoppedError | None = None
+        self._arrived = self._progressed = 0.0
+        self._frames = self._bytes = 0
+        self._last_name = ""
+        self.is_connected = True
+        """False once the agent has closed its side."""
+        agent = [frame for frame in frames if frame.side == "agent"]
+        self._recorded_frames, self._recorded_bytes = len(agent), sum(len(f.data) for f in agent)
+        for event in self._script.events:
+            self._note_minted(event, is_live=False)
+
+    async def play(self, limits: PlayLimits) -> ReplayResult:
+        """Play to the end, or to the first wait that fails."""
+        self._limits = limits
+        errors: list[str] = []
+        script = self._script
+        if not script.steps:
+            errors.append("the recording holds no frame of a client: there is nothing to play")
+        self._arrived = self._progressed = anyio.current_time()
+        async with BackgroundTasks() as tasks:
+            tasks.start_soon(self._listen)
+            try:
+                await self._send_all(tasks)
+                await self._await_end(tasks)
+            except (ReplayStoppedError, ConnectionClosedError) as problem:
+                errors.append(str(problem))
+                # A write may fail before the end of the agent's output is read.
+                self.is_connected &= isinstance(problem, ReplayStoppedError)
+            else:
+                await anyio.sleep(limits.settle)
+                if self._unmatched and not script.is_open_ended:
+                    errors.append(self._describe_miss(self._unmatched[0]))
+        unsent = [step for step in script.steps if step.index not in self._played]
+        # The client sent nothing after a wait that failed, so nothing is missing there.
+        reached = min((step.index for step in unsent), default=len(script.frames))
+        comparison = compare(
+            script.frames[:reached],
+            self._journal.entries[self._first :],
+            ignores=self._ignores,
+            sides=("agent",),
+            ids=self._new_ids(),
+            **self._options,
         )
-        result = await player.play(time_limit=timeout, settle=settle, quiet=quiet)
-        if not result.errors or player.is_connected:
-            return result
-        with anyio.move_on_after(1):
-            await child.wait()
-        ended = AgentExitedError(child.exit_code, child.stderr_tail())
-        tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
-        errors = (*result.errors, f"{ended}{tail}")
-        return replace(result, errors=errors, has_agent_ended=True)
+        failing, notes = self._judged(comparison)
+        if script.is_open_ended:
+            notes.append("the recording ends in a turn; what came behind its end is not judged")
+        if script.steps and script.steps[0].name != "initialize":
+            notes.append("the recording has no initialize: the agent may refuse what follows")
+        errors += self._faults()
+        at = script.frames[reached - 1].seq if reached else 0
+        unreached = sum(event.seq > at for event in script.events)
+        return ReplayResult(
+            tuple(failing),
+            tuple(errors),
+            len(self._played),
+            comparison.compared[0],
+            unreached if unsent else 0,
+            tuple(notes),
+            tolerated=comparison.tolerated,
+        )
+
+    # Sending
+
+    async def _send_all(self, tasks: TaskGroup) -> None:
+        """Send each client frame when what it followed has happened."""
+        unsent = list(self._script.steps)
+        ready_since: dict[int, float] = {}
+        while unsent:
+            now = anyio.current_time()
+            wake = self._progressed + self._limits.timeout
+            step, due = self._next_step(unsent, ready_since, now)
+            if step is not None:
+                unsent.remove(step)
+                await self._send(step)
+                continue
+            if self._unmatched:
+                due = min(due, self._resolve(tasks, now))
+            if not self._run.owes_response and math.isinf(due):
+                # An agent that owes no response has sent everything a moment later.
+                wake = min(wake, self._expiry(now) or now)
+            if wake <= now:
+                self._stop(unsent[0])
+            await self._wait_until(min(wake, due), unsent[0])
+
+    def _next_step(
+        self, unsent: Sequence[ScriptStep], ready_since: dict[int, float], now: float
+    ) -> tuple[ScriptStep | None, float]:
+        """Return the first step that can be sent; otherwise None, and when to look again."""
+        due = math.inf
+        waiting: set[str | None] = set()
+        calls: set[str | None] = set()
+        for step in unsent[:LOOKAHEAD]:
+            earlier = waiting if step.is_call else calls
+            is_blocked = None in earlier or bool(step.sessions & earlier)
+            is_blocked |= step.is_call and None in step.sessions and bool(waiting)
+            if not is_blocked:
+                again = self._wake_time(step, now)
+                if again is None:
+                    since = ready_since.setdefault(step.index, now)
+                    pause = min((step.frame.time - step.after) * self._limits.pace, MAX_PAUSE)
+                    if since + max(pause, 0.0) <= now:
+                        return step, now
+                    again = since + pause
+                    # A recorded pause is not a wait for the agent.
+                    self._progressed = now
+                due = min(due, again)
+            waiting |= step.sessions
+            calls |= step.sessions if step.is_call else set()
+        return None, due
+
+    def _wake_time(self, step: ScriptStep, now: float) -> float | None:
+        """Return None if the step can be sent, otherwise when to look again, if not before.
+
+        Forget what it needs no longer.
+        """
+        if step.orphan is not None:
+            found = self._request_with_id(step.orphan)
+            if found is None:
+                return self._expiry(now)
+            self._unmatched.remove(found)
+            step.orphan = None
+        step.needs = [need for need in step.needs if not self._is_met(need)]
+        if all(self._is_optional(need, step) for need in step.needs):
+            return self._expiry(now) if step.needs else None
+        return math.inf
+
+    def _expiry(self, now: float) -> float | None:
+        """Return when the agent will have been silent long enough; None if it has been."""
+        at = max(self._arrived, self._progressed) + self._limits.quiet
+        return at if at > now else None
+
+    def _is_met(self, need: Event) -> bool:
+        session = self._run.session(self._live_session(need.session))
+        match need.kind:
+            case "response":
+                return need.key in self._responded or need.key is None
+            case "request":
+                return need.key in self._matched
+            case "cancel":
+                return need.key is None or need.key in self._cancelled
+            case "text":
+                return session.texts.get((need.period, need.name), 0) >= need.amount
+            case "tool call":
+                live = self._tool_calls.get((need.session, need.key))
+                return live is not None and session.tool_calls.get(live, 0) >= need.amount
+            case "update":
+                return (need.period, need.name) in session.updates
+            case _:
+                return not session.open_prompts
+
+    def _is_optional(self, need: Event, step: ScriptStep | None) -> bool:
+        """Return whether the replay goes on without it after a moment: nothing depends on it.
+
+        Reactions are waited for as long as their turn goes on.
+        """
+        if need.kind == "cancel":
+            return True
+        if not need.is_reaction or (step is not None and not step.is_call):
+            return False
+        session = self._run.session(self._live_session(need.session))
+        is_over = not session.open_prompts or session.period > need.period
+        return is_over or need.name in ASYNCHRONOUS or need.session is None
+
+    async def _wait_until(self, time: float, step: ScriptStep | None) -> None:
+        """Wait until the agent sends something, at most until `time`.
+
+        Raises:
+            ReplayStoppedError: the agent has closed its side, or sent too much.
+        """
+        if self._stopped is not None:
+            raise self._stopped
+        if not self.is_connected:
+            self._stop(step)
+        self._grew = anyio.Event()
+        with anyio.move_on_after(max(time - anyio.current_time(), 0)):
+            await self._grew.wait()
+
+    async def _send(self, step: ScriptStep) -> None:
+        line = self._to_live(step)
+        with anyio.move_on_after(self._limits.timeout) as scope:
+            async with self._sending:
+                frame = self._journal.line("client", line)
+                self._sent[frame.seq] = step.frame.seq
+                self._run.apply(frame)
+                self._carry_out_write(line)
+                await self._transport.send(line)
+        if scope.cancelled_caught:
+            raise ReplayStoppedError(
+                f"frame {step.frame.seq} ({step.name}) could not be sent: the agent reads nothing "
+                f"for {self._limits.timeout:g} s"
+            )
+        self._played.add(step.index)
+        self._progressed = anyio.current_time()
+
+    async def _await_end(self, tasks: TaskGroup) -> None:
+        """Wait until everything recorded has come, or the agent has nothing more to send."""
+        missing = list(self._script.events)
+        while missing := [event for event in missing if not self._is_met(event)]:
+            missing = [event for event in missing if event.kind != "malformed"]
+            now = anyio.current_time()
+            wake = self._progressed + self._limits.timeout
+            expiry = self._expiry(now)
+            are_optional = all(self._is_optional(each, None) for each in missing)
+            if expiry is None and (are_optional or not self._run.owes_response):
+                # The comparison shows what is missing.
+                break
+            due = math.inf if expiry is None else expiry
+            if self._unmatched:
+                due = min(due, self._resolve(tasks, now))
+            if wake <= now:
+                self._stop(None, missing[0])
+            await self._wait_until(min(wake, due), None)
+        if self._unmatched and self._on_miss is not None:
+            self._resolve(tasks, math.inf)
+
+    def _stop(self, step: ScriptStep | None, missing: Event | None = None) -> NoReturn:
+        """Raise the error that says what was waited for, and where."""
+        if missing is None and step is not None:
+            missing = next((need for need in step.needs), None)
+        if missing is None:
+            missing = next((each for each in self._script.events if not self._is_met(each)), None)
+        where = f"before frame {step.frame.seq} ({step.name})" if step else "before the end"
+        why = f"waited for {self._limits.timeout:g} s"
+        if not self.is_connected:
+            why = "the agent closed its side"
+        elif not self._run.owes_response:
+            why = "the agent had responded to everything and sent no more"
+        elif self._arrived < self._progressed or not self._last_name:
+            why = f"the agent kept silent for {self._limits.timeout:g} s"
+        text = f"{where}: {why}"
+        if missing is not None:
+            text += f"; {missing.name} (recorded frame {missing.seq}) was recorded next"
+        if self._unmatched:
+            text += f"\n    {self._describe_miss(self._unmatched[0])}"
+        elif self._last_name:
+            text += f"; the last that came was {self._last_name}"
+        raise ReplayStoppedError(text)
+
+    # Receiving
+
+    async def _listen(self) -> None:
+        try:
+            while self._stopped is None:
+                line = await self._transport.receive()
+                if line.strip():
+                    self._receive(line)
+                    self._grew.set()
+        except ConnectionClosedError:
+            self.is_connected = False
+        except FrameTooLongError as problem:
+            self._stopped = ReplayStoppedError(f"the agent sent what cannot be read: {problem}")
+        self._grew.set()
+
+    def _receive(self, line: bytes) -> None:
+        frame = self._journal.line("agent", line)
+        self._frames += 1
+        self._bytes += len(line)
+        now = self._arrived = anyio.current_time()
+        if self._frames <= 2 * self._recorded_frames + PATIENT_FRAMES:
+            self._progressed = now
+        limits = self._limits
+        if (
+            self._frames > FLOOD_FACTOR * self._recorded_frames + limits.extra_frames
+            or self._bytes > FLOOD_FACTOR * self._recorded_bytes + limits.extra_bytes
+        ):
+            self._stopped = ReplayStoppedError(
+                f"the agent floods: it sent {self._frames} frames, {self._bytes} bytes; recorded "
+                f"are {self._recorded_frames} frames, {self._recorded_bytes} bytes"
+            )
+        for event in self._run.apply(frame):
+            self._last_name = f"{event.name} (live frame {event.seq})"
+            match event.kind:
+                case "response":
+                    self._learn_response(event)
+                case "request":
+                    self._requests.add(event.seq)
+                    self._match(event)
+                case "cancel":
+                    self._cancelled |= {
+                        key for key, request in self._matched.items()
+                        if id_key(request.id) == event.key
+                    }  # fmt: skip
+                case "tool call":
+                    self._bind_tool_call(event)
+                case _:
+                    self._note_minted(event, is_live=True)
+            if self._on_miss is not None and isinstance(event.message, Notification):
+                self._on_miss.observe(event.message)
+
+    def _learn_response(self, event: Event) -> None:
+        """Bind the ids in a response to those of its recorded counterpart."""
+        if event.key is None:
+            return
+        seq, id_ = cast("tuple[int, Hashable]", event.key)
+        key = (self._sent.get(seq), id_)
+        self._responded.add(key)
+        recorded = self._script.responses.get(key)
+        live = event.message
+        if recorded is None:
+            self._bind_lost_session(event)
+        elif isinstance(recorded.message, SuccessResponse) and isinstance(live, SuccessResponse):
+            was = recorded.message.result
+            self._ids.learn(was, live.result)
+            versions = get(was, "protocolVersion"), get(live.result, "protocolVersion")
+            if recorded.name == "response to initialize" and versions[0] != versions[1]:
+                self._stopped = ReplayStoppedError(
+                    f"the agent chose protocol version {versions[1]}, in the recording it is "
+                    f"{versions[0]}: what follows cannot be played"
+                )
+
+    def _bind_lost_session(self, event: Event) -> None:
+        """Bind the session of a response that the recording lacks to the next unknown one."""
+        message = event.message
+        result = message.result if isinstance(message, SuccessResponse) else None
+        live = get_text(result, "sessionId")
+        if live is None:
+            return
+        opening = tuple(f"response to session/{way}" for way in ("new", "load", "resume", "fork"))
+        known = self._script.responses.values()
+        opened = {each.session for each in known if each.name in opening}
+        for session in self._script.run.sessions:
+            if session not in opened and session and self._live_session(session) == session:
+                self._ids.agree("sessionId", session, live)
+                return
+
+    def _match(self, event: Event) -> None:
+        """Find the recorded counterpart of a request that is surely it."""
+        request = event.message
+        if isinstance(request, Request) and request.method == "fs/write_text_file":
+            self._writes[id_key(request.id)] = request.params
+        found = self._candidates(event)
+        if found and found[0][0] >= MIN_SIMILARITY and found[0][1].period == event.period:
+            self._pair(found[0][1], event)
+        else:
+            self._unmatched.append(event)
+
+    def _candidates(self, event: Event) -> list[tuple[float, Event]]:
+        """Return the unmatched recorded requests of a method, the best of this turn first."""
+        found: list[tuple[float, Event]] = []
+        for recorded in self._script.requests:
+            is_free = recorded.key not in self._matched and recorded.name == event.name
+            if is_free and self._live_session(recorded.session) == event.session:
+                params = _params(recorded), _params(event)
+                score = request_similarity(event.name, *params, self._ids)
+                found.append((score, recorded))
+                if score >= 1 and recorded.period == event.period:
+                    return found[-1:]
+        # Sorting is stable: of two alike the first is taken.
+        return sorted(found, key=lambda each: (each[1].period != event.period, -each[0]))
+
+    def _pair(self, recorded: Event, live: Event) -> None:
+        request = live.message
+        assert isinstance(request, Request)
+        self._matched[recorded.key] = request
+        self._ids.learn(_params(recorded), request.params)
+        for name in ("toolCall", "subject"):
+            ids = [get_text(get(_params(each), name), "toolCallId") for each in (recorded, live)]
+            if ids[0] is not None and ids[1] is not None:
+                self._tool_calls.setdefault((recorded.session, ids[0]), ids[1])
+                self._bound_calls.add((recorded.session, ids[1]))
+
+    def _request_with_id(self, id_: RequestId) -> Event | None:
+        for event in self._unmatched:
+            if isinstance(event.message, Request) and id_key(event.message.id) == id_key(id_):
+                return event
+        return None
+
+    def _bind_tool_call(self, event: Event) -> None:
+        """Find the recorded counterpart of a new tool call, by content."""
+        live = cast("str", event.key)
+        sessions = {
+            recorded for recorded, _ in self._script.tool_calls
+            if self._live_session(recorded) == event.session
+        }  # fmt: skip
+        if any((session, live) in self._bound_calls for session in sessions):
+            return
+        free = [
+            recorded for key, recorded in self._script.tool_calls.items()
+            if key[0] in sessions and key not in self._tool_calls
+            and recorded.period == event.period
+        ]  # fmt: skip
+        if not free:
+            return
+        update = get(_params(event), "update")
+        best = max(
+            free,
+            key=lambda each: tool_call_similarity(get(_params(each), "update"), update, self._ids),
+        )
+        self._tool_calls[best.session, best.key] = live
+        self._bound_calls.add((best.session, live))
+        self._ids.learn(_params(best), _params(event))
+
+    def _note_minted(self, event: Event, *, is_live: bool) -> None:
+        """Bind ids in other updates by the order in which they first appear in their kind."""
+        update = get(_params(event), "update")
+        found = {name: value for name in GENERATED_IDS if (value := get_text(update, name))}
+        if not found:
+            return
+        session = event.session
+        if is_live:
+            sessions = self._script.run.sessions
+            session = next((each for each in sessions if self._live_session(each) == session), None)
+        for name, value in found.items():
+            recorded, live = self._minted.setdefault((session, event.name, name), ([], []))
+            values = live if is_live else recorded
+            if value not in values:
+                values.append(value)
+                if is_live and len(live) <= len(recorded):
+                    self._ids.agree(name, recorded[len(live) - 1], value)
+
+    # Misses
+
+    def _resolve(self, tasks: TaskGroup, now: float) -> float:
+        """Match what no better counterpart has come for; return when to look again.
+
+        Raises:
+            ReplayStoppedError: the recording has no such request, and there is no handler.
+        """
+        due = self._arrived + self._limits.settle
+        if now < due:
+            return due
+        event = self._unmatched[0]
+        found = self._candidates(event)
+        is_alike = bool(found) and found[0][0] >= MIN_SIMILARITY
+        is_of_turn = bool(found) and found[0][1].period == event.period
+        if is_alike or (is_of_turn and self._on_miss is None):
+            # With no other counterpart left the comparison shows what differs.
+            self._unmatched.remove(event)
+            self._pair(found[0][1], event)
+            self._grew.set()
+            return now
+        if self._on_miss is None:
+            if not self._script.is_open_ended:
+                raise ReplayStoppedError(self._describe_miss(event))
+            return math.inf
+        self._unmatched.remove(event)
+        self._forwarded.add(event.seq)
+        tasks.start_soon(self._forward, event, self._on_miss)
+        return now
+
+    async def _forward(self, event: Event, handler: MissHandler) -> None:
+        request = event.message
+        assert isinstance(request, Request)
+        after = None
+        try:
+            with anyio.fail_after(self._limits.timeout):
+                result = await handler.respond(request)
+            if isinstance(result, Response):
+                result, after = result.result, result.after_send
+            line = encode_result(request.id, result)
+        except RequestFailedError as problem:
+            line = encode_error(request.id, problem.code, problem.message, problem.data)
+        except TimeoutError:
+            line = encode_error(request.id, INTERNAL_ERROR, "the client needed too long")
+        with suppress(ConnectionClosedError):
+            async with self._sending:
+                self._run.apply(self._journal.line("client", line))
+                await self._transport.send(line)
+        if after is not None:
+            await after()
+        self._progressed = anyio.current_time()
+        self._grew.set()
+
+    def _describe_miss(self, event: Event) -> str:
+        """Return what the agent requests beyond the recording, and the nearest that it has."""
+        at = max(
+            (step.frame.seq for step in self._script.steps if step.index in self._played), default=0
+        )
+        text = (
+            f"after frame {at} of the recording: the agent sent {event.name} (live frame "
+            f"{event.seq}), which the recording does not have there"
+        )
+        nearest = max(
+            (each for each in self._script.requests if each.name == event.name),
+            key=lambda each: request_similarity(
+                event.name, _params(each), _params(event), self._ids
+            ),
+            default=None,
+        )
+        if nearest is None:
+            return f"{text}; it has no {event.name} at all"
+        used = ", which has its counterpart" if nearest.key in self._matched else ""
+        lines = field_differences(_params(nearest), _params(event), self._ids)
+        differing = "".join(f"\n    {line}" for line in lines) or " with the same fields"
+        return f"{text}; the nearest is frame {nearest.seq}{used}{differing}"
+
+    # Judging
+
+    def _judged(self, comparison: JournalComparison) -> tuple[list[StepDifference], list[str]]:
+        """Return the differences that fail, and sentences about those that do not."""
+        last: dict[Hashable, int] = {}
+        for pair in comparison.pairs:
+            if pair.left is not None and pair.right is not None:
+                # Asynchronous updates of a kind are apart from the rest of their session.
+                for key in (pair.right.session, (pair.right.session, pair.right.name)):
+                    last[key] = max(last.get(key, 0), *pair.right.frames)
+        failing: list[StepDifference] = []
+        notes: list[str] = []
+        for difference in comparison.differences:
+            frame = difference.right_frames[0] if difference.kind == "right only" else 0
+            end = last.get(difference.session, math.inf)
+            if difference.name in ASYNCHRONOUS:
+                end = last.get((difference.session, difference.name), 0)
+            if frame in self._forwarded:
+                notes.append(f"{difference.name} (live frame {frame}) was forwarded")
+            elif frame > end and not self._must_be_recorded(difference):
+                notes.append(
+                    f"{difference.name} (live frame {frame}) came behind the last recorded frame "
+                    f"of its {'kind' if difference.name in ASYNCHRONOUS else 'session'}"
+                )
+            elif self._is_cancelled_text(difference):
+                notes.append(
+                    f"{difference.name} (live {frame_numbers(difference.right_frames)}) ends "
+                    "elsewhere: its turn was cancelled"
+                )
+            elif not self._goes_on(difference):
+                failing.append(difference)
+        return failing, notes
+
+    def _must_be_recorded(self, difference: StepDifference) -> bool:
+        """Return whether something fails even behind the last recorded frame."""
+        sessions = self._script.run.sessions.items()
+        if difference.session in {
+            self._live_session(i) for i, each in sessions if each.open_prompts
+        }:
+            return False
+        is_request = bool(self._requests.intersection(difference.right_frames))
+        is_response = difference.name.startswith("response to ")
+        return is_request or is_response or difference.name == "malformed message"
+
+    def _goes_on(self, difference: StepDifference) -> bool:
+        """Return whether the recording ends within a turn that goes on as it began."""
+        begun = self._open_since(difference.session)
+        if begun is None or difference.kind != "changed" or difference.left_frames[0] < begun:
+            return False
+        left, right = difference.left, difference.right
+        is_longer = isinstance(left, str) and isinstance(right, str) and right.startswith(left)
+        if difference.path.endswith(".text"):
+            texts = [each.seq for each in self._script.events if each.kind == "text"]
+            return is_longer and texts[-1] in difference.left_frames
+        return difference.name == "tool call" and left == ABSENT
+
+    def _is_cancelled_text(self, difference: StepDifference) -> bool:
+        """Return whether a text differs only in where the cancellation of its turn has ended it.
+
+        What had come before the cancellation must be there.
+        """
+        left, right = difference.left, difference.right
+        is_text = isinstance(left, str) and isinstance(right, str)
+        is_cut = is_text and (left.startswith(right) or right.startswith(left))
+        if (
+            not is_cut
+            or self._options.get("level") == "strict"
+            or not difference.path.endswith(".text")
+        ):
+            return False
+        texts = [
+            event for event in self._script.events
+            if event.kind == "text" and (event.session, event.name)
+            == (difference.session, difference.name)
+        ]  # fmt: skip
+        for cancel in self._script.cancels:
+            end = self._script.turn_end(cancel)
+            last = max((each.seq for each in texts if each.seq < end), default=0)
+            if cancel.session == difference.session and last in difference.left_frames:
+                before = sum(
+                    len(get_text(get(get(_params(each), "update"), "content"), "text") or "")
+                    for each in texts
+                    if each.seq in difference.left_frames and each.seq < cancel.seq
+                )
+                return min(len(left), len(right)) >= before
+        return False
+
+    def _open_since(self, session: str | None) -> int | None:
+        """Return the frame of the prompt of a turn that the recording ends in; None if none."""
+        run = self._script.run.session(session)
+        return min((cast("tuple[int, Hashable]", key)[0] for key in run.open_prompts), default=None)
+
+    def _faults(self) -> list[str]:
+        """Return a sentence for each second response that the recording does not have."""
+        recorded = sum(fault.kind == "double" for fault in self._script.run.exchanges.faults)
+        found = [fault for fault in self._run.exchanges.faults if fault.kind == "double"]
+        return [
+            f"the agent responded twice to {fault.exchange.request.method} (live frame "
+            f"{fault.frame.seq}): {fault.why}"
+            for fault in found[recorded:]
+            if fault.exchange is not None
+        ]
+
+    def _live_session(self, recorded: str | None) -> str | None:
+        return get_text(self._ids.to_live({"sessionId": recorded}), "sessionId")
+
+    def _carry_out_write(self, line: bytes) -> None:
+        """Write the file that the recorded client wrote: later steps read it."""
+        message = read_message(line)
+        if not isinstance(message, SuccessResponse):
+            return
+        match self._writes.pop(id_key(message.id), None):
+            case {"path": str(path), "content": str(content)}:
+                # A file that must not be written stays unwritten, and the comparison shows it.
+                with suppress(FileRefusedError):
+                    self._files.write_text(path, content)
+            case _:
+                pass
+
+    def _to_live(self, step: ScriptStep) -> bytes:
+        """Return a recorded client frame with its ids and directories replaced.
+
+        Also one that is not a message: an agent may read it all the same. Its own bytes if it has
+        none of them, or is not JSON.
+        """
+        try:
+            before = parse(step.frame.data)
+        except ValueError:
+            return step.frame.data
+        ids = {
+            id_key(request.message.id): self._matched[request.key].id
+            for request in step.requests
+            if isinstance(request.message, Request) and request.key in self._matched
+        }
+        after: Json
+        if isinstance(before, list):
+            after = [self._message_to_live(each, ids) for each in cast("list[Json]", before)]
+        else:
+            after = self._message_to_live(before, ids)
+        return step.frame.data if after == before else encode(after)
+
+    def _message_to_live(
+        self, message: Json, ids: Mapping[tuple[str, RequestId], RequestId]
+    ) -> Json:
+        if not isinstance(message, dict):
+            return message
+        after = {
+            name: self._ids.to_live(value) if name in {"params", "result", "error"} else value
+            for name, value in cast("dict[str, Json]", message).items()
+        }
+        if "method" not in after and isinstance(id_ := after.get("id"), str | int):
+            after["id"] = ids.get(id_key(id_), id_)
+        return after
+
+
+def _params(event: Event) -> Json:
+    message = event.message
+    return message.params if isinstance(message, Request | Notification) else None
 
 
 def prepare_workspace(header: Header, directory: Path) -> None:
@@ -157,192 +948,3 @@ def prepare_workspace(header: Header, directory: Path) -> None:
             raise RecordingError(
                 f"the recording's file {name!r} is refused: {problem.reason}"
             ) from None
-
-
-class _AgentSteps:
-    """The steps of the agent so far."""
-
-    def __init__(self) -> None:
-        self._decoder, self._exchanges, self._steps = Decoder(), Exchanges(), Steps()
-        self.steps: list[JournalStep] = []
-
-    @property
-    def owes_response(self) -> bool:
-        """Whether a request of the client has no response yet."""
-        return any(exchange.requester == "client" for exchange in self._exchanges.open())
-
-    def apply(self, frame: Frame) -> None:
-        known = len(self._steps.steps)
-        self._steps.apply(frame, self._exchanges.pair(self._decoder.decode(frame)))
-        self.steps += (step for step in self._steps.steps[known:] if step.side == "agent")
-
-
-class RecordingPlayer:
-    """One play of the client's side."""
-
-    def __init__(
-        self,
-        frames: Sequence[Frame],
-        transport: Transport,
-        directories: ReplayDirectories,
-        ignores: Sequence[Ignore] = (),
-        *,
-        is_redacted: bool = False,
-        options: CompareOptions | None = None,
-    ) -> None:
-        self._options: CompareOptions = options or {}
-        self._frames = frames
-        self._ignores = ignores
-        self._reached = 0
-        """Recorded frames up to the barrier that did not open, if there was one."""
-        self._transport = transport
-        places = {each: str(place) for each, place in directories.places.items()}
-        self._new_ids = partial(IdMap, places, is_redacted=is_redacted)
-        self._ids = self._new_ids()
-        self._recorded = _AgentSteps()
-        self._journal = Journal()
-        self._live = _AgentSteps()
-        self._grew = anyio.Event()
-        self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
-        self._writes: dict[tuple[str, RequestId], Json] = {}
-        self._played = 0
-        self.is_connected = True
-        """False once the agent has closed its side."""
-
-    async def play(self, *, time_limit: float, settle: float, quiet: float) -> ReplayResult:
-        """Play to the end, or to the first barrier that does not open."""
-        errors: list[str] = []
-        if not any(frame.side == "client" for frame in self._frames):
-            errors.append("the recording holds no frame of a client: there is nothing to play")
-        async with BackgroundTasks() as tasks:
-            tasks.start_soon(self._listen)
-            try:
-                for frame in self._frames:
-                    if frame.side == "client":
-                        await self._barrier(frame, time_limit, quiet)
-                        line = self._to_live(frame)
-                        self._live.apply(self._journal.line("client", line))
-                        self._carry_out_write(line)
-                        await self._transport.send(line)
-                        self._played += 1
-                    self._recorded.apply(frame)
-                    self._reached += 1
-                await self._barrier(None, time_limit, quiet)
-            except (BarrierError, ConnectionClosedError) as problem:
-                errors.append(str(problem))
-                # A write may fail before the end of the agent's output is read.
-                self.is_connected &= isinstance(problem, BarrierError)
-            else:
-                await anyio.sleep(settle)
-        # The client sent nothing after a barrier that did not open, so nothing is missing there.
-        comparison = compare(
-            self._frames[: self._reached],
-            self._journal.entries,
-            ignores=self._ignores,
-            sides=("agent",),
-            ids=self._new_ids(),
-            **self._options,
-        )
-        whole = _AgentSteps()
-        for frame in self._frames:
-            whole.apply(frame)
-        unreached = len(whole.steps) - len(self._recorded.steps)
-        return ReplayResult(
-            comparison.differences,
-            tuple(errors),
-            self._played,
-            comparison.compared[0],
-            unreached,
-            tolerated=comparison.tolerated,
-        )
-
-    async def _barrier(self, frame: Frame | None, time_limit: float, quiet: float) -> None:
-        """Wait until the agent has made as many steps as it had before `frame`."""
-        wanted = len(self._recorded.steps)
-        with anyio.move_on_after(time_limit):
-            while len(self._live.steps) < wanted and self.is_connected:
-                self._grew = anyio.Event()
-                # An agent that owes no response has sent everything a moment later.
-                quiet_timeout = None if self._live.owes_response else quiet
-                with anyio.move_on_after(quiet_timeout) as scope:
-                    await self._grew.wait()
-                if scope.cancelled_caught:
-                    break
-        if len(self._live.steps) >= wanted:
-            self._bind()
-            return
-        missing = self._recorded.steps[len(self._live.steps)]
-        before = f"before frame {frame.seq}" if frame else "before the end"
-        why = "the agent had responded to everything and sent no more"
-        if not self.is_connected:
-            why = "the agent closed its side"
-        elif self._live.owes_response:
-            why = f"the agent kept silent for {time_limit:g} s"
-        frames = ", ".join(map(str, missing.frames[:5]))
-        raise BarrierError(
-            f"{before}: {why}; {missing.name} (recorded frames {frames}) was recorded next"
-        )
-
-    async def _listen(self) -> None:
-        try:
-            while True:
-                line = await self._transport.receive()
-                if line.strip():
-                    self._live.apply(self._journal.line("agent", line))
-                    match read_message(line):
-                        case Request(id=id_, method="fs/write_text_file", params=params):
-                            self._writes[id_key(id_)] = params
-                        case _:
-                            pass
-                    self._grew.set()
-        except (ConnectionClosedError, FrameTooLongError):
-            self.is_connected = False
-            self._grew.set()
-
-    def _bind(self) -> None:
-        for recorded, live in zip(self._recorded.steps, self._live.steps, strict=False):
-            if recorded.name == live.name:
-                if recorded.is_request:
-                    self._ids.agree("request", recorded.id, live.id)
-                self._ids.learn(recorded.value, live.value)
-
-    def _carry_out_write(self, line: bytes) -> None:
-        """Write the file that the recorded client wrote: later steps read it."""
-        message = read_message(line)
-        if not isinstance(message, SuccessResponse):
-            return
-        match self._writes.pop(id_key(message.id), None):
-            case {"path": str(path), "content": str(content)}:
-                # A file that must not be written stays unwritten, and the comparison shows it.
-                with suppress(FileRefusedError):
-                    self._files.write_text(path, content)
-            case _:
-                pass
-
-    def _to_live(self, frame: Frame) -> bytes:
-        """Return a recorded client frame with its ids and directories replaced.
-
-        Also one that is not a message: an agent may read it all the same. Its own bytes if it has
-        none of them, or is not JSON.
-        """
-        try:
-            before = parse(frame.data)
-        except ValueError:
-            return frame.data
-        after: Json
-        if isinstance(before, list):
-            after = [self._message_to_live(each) for each in cast("list[Json]", before)]
-        else:
-            after = self._message_to_live(before)
-        return frame.data if after == before else encode(after)
-
-    def _message_to_live(self, message: Json) -> Json:
-        if not isinstance(message, dict):
-            return message
-        after = {
-            name: self._ids.to_live(value) if name in {"params", "result"} else value
-            for name, value in cast("dict[str, Json]", message).items()
-        }
-        if "method" not in after and isinstance(id_ := after.get("id"), str | int):
-            after["id"] = self._ids.live_id(id_)
-        return after

@@ -15,6 +15,7 @@ from acp_inspector.analysis.diff import (
     value_lines,
 )
 from acp_inspector.analysis.id_map import Tolerance
+from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
@@ -34,20 +35,37 @@ class ReplayResult:
     errors: tuple[str, ...]
     """Why the replay stopped early."""
     played: int
-    """Client frames that were sent."""
+    """Frames of the played side that were sent."""
     compared: int
-    """Recorded steps of the agent that were compared."""
+    """Recorded steps of the other side that were compared."""
     unreached: int = 0
-    """Recorded steps after the barrier that did not open."""
+    """What the agent had sent after the wait that failed."""
+    notes: tuple[str, ...] = ()
+    """What is no failure: gaps in the recording, frames behind its end, forwarded requests."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
     tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
     """How often each tolerance was needed."""
+    side: Side = "client"
+    """The played side."""
 
     @property
     def is_passed(self) -> bool:
         """Whether everything was played and nothing differs."""
         return not self.differences and not self.errors
+
+    def joined(self, other: ReplayResult) -> ReplayResult:
+        """Return the result of two connections, one after the other."""
+        return ReplayResult(
+            self.differences + other.differences,
+            self.errors + other.errors,
+            self.played + other.played,
+            self.compared + other.compared,
+            self.unreached + other.unreached,
+            self.notes + other.notes,
+            self.has_agent_ended or other.has_agent_ended,
+            Counter(self.tolerated) + Counter(other.tolerated),
+        )
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -57,6 +75,7 @@ class ReplayResult:
             "unreached": self.unreached,
             "tolerated": dict(self.tolerated),
             "errors": list(self.errors),
+            "notes": list(self.notes),
             "differences": [each.to_json() for each in self.differences],
         }
 
@@ -65,7 +84,7 @@ class ReplayResult:
         return escape_controls("\n".join(self._lines(limit)))
 
     def _lines(self, limit: int | None) -> Iterator[str]:
-        counts = f"{_count(self.played, 'client frame')} played, "
+        counts = f"{_count(self.played, f'{self.side} frame')} played, "
         counts += f"{_count(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
@@ -73,11 +92,13 @@ class ReplayResult:
             counts += f"; tolerated: {tolerated_text(self.tolerated)}"
         if self.is_passed:
             yield f"pass: {counts}"
+            yield from (f"\nnote: {note}" for note in self.notes)
             return
         count = len(self.differences) + len(self.errors)
         yield f"fail: {_count(count, 'problem')}; {counts}"
         for error in self.errors:
             yield f"\n* {error}"
+        yield from (f"\nnote: {note}" for note in self.notes)
         counts_by_kind: Counter[str] = Counter()
         for difference in self.differences:
             kind = f"{difference.name} {_WORDS[difference.kind]}"

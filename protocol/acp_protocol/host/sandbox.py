@@ -59,7 +59,7 @@ class FileMissingError(FileRefusedError):
     """There is no such file."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path, "there is no such file")
+        super().__init__(path, "does not exist")
 
 
 SIZE_LIMIT: Final = 16 * 2**20

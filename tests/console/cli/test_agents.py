@@ -151,7 +151,7 @@ def test_on_a_terminal_a_command_of_the_catalogue_is_shown_and_asked_for_once(
     call: Call, install: Install
 ) -> None:
     install("goose", HELLO)
-    first = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="n\n")
+    first = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="\x1b\n")
     assert "goose acp" in first.out
     assert first.code == exit_codes.USAGE
     assert "hi from" not in first.out

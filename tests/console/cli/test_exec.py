@@ -11,10 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.cli.exec import TurnOptions, run_turn
+from acp_console.client.agents import command_agent
 from acp_inspector.recording.reader import read_recording
+from acp_protocol.errors import OperationTimeoutError
 from acp_protocol.host.arguments import parse_duration
 from tests.console.conftest import Agent, Call
 
@@ -65,6 +69,21 @@ hear("never")
 """
     done = call("exec", "--allow", "all", "go", "--", *agent(script))
     assert (done.code, done.err) == (exit_codes.DONE, "  * Run make\n")
+
+
+def test_what_the_agent_says_before_the_prompt_is_no_reply(agent: Agent, call: Call) -> None:
+    script = """
+greet()
+opened = hear("session/new")
+say("[MODE_UPDATE] plan")
+tell(id=opened["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+say("hello")
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.DONE, "hello\n")
 
 
 def test_json_gives_each_update_as_it_came_and_then_the_end(agent: Agent, call: Call) -> None:
@@ -322,6 +341,15 @@ def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> No
         "it wrote invalid output to stdout: usage: ␛[1magent [file]\n"
         "hint: is it an ACP agent? Many need an argument such as --acp\n"
     )
+
+
+def test_a_user_learns_that_an_agent_takes_long_to_start(
+    agent: Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = TurnOptions(start_limit=1.0, start_notice=0.0)
+    with pytest.raises(OperationTimeoutError):
+        anyio.run(run_turn, command_agent(agent("hear('never')")), tmp_path, "go", options)
+    assert capsys.readouterr().err == "note: waiting for the agent's response to initialize\n"
 
 
 def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> None:

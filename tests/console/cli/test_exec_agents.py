@@ -69,7 +69,7 @@ def test_with_few_rights_the_most_restrictive_mode_is_chosen_and_named(
 ) -> None:
     done = call("exec", "--allow", allow, "--stderr", "go", "--", *agent(MODES))
     assert settings(done.err) == [{"modeId": "read-only"}]
-    assert "mode read-only: the most restrictive; --allow edits or all keeps" in done.err
+    assert "mode read-only, the most restrictive" in done.err
 
 
 def test_a_mode_that_the_user_sets_as_an_option_stays(agent: Agent, call: Call) -> None:

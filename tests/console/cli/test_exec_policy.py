@@ -224,10 +224,10 @@ hear("never")
 """
     policy.write_text(GIT)
     done = call("exec", "--policy", str(policy), "go", "--", *agent(script))
-    assert "mode ask: the most restrictive" in done.err
+    assert "mode ask, the most restrictive" in done.err
     policy.write_text('[[rules]]\nkind = "fetch"\ndecision = "deny"\n')
     done = call("exec", "--policy", str(policy), "go", "--", *agent(script))
-    assert "mode plan: the most restrictive" in done.err
+    assert "mode plan, the most restrictive" in done.err
 
 
 @pytest.mark.parametrize(

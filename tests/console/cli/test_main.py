@@ -84,7 +84,8 @@ def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call
     assert "demo agent" in done.out
     assert done.err == (
         "note: no terminal found: running one turn with the embedded demo agent\n"
-        "note: mode architect: the most restrictive; --allow edits or all keeps the agent's own\n"
+        "note: running in mode architect, the most restrictive; --allow edits lets it change "
+        "files\n"
     )
 
 
@@ -113,7 +114,11 @@ def test_what_is_no_recording_is_refused_before_the_screen_opens(
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("no/such/file", "no such file or directory"), ("./", "it is a directory")],
+    [
+        ("no/such/file", "no such file or directory"),
+        ("nosuch.acp.ndjson", "no such file or directory"),
+        ("./", "it is a directory"),
+    ],
 )
 def test_a_path_that_cannot_be_read_is_no_unknown_command(
     call: Call, path: str, reason: str

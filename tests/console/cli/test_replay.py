@@ -378,3 +378,169 @@ def test_a_link_in_the_named_directory_leads_no_session_out(
     assert done.code == exit_codes.USAGE
     assert "but a link leads from there elsewhere" in done.err
     assert list(outside.iterdir()) == []
+
+
+READING = """
+prompt = hear_prompt()
+read = ask("fs/read_text_file", path=os.getcwd() + "/notes.txt")
+say(read.get("result", read.get("error", {})).get("content", "no file"))
+end(prompt)
+hear("never")
+"""
+
+
+def test_a_new_request_is_forwarded_and_recorded(agent: Agent, call: Call, tmp_path: Path) -> None:
+    """What the client reads is in the new recording, which passes by itself."""
+    path, longer = tmp_path / "short.acp.ndjson", tmp_path / "longer.acp.ndjson"
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "notes.txt").write_text("milk")
+    short = agent('prompt = hear_prompt(); say("milk"); end(prompt); hear("never")')
+    record = ("exec", "--record", str(path), "--cwd", str(home), "hello", "--", *short)
+    assert call(*record).code == exit_codes.DONE
+    places = ("--cwd", str(home))
+    command = agent(READING)
+    assert call("replay", *places, str(path), "--", *command).code == exit_codes.FOUND
+    forwards = ("--on-miss", "forward", "--output", str(longer))
+    done = call("replay", *places, *forwards, str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert "note: fs/read_text_file (live frame 7) was forwarded" in done.out
+    (home / "notes.txt").unlink()
+    done = call("replay", *places, str(longer), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert "4 client frames played" in done.out
+
+
+@pytest.mark.parametrize(("allow", "sentence"), [((), "rejected"), (("--allow", "all"), "allowed")])
+def test_a_forwarded_permission_is_decided_by_the_stated_policy(
+    allow: tuple[str, ...], sentence: str, recording: Path, agent: Agent, call: Call
+) -> None:
+    command = agent("""
+prompt = hear_prompt()
+ask_consent(toolCallId="c1", title="Run it", kind="execute", rawInput={"command": "ls"})
+say("one, two")
+end(prompt)
+hear("never")
+""")
+    done = call("replay", "--on-miss", "forward", *allow, str(recording), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert f"note: {sentence}: Run it\n" in done.err
+
+
+def test_a_forwarded_request_reaches_no_file_outside(
+    recording: Path, agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    script = READING.replace('os.getcwd() + "/notes.txt"', repr(str(secret)))
+    done = call("replay", "--on-miss", "forward", str(recording), "--", *agent(script))
+    assert done.code == exit_codes.FOUND
+    assert "hidden" not in done.out
+    assert "+ no file" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--allow", "all"], "--allow has no effect without --on-miss forward"),
+        (["--time", "soon"], "'soon' is not instant, recorded or a factor such as 0.5"),
+        (["--time", "-1"], "is not instant, recorded or a factor"),
+        (["--time", "nan"], "is not instant, recorded or a factor"),
+    ],
+)
+def test_a_wrong_option_is_refused(
+    recording: Path, call: Call, words: list[str], sentence: str
+) -> None:
+    done = call("replay", *words, str(recording), "demo")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert sentence in done.err
+
+
+def test_recorded_pauses_are_kept(recording: Path, agent: Agent, call: Call) -> None:
+    done = call("replay", "--time", "recorded", str(recording), "--", *agent(COUNTING))
+    assert done.code == exit_codes.DONE, done.out
+
+
+@pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
+def test_each_dialect_is_played_as_a_proxy_recorded_it(
+    call: Call, tmp_path: Path, dialect: str
+) -> None:
+    """One of them has Content-Length headers, which the proxy records as lines."""
+    command = [sys.executable, "-m", "acp_agent", "--script", "tour", "--dialect", dialect]
+    path = tmp_path / "tour.acp.ndjson"
+    proxy = [sys.executable, "-m", "acp_console", "proxy", "--record", str(path), "--"]
+    words = ("exec", "--cwd", str(tmp_path), "--allow", "all", "--dialect", dialect, "hello")
+    assert call(*words, "--", *proxy, *command).code == exit_codes.DONE
+    done = call("replay", "--trust", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert ": pass: 4 client frames played" in done.out
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_each_version_is_played(call: Call, tmp_path: Path, version: str) -> None:
+    command = [sys.executable, "-m", "acp_agent", "--script", "tour", "--protocol", version]
+    path = tmp_path / "tour.acp.ndjson"
+    record = ("exec", "--allow", "all", "--protocol", version, "--record", str(path), "hello")
+    assert call(*record, "--", *command).code == exit_codes.DONE
+    done = call("replay", "--trust", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "sentence"),
+    [
+        ("", exit_codes.DONE, "pass: 3 client frames played"),
+        ("delay = 0.2", exit_codes.DONE, "pass: 3 client frames played"),
+        ("crash = 7", exit_codes.AGENT, "the agent exited with code 7"),
+        ("hang = 60", exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+        ("duplicate = 2", exit_codes.FOUND, "the agent responded twice to session/prompt"),
+        ("cut = 20", exit_codes.AGENT, "the agent closed its side"),
+        ('id = "retyped"', exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+        ("noise = true", exit_codes.FOUND, "malformed message is not in the recording"),
+    ],
+)
+def test_a_scripted_fault_is_reported_in_time(
+    call: Call, tmp_path: Path, fault: str, code: int, sentence: str
+) -> None:
+    good, bad, path = (tmp_path / name for name in ("good.toml", "bad.toml", "x.acp.ndjson"))
+    good.write_text('[[prompt]]\nsteps = [{ text = "Hello" }]\n')
+    bad.write_text(f"{good.read_text()}{fault}\n")
+    agents = [[sys.executable, "-m", "acp_agent", "--script", str(each)] for each in (good, bad)]
+    assert call("exec", "--record", str(path), "hi", "--", *agents[0]).code == exit_codes.DONE
+    done = call("replay", "--timeout", "4", str(path), "--", *agents[1])
+    assert (done.code, sentence in done.out) == (code, True), done.out
+
+
+VARYING = """
+import time
+prompt = hear_prompt()
+say(f"it took {time.time_ns()} ns of luck")
+end(prompt)
+hear("never")
+"""
+
+
+def test_what_varies_is_learned_and_then_expected(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path, command = tmp_path / "x.acp.ndjson", agent(VARYING)
+    assert call("exec", "--record", str(path), "hello", "--", *command).code == exit_codes.DONE
+    assert call("replay", str(path), "--", *command).code == exit_codes.FOUND
+    done = call("replay", "--learn", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.err
+    expected = tmp_path / "x.expect.toml"
+    assert "luck" in expected.read_text()
+    assert call("replay", str(path), "--", *command).code == exit_codes.DONE
+    # A file that exists may hold what its owner decided.
+    expected.write_text("")
+    done = call("replay", "--learn", str(path), "--", *command)
+    assert expected.read_text() == ""
+    assert "[[match]]" in done.out
+    assert call("replay", "--learn", "--cwd", str(tmp_path), str(path), "demo").code == 2
+
+
+def test_nothing_is_learned_from_two_runs_that_are_alike(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    done = call("replay", "--learn", str(recording), "--", *agent(COUNTING))
+    assert done.code == exit_codes.DONE
+    assert "there is nothing to expect" in done.err
+    assert not recording.with_name("counting.expect.toml").exists()

@@ -65,7 +65,7 @@ def test_the_demo_is_first_then_what_is_installed_then_what_a_wrapper_would_down
         ("demo", "built in"),
         ("gemini", "found"),
         ("goose", "found"),
-        ("claude", "needs npx"),
+        ("claude", "via npx"),
     ]
     assert entries[-1].status == "not installed"
 
@@ -313,6 +313,7 @@ def test_what_the_user_last_chose_for_an_agent_is_its_default_unless_it_is_confi
     ("option_id", "category", "value"),
     [
         ("mode", "mode", "yolo"),
+        ("mode", "mode", "code"),
         ("mode", "mode", "autoEdit"),
         ("mode", "mode", "dontAsk"),
         ("mode", "mode", "bypassPermissions"),

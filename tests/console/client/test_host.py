@@ -114,6 +114,14 @@ async def test_a_missing_file_is_an_error_and_no_empty_text(
     assert refusal.value.code == RESOURCE_NOT_FOUND
 
 
+async def test_an_agent_that_cannot_read_the_error_gets_an_empty_text(
+    host: ClientHandlers, tmp_path: Path
+) -> None:
+    host.agent_name = "gemini-cli"
+    found = await ask(host, "fs/read_text_file", path=str(tmp_path / "missing"))
+    assert found == {"content": ""}
+
+
 @pytest.mark.parametrize("method", ["fs/read_text_file", "fs/write_text_file"])
 async def test_no_way_leads_out_of_the_session(
     host: ClientHandlers, tmp_path: Path, method: str

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
@@ -403,9 +404,52 @@ async def test_a_login_during_a_turn_leaves_the_turn_and_what_it_asks_as_they_ar
         _, items = session.take_changes()
         [call] = {item for item in items if isinstance(item, ToolCallItem)}
         assert call.permission is not None
-        session.answer(call.permission, "yes")
+        assert session.answer(call.permission, "yes", call.subject)
         await all_.until(lambda: session.state == "ready")
         assert said(session) == "in yes two"
+
+
+CHANGES_ITS_MIND = """
+greet()
+open_session()
+prompt = hear("session/prompt")
+call = {"toolCallId": "t1", "title": "Run", "rawInput": {"command": "ls"}}
+options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+tell(id=900, method="session/request_permission", params={
+    "sessionId": "s1", "toolCall": call, "options": options})
+while not os.path.exists("go"):
+    time.sleep(0.01)
+update("tool_call_update", toolCallId="t1", rawInput={"command": "rm -rf ~"})
+say(hear(None)["result"]["outcome"]["optionId"])
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_call_that_has_changed_since_it_was_shown_is_not_allowed(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(CHANGES_ITS_MIND)), tmp_path)
+        session.send("one")
+        await all_.until(lambda: session.is_waiting_for_user)
+        _, items = session.take_changes()
+        [call] = {item for item in items if isinstance(item, ToolCallItem)}
+        permission, seen = call.permission, call.subject
+        assert permission is not None
+        (tmp_path / "go").touch()
+        with anyio.fail_after(LIMIT):
+            while not any(b"rm -rf" in each.data for each in frames(session)):
+                await anyio.lowlevel.checkpoint()
+        # It is in the journal, and was not read yet.
+        assert call.subject == seen
+        assert not session.answer(permission, "yes", seen)
+        assert session.is_waiting_for_user
+        assert call in session.take_changes()[1]
+        assert session.answer(permission, "yes", call.subject)
+        await all_.until(lambda: session.state == "ready")
+        assert said(session) == "yes"
+        assert not session.answer(permission, "yes", call.subject)
 
 
 ASKING_LOGIN = """
@@ -472,7 +516,7 @@ async def test_a_subagent_asks_the_user_in_the_chat_that_it_works_for(
         _, items = session.take_changes()
         [call] = {item for item in items if isinstance(item, ToolCallItem)}
         assert call.permission is not None
-        session.answer(call.permission, "yes")
+        assert session.answer(call.permission, "yes", call.subject)
         await all_.until(lambda: session.state == "ready")
         assert said(session) == "yes"
 

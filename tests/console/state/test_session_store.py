@@ -242,7 +242,7 @@ hear("session/prompt")
         assert conversation is not None
         [call] = (item for item in conversation.items if isinstance(item, ToolCallItem))
         assert call.permission is not None
-        talk.session.answer(call.permission, "yes")
+        talk.session.answer(call.permission, "yes", call.subject)
         await talk.until(lambda: talk.session.state == "ready")
     kept = only(store)
     assert kept.title == "fix the test"

@@ -140,7 +140,7 @@ async def test_a_cancelled_subagent_withdraws_its_own_permission_request_only(
         await all_.until(lambda: len(calls_that_ask(session)) == 1)
         [call] = calls_that_ask(session)
         assert call.permission is not None
-        session.answer(call.permission, "yes")
+        session.answer(call.permission, "yes", call.subject)
         await all_.until(lambda: session.state == "ready")
         assert said(session) == "cancelled selected"
 

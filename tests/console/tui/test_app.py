@@ -1104,6 +1104,29 @@ async def test_a_call_that_changes_while_it_asks_is_shown_as_it_is_now(
         assert "command: make" not in say(app)
 
 
+async def test_what_was_chosen_for_a_call_as_it_was_is_not_sent(
+    workplace: Path, agent: Agent
+) -> None:
+    reply = 'say("you said " + hear(None)["result"]["outcome"]["optionId"])'
+    spec = command_agent(agent(CHANGES_ITS_MIND.replace('hear("never")', reply)))
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "command: make" in say(app))
+        before = app.screen.query_one(PermissionView)
+        (workplace / "go").touch()
+        await until(pilot, lambda: "command: rm -r /" in say(app))
+        now = app.screen.query_one(PermissionView)
+        # A choice may be on its way when the call changes.
+        app.screen.post_message(PermissionView.Chosen(before, before.permission, "yes"))
+        await pilot.pause()
+        assert app.screen.query_one(PermissionView) is now
+        await until(pilot, lambda: "Press a number" in say(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "you said yes" in say(app))
+
+
 ASKS_TWICE = """
 prompt = hear_prompt()
 options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
@@ -1703,6 +1726,134 @@ async def test_a_form_that_does_not_fit_says_so_and_tab_reaches_all_of_it(
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("shift+tab")
         await until(pilot, lambda: b'"session/set_mode"' in frames_of(app)[-1].data)
+
+
+HIDDEN_CONSENT = """
+prompt = hear_prompt()
+fields = {f"f{place}": {"type": "string", "title": f"Field {place}"} for place in range(12)}
+fields["d"] = {"type": "string", "default": "all", "oneOf": [
+    {"const": "none", "title": "N"}, {"const": "all", "title": "All [@click=app.quit]q[/] [/]"}]}
+fields["parts"] = {"type": "array", "items": {"anyOf": [{"const": "a", "title": "B [/]"}]}}
+fields["consent"] = {"type": "boolean", "default": True}
+schema = {"type": "object", "properties": fields}
+answer = ask("elicitation/create", mode="form", message="Tell me more", requestedSchema=schema)
+say("got " + json.dumps(answer["result"]["content"], sort_keys=True))
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_form_is_sent_only_once_all_of_it_was_on_the_screen(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(HIDDEN_CONSENT))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(110, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "more below" in say(app))
+        shown = ""
+        while not any(b'"action"' in each.data for each in frames_of(app)):
+            shown += say(app)
+            assert '"action"' not in shown
+            await pilot.press("ctrl+s")
+            await pilot.pause()
+        for text in ("Field 11", "All [@click=app.quit]q[/] [/]", "[ ] B [/]", "consent"):
+            assert text in shown
+        await until(pilot, lambda: 'got {"consent": true, "d": "all"}' in say(app))
+
+
+LONG_OF_ALL = """
+prompt = hear_prompt()
+tell(id=900, method="session/request_permission", params={"sessionId": "s1",
+     "toolCall": {"toolCallId": "t", "title": "Run it", "rawInput": {"command": "make\\n" * 40}},
+     "options": [{"optionId": "yes", "name": "Yes, " + "always " * 42, "kind": "allow_always"}]})
+hear("never")
+"""
+
+
+async def test_the_editor_stays_in_sight_whatever_is_asked(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(LONG_OF_ALL))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(60, 24)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "Allow this?" in say(app))
+        await until(pilot, lambda: chat_of(app).editor.region.bottom <= 23)
+
+
+ASKS_BETWEEN_TURNS = """
+greet(authMethods=[{"id": "key", "name": "A key"}])
+open_session()
+tell(id=900, method="session/request_permission", params={"sessionId": "s1",
+     "toolCall": {"toolCallId": "t", "title": "Run it", "rawInput": {"command": "make"}},
+     "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]})
+request = hear("authenticate")
+tell(id=request["id"], result={})
+hear("never")
+"""
+
+
+async def test_what_is_asked_stays_open_during_a_login(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(ASKS_BETWEEN_TURNS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: "Allow this?" in say(app))
+        chat_of(app).chat.log_in("key")
+        await until(pilot, lambda: b'"authenticate"' in frames_of(app)[-2].data)
+        await until(pilot, lambda: chat_of(app).chat.state == "ready")
+        await pilot.pause()
+        assert "Allow this?" in say(app)
+
+
+SETS_VARIABLES = """
+greet(authMethods=[
+    {"id": "env", "name": "Variables", "type": "env_var", "vars": [{"name": "KEY"}]},
+    {"id": "key", "name": "A key"}])
+request = hear("session/new")
+tell(id=request["id"], error={"code": -32000, "message": "log in first"})
+tell(id=hear("authenticate")["id"], result={})
+open_session()
+hear("never")
+"""
+
+
+async def test_escape_goes_back_from_variables_to_the_ways_to_log_in(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(SETS_VARIABLES))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.focused, LoginView))
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.focused, LoginView) and "KEY" not in say(app))
+        await pilot.press("2")
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+BROKEN_DIRECTORY = """
+greet(agentCapabilities={"loadSession": True, "sessionCapabilities": {"list": {}}})
+open_session()
+request = hear("session/list")
+sessions = [{"sessionId": "old", "cwd": "/tmp/a\\0b", "title": "Old"}]
+tell(id=request["id"], result={"sessions": sessions})
+hear("never")
+"""
+
+
+async def test_a_listed_session_in_a_broken_directory_is_refused(
+    workplace: Path, agent: Agent
+) -> None:
+    command = command_agent(agent(BROKEN_DIRECTORY))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f7")
+        await until(pilot, lambda: "Old" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "cannot be used" in notices(app))
 
 
 LOGIN = """

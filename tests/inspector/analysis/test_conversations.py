@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,58 @@ def test_a_permission_belongs_to_its_call_until_it_is_answered() -> None:
     assert isinstance(call, ToolCallItem)
     assert call.permission is not None
     assert call.permission.outcome == outcome
+
+
+VERSION_2 = (ask("client", 0, "initialize"), answer("agent", 0, {"protocolVersion": 2}))
+
+
+def requested(*before: Said, **params: Any) -> ToolCallItem:
+    """Return the call that a permission request is about."""
+    item = talk(*before, ask("agent", 5, "session/request_permission", sessionId="s1", **params))
+    call = item.items[-1]
+    assert isinstance(call, ToolCallItem)
+    return call
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [None, {"type": "tool_call", "toolCall": {"toolCallId": "c", "title": "Edit"}},
+     {"type": "command", "command": "ls", "cwd": "/"}],
+)  # fmt: skip
+def test_title_and_description_of_a_request_belong_to_the_permission(subject: Any) -> None:
+    call = requested(*VERSION_2, title="Go on?", description="The tests pass.", subject=subject)
+    assert call.permission is not None
+    assert (call.permission.title, call.permission.description) == ("Go on?", "The tests pass.")
+
+
+@pytest.mark.parametrize(
+    "subject", [{"type": "_pay", "amount": 9}, {"type": "tool_call", "toolCall": "x"}, ["x"]]
+)
+def test_a_subject_that_is_not_known_counts_as_input(subject: Any) -> None:
+    facts = requested(*VERSION_2, title="Pay", subject=subject).facts
+    assert (facts.title, facts.raw_input) == ("Pay", subject)
+
+
+def test_the_subject_of_a_request_is_the_one_of_its_version() -> None:
+    command: Any = {"type": "command", "command": "rm", "cwd": "/"}
+    both = {"title": "Run", "subject": command, "toolCall": {"toolCallId": "c", "title": "Read"}}
+    assert requested(*VERSION_2, **both).facts.title == "Run"
+    assert requested(**both).facts.title == "Read"
+    # Without an `initialize`, the version is not known.
+    assert requested(title="Run", subject=command).facts.kind == "execute"
+
+
+def test_a_call_that_fails_because_it_was_rejected_is_rejected() -> None:
+    asked = ask(
+        "agent", 5, "session/request_permission", sessionId="s1",
+        toolCall={"toolCallId": "c", "title": "Edit"},
+        options=[{"optionId": "n", "kind": "reject_once"}],
+    )  # fmt: skip
+    chosen = answer("client", 5, {"outcome": {"outcome": "selected", "optionId": "n"}})
+    failed = update("tool_call_update", toolCallId="c", status="failed")
+    call = talk(asked, chosen, failed).items[0]
+    assert isinstance(call, ToolCallItem)
+    assert (call.status, call.facts.status) == ("rejected", "failed")
 
 
 def test_a_plan_is_replaced_as_a_whole() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.lint.engine import lint
-from acp_inspector.lint.reframe import Reframer, reframe
+from acp_inspector.recording.reframe import Reframer, reframe
 from acp_protocol.framing import MAX_HEADER_BYTES, LineFramer, Side, encode_frame
 
 

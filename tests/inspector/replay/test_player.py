@@ -15,7 +15,7 @@ import pytest
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import QUIET_SECONDS, play_as_client, prepare_workspace
+from acp_inspector.replay.player import QUIET_SECONDS, PlayLimits, play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
 
 FOLDER = Path(__file__).parents[3] / "recordings"
@@ -30,7 +30,9 @@ async def play(
     prepare_workspace(recording.header, cwd)
     with anyio.fail_after(LIMIT):
         directories = replay_directories(recording.frames, cwd, cwd)
-        return await play_as_client(recording, command, directories, timeout=20, quiet=quiet)
+        return await play_as_client(
+            recording, command, directories, limits=PlayLimits(timeout=20, quiet=quiet)
+        )
 
 
 def changed(recording: Recording, change: Callable[[Frame], Entry | None]) -> Recording:

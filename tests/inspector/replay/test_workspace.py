@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.format import Header, RecordingError
+from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import prepare_workspace
+from tests.inspector.talks import ask, frames
 
 
 def header(files: object) -> Header:
@@ -34,3 +36,18 @@ def test_no_name_leads_out(tmp_path: Path, name: str) -> None:
 def test_another_shape_is_told(tmp_path: Path, files: object) -> None:
     with pytest.raises(RecordingError):
         prepare_workspace(header(files), tmp_path)
+
+
+@pytest.mark.parametrize("cwd", ["/home/somebody/with/a/long/path/to/the/project", "/w"])
+def test_a_new_directory_has_a_path_of_the_recorded_length_if_possible(cwd: str) -> None:
+    """Agents cut titles by their length."""
+    said = frames(ask("client", 1, "session/new", cwd=cwd))
+    place = str(replay_directories(said, None, Path("/tmp/new")).cwd)
+    assert place.startswith("/tmp/new")
+    assert len(place) == max(len(cwd), len("/tmp/new"))
+
+
+def test_the_directory_of_the_agent_counts_where_the_client_names_none() -> None:
+    said = frames(ask("client", 1, "session/new"))
+    found = replay_directories(said, None, Path("/tmp/new"), recorded_cwd="/project")
+    assert found.places == {"/project": Path("/tmp/new")}

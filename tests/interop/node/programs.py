@@ -13,7 +13,7 @@ LIMIT: Final = 60.0
 """Seconds after which a program counts as hung."""
 CONSOLE: Final = (sys.executable, "-m", "acp_console")
 MODE_NOTE: Final = (
-    "note: mode ask: the most restrictive; --allow edits or all keeps the agent's own\n"
+    "note: running in mode ask, the most restrictive; --allow edits lets it change files\n"
 )
 """What `exec` writes to stderr first about an agent with modes."""
 AGENT: Final = (sys.executable, "-m", "acp_agent")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -169,3 +169,23 @@ def _misfits(frames: list[tuple[str, dict[str, Any]]], schema: dict[str, Any]) -
         said = frame["result"] if is_answer else frame["params"]
         misfits += [f"{name}: {error.message}" for error in wanted.iter_errors(said)]
     return misfits
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_recording_stands_for_our_agent(
+    npm: Path, place: Path, tmp_path: Path, version: int
+) -> None:
+    path, report = tmp_path / "it.acp.ndjson", tmp_path / "verdict.json"
+    recorded = talk(npm, place, version, *CONSOLE, "proxy", "--record", path, "--", *ours(version))
+    options = ("--as", "agent", "--trust", "--report", report)
+    done = run(place, "node", npm / f"client_v{version}.mjs", *CONSOLE, "replay", *options, path)
+    played = json.loads(done.stdout)
+    if version == 2:
+        # In version 2 the agent itself changes files, and a recording changes none.
+        assert played.pop("failures") == ["the file was changed"]
+        assert recorded.pop("failures") == []
+        for each in (*played.values(), *recorded.values()):
+            if isinstance(each, dict):
+                cast("dict[str, Any]", each).pop("file", None)
+    assert played == recorded
+    assert json.loads(report.read_text())["passed"]

@@ -360,8 +360,8 @@ def test_a_chunk_is_written_as_an_update_of_one_block(dialect: Continuum) -> Non
         ("session/new", (-32001, "Too many sessions", None), (-32001, "Too many sessions", None)),
         (
             "fs/read_text_file",
-            (-32001, "/a: there is no such file", None),
-            (-32002, "/a: there is no such file", None),
+            (-32001, "/a: does not exist", None),
+            (-32002, "/a: does not exist", None),
         ),
         ("fs/read_text_file", (-32001, "not allowed", None), (-32001, "not allowed", None)),
         ("session/prompt", (-32603, "oh", {"a": 1}), (-32603, "oh", {"a": 1})),

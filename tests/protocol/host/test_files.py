@@ -28,7 +28,7 @@ def test_missing_directories_are_made_inside(root: Path) -> None:
 
 
 def test_a_missing_file_is_told_apart(root: Path) -> None:
-    with pytest.raises(FileMissingError, match="there is no such file"):
+    with pytest.raises(FileMissingError, match="does not exist"):
         SandboxedFiles([root]).read_text(str(root / "gone.txt"))
     with pytest.raises(FileMissingError):
         SandboxedFiles([root]).read_text(str(root / "gone" / "too.txt"))
@@ -257,7 +257,7 @@ def test_of_a_link_the_link_is_moved_at_either_end(root: Path) -> None:
         ("notes.txt", "a\0b", "no NUL"),
         ("notes.txt", ".", "outside"),
         (".", "x", "outside"),
-        ("gone", "made/x", "no such file"),
+        ("gone", "made/x", "does not exist"),
         ("sub", "sub/deeper/x", "into itself"),
         ("in/sub", "sub/x", "into itself"),
         ("notes.txt", "notes.txt/x", "not a directory"),

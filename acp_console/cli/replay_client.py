@@ -1,0 +1,237 @@
+"""Plays a recording's client for `acp-console replay`, and learns what its agent varies."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import click
+
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import UsageError, say, warn
+from acp_console.cli.format_option import print_json
+from acp_console.client.agents import AgentSpec
+from acp_console.client.handlers import ClientHandlers
+from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
+from acp_inspector.analysis.diff import CompareOptions, Ignore
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.recording.format import Header, new_header
+from acp_inspector.recording.reader import Recording
+from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.replay.directories import ReplayDirectories, replay_directories
+from acp_inspector.replay.expectations import compare_with, expectations_beside, propose
+from acp_inspector.replay.player import PlayLimits, play_as_client, prepare_workspace
+from acp_inspector.replay.result import ReplayResult
+from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.json_values import get_int, get_text
+from acp_protocol.jsonrpc import Json, Notification, Request, SuccessResponse, read_message
+
+
+class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
+    """A factor for recorded pauses: 0 for `instant`, 1 for `recorded`, or a number."""
+
+    name = "pace"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        known = {"instant": 0.0, "recorded": 1.0}
+        try:
+            factor = known[value] if value in known else float(value)
+        except ValueError:
+            factor = -1.0
+        if not isfinite(factor) or factor < 0:
+            self.fail(f"{value!r} is not instant, recorded or a factor such as 0.5", param, ctx)
+        return factor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientReplay:
+    """A recording and an agent, with all that was chosen for them."""
+
+    recording: Recording
+    frames: Sequence[Frame]
+    """The whole frames of the recording."""
+    agent: AgentSpec
+    cwd: Path | None
+    """The place of the first session's directory; None: a new one with the recording's files."""
+    limits: PlayLimits
+    forwards_as: AllowLevel | None
+    """What is allowed to requests that the recording does not have; None: they fail."""
+    output: Path | None
+    """A new recording of the live traffic."""
+    allows_redacted: bool
+    is_trusted: bool
+
+    async def play(
+        self,
+        journal: Journal,
+        ignores: Sequence[Ignore] = (),
+        options: CompareOptions | None = None,
+    ) -> ReplayResult:
+        """Play it once; the live traffic comes to `journal`.
+
+        Raises:
+            AcpError: see `play_as_client`.
+        """
+        header = self.recording.header
+        with self._directories() as directories:
+            means = None
+            if self.forwards_as is not None:
+                means = OwnMeans(directories, self.forwards_as, self.frames)
+            live = new_header(self.agent.command, directories.cwd, about=header.about)
+            with record_replay(journal, self.output, replace(live, meta=header.meta)):
+                return await play_as_client(
+                    self.recording,
+                    self.agent.absolute_command(),
+                    directories,
+                    limits=self.limits,
+                    ignores=ignores,
+                    options=options,
+                    allows_redacted=self.allows_redacted,
+                    is_trusted=self.is_trusted,
+                    on_miss=means,
+                    journal=journal,
+                    env={**os.environ, **self.agent.env},
+                )
+
+    @contextmanager
+    def _directories(self) -> Generator[ReplayDirectories]:
+        """Yield the places of the recorded directories; new ones are removed at the end."""
+        header, cwd = self.recording.header, self.cwd and self.cwd.resolve()
+        with tempfile.TemporaryDirectory(prefix="acp-replay-") as name:
+            new = Path(name).resolve()
+            found = replay_directories(self.frames, cwd, new, recorded_cwd=header.cwd)
+            for recorded, place in found.places.items():
+                say(f"hands to the agent: directory: {recorded} as {place}")
+            found.create()
+            if cwd is None:
+                prepare_workspace(header, found.cwd)
+            yield found
+
+
+def check_options(
+    cwd: Path | None, allow: AllowLevel | None, *, learns: bool, forwards: bool
+) -> None:
+    """Check the options that exclude each other.
+
+    Raises:
+        UsageError: two do.
+    """
+    if allow is not None and not forwards:
+        raise UsageError("--allow has no effect without --on-miss forward")
+    if learns and cwd is not None:
+        raise UsageError(
+            "--learn plays twice in new directories, so --cwd cannot be given",
+            "put the files that the agent needs into meta.files of the recording",
+        )
+
+
+async def learn_expectations(client: ClientReplay, file: Path, format_: str) -> int:
+    """Play twice and propose what may differ; return the exit code."""
+    runs = Journal(), Journal()
+    for journal in runs:
+        result = await client.play(journal)
+        if result.errors:
+            click.echo(f"{escape_controls(file.name)}: {result.render()}")
+            return exit_codes.AGENT if result.has_agent_ended else exit_codes.FOUND
+    left, right = (journal.entries for journal in runs)
+    proposal = propose(left, right)
+    rest = compare_with(proposal, left, right).differences
+    text, path = proposal.to_toml(), expectations_beside(file)
+    is_written = bool(text) and _write_new(path, text)
+    if format_ == "json":
+        found: Json = proposal.model_dump(exclude_defaults=True)
+        written = str(path) if is_written else None
+        print_json({"file": str(file), "expectations": found, "written": written})
+    elif is_written:
+        say(f"wrote {path}; the replay allows what it lists, so remove what should not vary")
+    elif text:
+        warn(f"{path} exists and stays as it is; the new proposal follows")
+        click.echo(escape_controls(text), nl=False)
+    elif not rest:
+        say("both runs were alike: there is nothing to expect")
+    for difference in rest:
+        where = f" at {difference.path}" if difference.path else ""
+        warn(f"no expectation can allow what differs in {difference.name}{where}")
+    return exit_codes.FOUND if rest else exit_codes.DONE
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Write a file that does not exist yet; return whether it was written.
+
+    Raises:
+        AcpError: it cannot be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    except OSError as problem:
+        raise AcpError(f"cannot write {path}: {describe_os_error(problem)}") from None
+    return True
+
+
+class OwnMeans:
+    """Responds to requests that the recording does not have, inside the replay's directories."""
+
+    def __init__(
+        self, directories: ReplayDirectories, allow: AllowLevel, frames: Sequence[Frame]
+    ) -> None:
+        self._directories = directories
+        self._handlers = ClientHandlers(PolicyDecider(allow, self._report))
+        versions = (get_int(_result(frame), "protocolVersion") for frame in frames)
+        self._handlers.version = next((each for each in versions if each is not None), 1)
+
+    def observe(self, notification: Notification) -> None:
+        self._handlers.observe_notification(notification)
+
+    async def respond(self, request: Request) -> Json:
+        say(f"forwarded: {request.method}")
+        session = get_text(request.params, "sessionId")
+        if session is not None:
+            others = list(self._directories.places.values())
+            self._handlers.open_session(session, self._directories.cwd, others)
+        return await self._handlers.handle_request(request)
+
+    def _report(self, request: PermissionPrompt, is_allowed: bool) -> None:
+        say(f"{'allowed' if is_allowed else 'rejected'}: {request.title}")
+
+
+def _result(frame: Frame) -> Json:
+    message = read_message(frame.data)
+    return message.result if isinstance(message, SuccessResponse) else None
+
+
+@contextmanager
+def record_replay(journal: Journal, path: Path | None, header: Header) -> Generator[None]:
+    """Record the journal to a new file while the block runs; no path: do nothing.
+
+    Raises:
+        RecordingError: the file exists already or cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    writer = RecordingWriter(path, header, warn=warn)
+
+    def write(entry: Entry) -> None:
+        writer.write([entry])
+
+    unsubscribe = journal.subscribe(write)
+    try:
+        yield
+    finally:
+        unsubscribe()
+        writer.discard_if_empty()
+        writer.close()

@@ -1,0 +1,318 @@
+"""`acp-console replay --as agent` and `--as alone`: a recording without an agent of one's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+
+import click
+from click.core import ParameterSource
+
+from acp_console.cli import exit_codes
+from acp_console.cli.errors import UsageError, say, warn
+from acp_console.cli.format_option import print_json
+from acp_console.cli.ignores import ignores_of, report_ignores
+from acp_console.cli.reading import UNKNOWN_FIELDS
+from acp_console.cli.run_async import run_until_signal
+from acp_console.render.values import OUTPUT_VERSION, plural
+from acp_inspector.analysis.diff import Ignore
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.agent_player import CLIENT_TIMEOUT, AgentPlayer, MissPolicy
+from acp_inspector.replay.agent_script import AgentScript, connections
+from acp_inspector.replay.handover import client_actions
+from acp_inspector.replay.reports import write_report
+from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.transport.stdio import open_stdio
+
+Role: TypeAlias = Literal["client", "agent", "alone"]
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+
+OPTIONS: Final[dict[str, tuple[Role, ...]]] = {
+    "agent": ("client",),
+    "cwd": ("client",),
+    "allow_redacted": ("client",),
+    "timeout": ("client", "agent"),
+    "trust": ("client", "agent"),
+    "ignored": ("client", "agent"),
+    "on_miss": ("client", "agent"),
+    "pace": ("client", "agent"),
+    "allow": ("client",),
+    "output": ("client",),
+    "learn": ("client",),
+    "level": ("client",),
+    "strict": ("client",),
+    "expect": ("client",),
+    "connection": ("agent",),
+    "report": ("agent",),
+    "is_update": ("alone",),
+}
+"""The roles that each option belongs to; others belong to all."""
+ROLE_SECTIONS: Final = {
+    "As the agent": ("connection", "report"),
+    "Alone": ("is_update",),
+}
+"""The options of each role in the help."""
+MAX_DIFFERENCES_SHOWN: Final = 20
+"""Differences that are shown of each kind, unless all are requested."""
+MAX_DIFF_LINES: Final = 200
+"""Lines of a difference between snapshots that are shown, unless all are requested."""
+
+
+def role_options(command: Decorated) -> Decorated:
+    """Add the roles `agent` and `alone` to `replay`, with their options.
+
+    The command itself is called as the client only.
+    """
+
+    @wraps(command)
+    def run(
+        *args: Any,
+        connection: int,
+        report: Path | None,
+        is_update: bool,
+        **options: Any,
+    ) -> object:
+        context = click.get_current_context()
+        role: Role = options["role"]
+        _check_options(context, role)
+        if role == "client":
+            return command(*args, **options)
+        ignores = ignores_of(options["ignored"], lacks=UNKNOWN_FIELDS)
+        recording = read_recording(options["file"])
+        for fault in recording.bad_lines:
+            warn(f"{recording.path}, line {fault.line}: {fault.reason}")
+        is_json, is_all = options["format_"] == "json", options["is_all"]
+        if role == "alone":
+            return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
+        is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
+        agent = _AgentOptions(
+            on_miss=_policy(options["on_miss"]),
+            speed=options["pace"],
+            connection=connection,
+            timeout=CLIENT_TIMEOUT if is_default else options["timeout"],
+            report=report,
+            ignores=ignores,
+            is_trusted=options["trust"],
+            is_json=is_json,
+            limit=None if is_all else MAX_DIFFERENCES_SHOWN,
+        )
+        return _replay_as_agent(recording, agent)
+
+    options = (
+        click.option(
+            "--connection",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            metavar="N",
+            help="Which process to play if the recording has several.",
+        ),
+        click.option(
+            "--report",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Write the verdict to FILE: as JUnit if it ends with .xml, else as JSON.",
+        ),
+        click.option(
+            "--update",
+            "is_update",
+            is_flag=True,
+            help="Show what differs, and store the snapshot anew.",
+        ),
+    )
+    decorated = cast("Decorated", run)
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+def _policy(on_miss: str | None) -> MissPolicy:
+    """Return what is done with a request that the recording does not have.
+
+    Raises:
+        UsageError: it is for the other role.
+    """
+    if on_miss == "forward":
+        raise UsageError(
+            "--on-miss forward does not go with --as agent", "use nearest, error or fail"
+        )
+    return cast("MissPolicy", on_miss or "nearest")
+
+
+def _check_options(context: click.Context, role: Role) -> None:
+    """Refuse options that do nothing in this role.
+
+    Raises:
+        UsageError: one was given.
+    """
+    given = context.meta.get("agent_command")
+    if given is not None and role != "client":
+        raise UsageError(f"--as {role} starts no agent", "leave the command after -- out")
+    for param in context.command.params:
+        roles = OPTIONS.get(param.name or "", (role,))
+        source = context.get_parameter_source(param.name or "")
+        if role not in roles and source is ParameterSource.COMMANDLINE:
+            name = param.opts[-1] if isinstance(param, click.Option) else param.human_readable_name
+            raise UsageError(
+                f"{name} does not go with --as {role}", f"it goes with --as {roles[0]}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AgentOptions:
+    """The options of `--as agent`."""
+
+    on_miss: MissPolicy
+    speed: float
+    connection: int
+    timeout: float
+    report: Path | None
+    ignores: Sequence[Ignore]
+    is_trusted: bool
+    is_json: bool
+    limit: int | None
+    """Differences of each kind to show; None: all."""
+
+
+def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
+    """Play the agent on stdin and stdout; print the verdict to stderr, and return the exit code.
+
+    Raises:
+        RecordingError: it has no such connection, or would have the client start or touch what it
+            names; nothing was sent.
+    """
+    script = _script(recording, options)
+    is_redacted = bool(recording.header.redacted)
+    if is_redacted:
+        say("the recording is redacted: the client gets placeholders where it had secrets")
+
+    async def play() -> int:
+        player = AgentPlayer(
+            script,
+            transport := open_stdio(framing=None),
+            on_miss=options.on_miss,
+            speed=options.speed,
+            is_redacted=is_redacted,
+            ignores=options.ignores,
+        )
+        code = exit_codes.FOUND
+        try:
+            await player.play(timeout=options.timeout)
+            await transport.aclose()
+        finally:
+            # A client may also end its agent by a signal, and wants the verdict then too.
+            result = player.result()
+            for note in player.notes:
+                say(escape_controls(note))
+            if options.report is not None:
+                write_report(options.report, recording.path, result)
+            if options.is_json:
+                value = {"v": OUTPUT_VERSION, "file": str(recording.path), **result.to_json()}
+                text = json.dumps(value)
+            else:
+                name = escape_controls(recording.path.name)
+                text = f"{name}: {result.render(limit=options.limit)}"
+            sys.stderr.write(f"{text}\n")
+            if result.is_passed:
+                code = exit_codes.DONE
+            if not report_ignores(options.ignores):
+                code = exit_codes.USAGE
+        return code
+
+    return run_until_signal(play)
+
+
+def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
+    found = connections(recording.entries) or [list(recording.entries)]
+    if options.connection > len(found):
+        raise RecordingError(
+            f"{recording.path} has {plural(len(found), 'connection')}, not {options.connection}"
+        )
+    if len(found) > 1:
+        say(f"connection {options.connection} of {len(found)} is played; see --connection")
+    script = AgentScript(
+        found[options.connection - 1],
+        is_complete=recording.footer is not None and not recording.bad_lines,
+    )
+    actions = client_actions(script.frames)
+    if actions and not options.is_trusted:
+        named = "".join(f"\n  {escape_controls(line)}" for line in actions)
+        raise RecordingError(
+            f"{recording.path} would have the client do this:{named}",
+            hint="allow it with --trust if you trust the recording",
+        )
+    for line in actions:
+        say(f"the client will be requested to do this: {escape_controls(line)}")
+    return script
+
+
+def _replay_alone(recording: Recording, *, is_update: bool, is_json: bool, is_all: bool) -> int:
+    """Compare our reading of the recording with the stored one; return the exit code.
+
+    Raises:
+        RecordingError: the snapshot is missing or invalid, or cannot be written.
+    """
+    # pydantic takes time, and the other roles do not need it.
+    from acp_inspector.replay.alone import (
+        read_snapshot,
+        snapshot_diff,
+        snapshot_path,
+        take_snapshot,
+        write_snapshot,
+    )
+
+    path = snapshot_path(recording.path)
+    try:
+        stored = read_snapshot(path)
+    except RecordingError:
+        if not is_update:
+            raise
+        stored = None
+    if stored is None and not is_update:
+        raise RecordingError(f"there is no snapshot {path}", hint="store one with --update")
+    now = take_snapshot(recording)
+    diff = [] if stored == now else [escape_controls(line) for line in snapshot_diff(stored, now)]
+    is_empty = not recording.frames
+    is_passed = not diff and not is_empty
+    counts = ", ".join(
+        [
+            plural(len(now.findings), "finding"),
+            plural(len(now.conversation), "session"),
+            plural(len(now.exchanges), "exchange"),
+        ]
+    )
+    if is_json:
+        print_json(
+            {
+                "file": str(recording.path),
+                "snapshot": str(path),
+                "passed": is_passed,
+                "updated": is_update and bool(diff),
+                "findings": len(now.findings),
+                "sessions": len(now.conversation),
+                "exchanges": len(now.exchanges),
+                "diff": [*diff],
+            }
+        )
+    else:
+        shown = diff if is_all else diff[:MAX_DIFF_LINES]
+        for line in shown:
+            click.echo(line)
+        if len(diff) > len(shown):
+            click.echo(f"… and {plural(len(diff) - len(shown), 'line')} more (--all shows them)")
+        why = "the recording holds no frame" if is_empty else f"{path.name} differs"
+        verdict = f"pass: {counts}" if is_passed else f"fail: {why}; {counts}"
+        if is_update and not is_empty:
+            verdict = f"stored {path.name}: {counts}" if diff else f"unchanged: {counts}"
+        click.echo(f"{escape_controls(recording.path.name)}: {verdict}")
+    if is_update and diff and not is_empty:
+        write_snapshot(path, now)
+    if is_empty:
+        return exit_codes.FOUND
+    return exit_codes.DONE if is_passed or is_update else exit_codes.FOUND

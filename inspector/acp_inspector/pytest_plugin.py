@@ -1,0 +1,319 @@
+"""The pytest plugin: recordings as tests, and fixtures to talk to an agent.
+
+pytest imports this module in every project that it runs in, so nothing else of ours is imported
+before a recording is collected or a fixture is used.
+
+Source: docs/testing.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from acp_inspector.replay.fixtures import (
+        AcpAgent,
+        AcpClient,
+        AcpModel,
+        AcpReplay,
+        Conversation,
+    )
+    from acp_inspector.replay.testing import Outcome, PlayOptions
+
+SUFFIX: Final = ".acp.ndjson"
+LEVELS: Final = ("strict", "semantic", "shape")
+RECORD_MODES: Final = ("none", "once", "new", "rewrite")
+UPDATED: Final = "acp_updated"
+"""The property of a report that has the differences of an updated recording."""
+MARKER: Final = "acp_recording"
+_CONVERSATION: Final[pytest.StashKey[Conversation]] = pytest.StashKey()
+_MODEL: Final[pytest.StashKey[AcpModel]] = pytest.StashKey()
+
+
+class AcpRecordingWarning(pytest.PytestWarning):
+    """A part of a recording cannot be read, so only the rest was played."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("acp", "recordings of the Agent Client Protocol")
+    group.addoption(
+        "--acp-agent",
+        metavar="CMD",
+        help="play recordings against the agent that this command starts, and let the fixture "
+        "acp_agent start it",
+    )
+    group.addoption("--acp-level", choices=LEVELS, help="how closely messages are compared")
+    group.addoption(
+        "--acp-timeout", type=_duration, metavar="DURATION", help="limit for each wait: 30, 500ms"
+    )
+    group.addoption(
+        "--acp-update",
+        action="store_true",
+        help="write what the agent does now into the recordings that differ, and show the "
+        "differences",
+    )
+    group.addoption(
+        "--acp-record",
+        choices=RECORD_MODES,
+        default="none",
+        help="record tests with a marker acp_recording: never; if there is no recording; also if "
+        "the test sends something else; always",
+    )
+    group.addoption(
+        "--acp-shard", type=_shard, metavar="I/N", help="run only this part of the recordings"
+    )
+    group.addoption(
+        "--acp-trust",
+        action="store_true",
+        help="hand the agent MCP servers and directories that recordings name",
+    )
+    group.addoption(
+        "--acp-allow-redacted",
+        action="store_true",
+        help="send placeholders where secrets were removed from a recording",
+    )
+    parser.addini("acp_recordings", "directories and files with recordings", "paths", default=[])
+    parser.addini("acp_agent", "command of the agent, see --acp-agent", default="")
+    parser.addini("acp_level", "how closely messages are compared", default="semantic")
+
+
+def _duration(text: str) -> float:
+    from acp_protocol.host.arguments import parse_duration
+
+    return parse_duration(text)
+
+
+def _shard(text: str) -> str:
+    from acp_inspector.replay.testing import Shard
+
+    Shard.parse(text)
+    return text
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(path): the recording that a test is about, relative to the test's file; what "
+        "the test says through acp_agent must be equal to it, see --acp-record",
+    )
+    if config.getini("acp_level") not in LEVELS:
+        raise pytest.UsageError(f"acp_level is none of {', '.join(LEVELS)}")
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        # A project names its recordings once, and not in testpaths again.
+        known = [Path(config.invocation_params.dir, each).resolve() for each in config.args]
+        config.args += [
+            str(path)
+            for path in _recording_paths(config)
+            if path.exists() and not any(path.is_relative_to(each) for each in known)
+        ]
+
+
+def _recording_paths(config: pytest.Config) -> list[Path]:
+    paths: list[Path] = config.getini("acp_recordings")
+    return [path.resolve() for path in paths]
+
+
+# Recordings as items
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if not file_path.name.endswith(SUFFIX):
+        return None
+    path = file_path.resolve()
+    if not any(path.is_relative_to(each) for each in _recording_paths(parent.config)):
+        return None
+    return RecordingFile.from_parent(parent, path=file_path)  # pyright: ignore[reportUnknownMemberType]
+
+
+class RecordingFile(pytest.File):
+    """A recording, which is one test."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield RecordingItem.from_parent(self, name="replay")  # pyright: ignore[reportUnknownMemberType]
+
+
+class RecordingItem(pytest.Item):
+    """Plays a recording against the agent."""
+
+    def runtest(self) -> None:
+        import anyio
+
+        from acp_inspector.replay.testing import run_recording
+
+        outcome = anyio.run(run_recording, self.path, play_options(self.config))
+        errors = [note for note in outcome.notes if _warns_as_error(self.path, note)]
+        if errors and outcome.passed:
+            text = "\n".join(errors)
+            pytest.fail(f"{self.path.name}: it cannot be read completely\n{text}", pytrace=False)
+        _conclude(self, outcome)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.nodeid.partition("::")[0]
+
+
+def _warns_as_error(path: Path, note: str) -> bool:
+    """Warn about a part of a recording; return whether the project makes errors of warnings."""
+    try:
+        warnings.warn_explicit(note, AcpRecordingWarning, str(path), 0)
+    except AcpRecordingWarning:
+        return True
+    return False
+
+
+def play_options(config: pytest.Config, **given: Any) -> PlayOptions:
+    """Return the options of the project, and those that are `given` and not None instead."""
+    from acp_inspector.replay.testing import PlayOptions
+
+    options: dict[str, Any] = {
+        "command": agent_command(config),
+        "level": config.getoption("--acp-level") or config.getini("acp_level"),
+        "timeout": config.getoption("--acp-timeout"),
+        "is_trusted": config.getoption("--acp-trust"),
+        "allows_redacted": config.getoption("--acp-allow-redacted"),
+        "is_updating": config.getoption("--acp-update"),
+        **{name: value for name, value in given.items() if value is not None},
+    }
+    return PlayOptions(**{name: value for name, value in options.items() if value is not None})
+
+
+def agent_command(config: pytest.Config) -> Sequence[str]:
+    """Return the command of the agent under test; empty if none is named."""
+    from acp_inspector.replay.testing import resolved_command
+
+    if given := config.getoption("--acp-agent"):
+        return resolved_command(given, config.invocation_params.dir)
+    return resolved_command(config.getini("acp_agent"), config.rootpath)
+
+
+def _conclude(item: pytest.Item, outcome: Outcome) -> None:
+    """Let the test end as the recording did."""
+    # The options have other names here than those of the command, which the errors name.
+    text = outcome.text.replace("with --", "with --acp-") if outcome.problem else outcome.text
+    match outcome.status:
+        case "skipped":
+            pytest.skip(f"{text}: give --acp-agent, or set acp_agent in the configuration")
+        case "updated":
+            item.user_properties.append((UPDATED, f"{outcome.path.name}: {text}"))
+        case "passed":
+            # Shown by -rP: what was tolerated.
+            item.add_report_section("call", "acp", text)
+        case _:
+            pytest.fail(f"{outcome.path.name}: {text}", pytrace=False)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    text: str | None = config.getoption("--acp-shard")
+    if text is None:
+        return
+    from acp_inspector.replay.testing import Shard
+
+    shard = Shard.parse(text)
+    others = [item for item in items if (name := _shard_name(item)) and name not in shard]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+
+def _shard_name(item: pytest.Item) -> str | None:
+    """Return the path of the recording that an item is about, as the project spells it."""
+    path = item.path if isinstance(item, RecordingItem) else marked_recording(item)
+    if path is None:
+        return None
+    root = item.config.rootpath
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def marked_recording(item: pytest.Item) -> Path | None:
+    """Return the recording that the marker of a test names; None if there is no marker."""
+    marker = item.get_closest_marker(MARKER)
+    if marker is None:
+        return None
+    if len(marker.args) != 1 or not isinstance(marker.args[0], str | Path) or marker.kwargs:
+        raise pytest.UsageError(f'{item.nodeid}: the marker is {MARKER}("NAME{SUFFIX}")')
+    return item.path.parent / marker.args[0]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [
+        report
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "call"
+    ]
+    shown = [
+        str(text) for each in reports for name, text in each.user_properties if name == UPDATED
+    ]
+    if shown:
+        terminalreporter.section("updated recordings")
+        for text in shown:
+            terminalreporter.write_line(text)
+
+
+# Fixtures
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Compare what a test has said with its recording, once the test itself has passed."""
+    yield
+    model = item.stash.get(_MODEL, None)
+    if model is not None and (problem := model.finish()):
+        pytest.fail(problem, pytrace=False)
+    conversation = item.stash.get(_CONVERSATION, None)
+    if conversation is not None:
+        _conclude(item, conversation.finish())
+
+
+@pytest.fixture
+def acp_agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AcpAgent]:
+    """The agent under test: `acp_agent.prompt("hello").text`, see docs/testing.md."""
+    from acp_inspector.replay.fixtures import AcpAgent, Conversation
+
+    config, item = request.config, request.node
+    options = play_options(config)
+    agent = AcpAgent(options.command, tmp_path, config.getoption("--acp-timeout"))
+    recording = marked_recording(item)
+    if recording is not None:
+        mode: Any = config.getoption("--acp-record")
+        if mode == "none" and not recording.exists():
+            pytest.fail(f"there is no {recording}; --acp-record once records it", pytrace=False)
+        item.stash[_CONVERSATION] = Conversation(agent, recording, mode, options, item.nodeid)
+    try:
+        yield agent
+    finally:
+        agent.close()
+
+
+@pytest.fixture
+def acp_replay(request: pytest.FixtureRequest) -> AcpReplay:
+    """Plays a recording: `acp_replay("x.acp.ndjson").assert_passed()`, see docs/testing.md."""
+    from acp_inspector.replay.fixtures import AcpReplay
+
+    def options(given: Mapping[str, Any]) -> PlayOptions:
+        return play_options(request.config, **given)
+
+    return AcpReplay(request.path.parent, marked_recording(request.node), options)
+
+
+@pytest.fixture
+def acp_client(request: pytest.FixtureRequest, tmp_path: Path) -> AcpClient:
+    """Starts a client with an agent that plays a script or a recording, see docs/testing.md."""
+    from acp_inspector.replay.fixtures import AcpClient
+
+    mode: Any = request.config.getoption("--acp-record")
+    return AcpClient(request.path.parent, tmp_path, marked_recording(request.node), mode)
+
+
+@pytest.fixture
+def acp_model(request: pytest.FixtureRequest, acp_agent: AcpAgent) -> AcpModel:
+    """Plays the model service of the agent from a cassette, see docs/testing.md."""
+    from acp_inspector.replay.fixtures import AcpModel
+
+    mode: Any = request.config.getoption("--acp-record")
+    model = request.node.stash[_MODEL] = AcpModel(request.path.parent, acp_agent, mode)
+    return model

@@ -1,0 +1,146 @@
+"""Our own reading of a recording, to compare it with the one that was stored beside it.
+
+It needs no peer: a change in lint, in the folding of conversations or in the pairing of requests
+shows as a difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.analysis.to_json import session_to_json
+from acp_inspector.lint.engine import Finding, lint
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import Recording
+from acp_inspector.recording.writer import atomic_replacement
+from acp_protocol.errors import describe_os_error
+
+SUFFIX: Final = ".snapshot.json"
+MAX_BYTES: Final = 1 << 28
+"""Size of a snapshot that is read, at most."""
+
+
+class Snapshot(BaseModel):
+    """What a recording means to us."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    acp_snapshot: Literal[1] = 1
+    unreadable: list[dict[str, Any]]
+    """Lines of the file that cannot be read."""
+    findings: list[dict[str, Any]]
+    conversation: list[dict[str, Any]]
+    """The sessions."""
+    exchanges: list[dict[str, Any]]
+    faults: list[dict[str, Any]]
+    """Requests and responses that break the pairing."""
+
+    def text(self) -> str:
+        """Return it as it is stored.
+
+        Raises:
+            RecordingError: the recording has values that are nested too deeply to be stored.
+        """
+        try:
+            return json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n"
+        except (RecursionError, ValueError):
+            raise RecordingError("no snapshot: a value is nested too deeply") from None
+
+
+def snapshot_path(recording: Path) -> Path:
+    return recording.with_name(recording.name + SUFFIX)
+
+
+def take_snapshot(recording: Recording) -> Snapshot:
+    """Return our reading of a recording."""
+    model = SessionModel()
+    model.read(recording.entries)
+    report = lint(recording.entries, unstable="--unstable" in recording.header.command)
+    sessions = model.conversations.at(model.n).values()
+    return Snapshot(
+        unreadable=[{"line": bad.line, "reason": bad.reason} for bad in recording.bad_lines],
+        findings=[_finding(each) for each in report.findings],
+        conversation=[session_to_json(each) for each in sessions],
+        exchanges=[_exchange(each) for each in model.exchanges.all],
+        faults=[
+            {"kind": each.kind, "frame": each.frame.seq, "why": each.why}
+            for each in model.exchanges.faults
+        ],
+    )
+
+
+def read_snapshot(path: Path) -> Snapshot | None:
+    """Return a stored snapshot; None if there is no such file.
+
+    Raises:
+        RecordingError: it cannot be read, or it is no snapshot.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
+    try:
+        return Snapshot.model_validate(json.loads(text))
+    except (ValueError, RecursionError) as problem:
+        if not isinstance(problem, ValidationError):
+            raise RecordingError(
+                f"{path} is not a snapshot: it is no JSON", hint="make it anew with --update"
+            ) from None
+        first = problem.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise RecordingError(
+            f"{path} is not a snapshot: {where}: {first['msg']}", hint="make it anew with --update"
+        ) from None
+
+
+def write_snapshot(path: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot, whole or not at all.
+
+    Raises:
+        RecordingError: it cannot be written.
+    """
+    with atomic_replacement(path, overwrite=True) as part:
+        # Python writes a lone surrogate as JSON does.
+        part.write_text(snapshot.text(), encoding="utf-8", errors="backslashreplace")
+
+
+def snapshot_diff(stored: Snapshot | None, now: Snapshot) -> Sequence[str]:
+    """Return the lines that differ, with some around them; they are not safe to show."""
+    before = [] if stored is None else stored.text().splitlines()
+    return list(unified_diff(before, now.text().splitlines(), "stored", "now", lineterm="", n=2))
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule.id,
+        "severity": finding.severity,
+        "message": finding.message,
+        "frames": list(finding.frames),
+        "path": finding.path,
+    }
+
+
+def _exchange(exchange: Exchange) -> dict[str, Any]:
+    response, cancel = exchange.response_frame, exchange.cancel_frame
+    return {
+        "request": exchange.request_frame.seq,
+        "response": None if response is None else response.seq,
+        "from": exchange.requester,
+        "method": exchange.request.method,
+        "id": exchange.request.id,
+        "session": exchange.session,
+        "ending": exchange.ending,
+        "code": exchange.code,
+        "cancelled_by": None if cancel is None else cancel.seq,
+    }

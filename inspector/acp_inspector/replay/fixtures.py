@@ -1,0 +1,538 @@
+"""What the fixtures of the pytest plugin are: an agent, a replay, and a client under test.
+
+Most tests are plain functions, so everything here blocks; the agent runs in an event loop of its
+own, in a thread. `AcpAgent.connect` is for tests that are coroutines.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+import anyio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from acp_inspector.journal import Entry, Journal, JournalEvent, StderrChunk
+from acp_inspector.recording.format import new_header
+from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.live_agent import (
+    REQUEST_TIMEOUT,
+    AgentHandler,
+    LiveAgent,
+    Permission,
+    PromptTurn,
+    start_agent,
+)
+from acp_inspector.replay.testing import (
+    Outcome,
+    PlayOptions,
+    conversation_outcome,
+    resolved_command,
+    run_recording,
+)
+from acp_inspector.replay.updating import replace_recording
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import AcpError, LocalProtocolError
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.json_values import as_int, get
+from acp_protocol.jsonrpc import Json, parse
+
+RecordMode: TypeAlias = Literal["none", "once", "new", "rewrite"]
+
+MAX_FILES: Final = 100
+"""Files of a working directory that are stored in a recording."""
+MAX_FILE_BYTES: Final = 1 << 16
+"""Bytes of such a file; larger ones are left out."""
+OUTPUT_LIMIT: Final = 1 << 20
+"""Bytes of each output of a client that are kept."""
+CLIENT_TIMEOUT: Final = 60.0
+"""Seconds that a client may run."""
+
+SIGNALS: Final = 128
+"""Exit codes from here on are those of programs that were ended by a signal."""
+MAX_OUTPUT_LINES: Final = 50
+"""Last lines of an output that a failed test shows."""
+__tracebackhide__ = True
+"""Keeps our lines out of the tracebacks of pytest: an error points to the line of the test."""
+_CONSOLE: Final = (sys.executable, "-m", "acp_console")
+_PROXY: Final = (*_CONSOLE, "proxy", "--no-control")
+_REPLAY: Final = (*_CONSOLE, "replay")
+_MODEL: Final = (*_CONSOLE, "model")
+_AGENT: Final = (sys.executable, "-m", "acp_agent")
+
+_Result = TypeVar("_Result")
+
+
+class AcpAgent:
+    """The agent under test, started when it is first used.
+
+    All methods but `connect` block. They raise what `LiveAgent` raises.
+    """
+
+    def __init__(self, command: Sequence[str], cwd: Path, timeout: float | None) -> None:
+        self.command = tuple(command)
+        self.cwd = cwd
+        """The working directory: put the files there that the agent is to find."""
+        self.timeout = REQUEST_TIMEOUT if timeout is None else timeout
+        """Seconds for each request, a whole turn included."""
+        self.journal = Journal()
+        """What both sides have sent."""
+        self.files: dict[str, Json] = {}
+        """The texts in the working directory when the agent was started."""
+        self._resources = ExitStack()
+        self._portal: BlockingPortal | None = None
+        self._agent: LiveAgent | None = None
+
+    def start(
+        self,
+        command: Sequence[str] | str | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        **params: Any,
+    ) -> dict[str, Any]:
+        """Start the agent and return the result of `initialize`.
+
+        Args:
+            command: instead of the project's agent.
+            env: variables that are added to ours.
+            params: added to those of `initialize`, such as `clientCapabilities`.
+        """
+        connecting = self.connect(command, env=env, **params)
+        self._portal = self._resources.enter_context(start_blocking_portal())
+        wrapped = self._portal.wrap_async_context_manager(connecting)
+        try:
+            self._agent = self._resources.enter_context(wrapped)
+        except AcpError as problem:
+            raise problem.with_traceback(None) from None
+        return dict(self._agent.initialized)
+
+    def connect(
+        self,
+        command: Sequence[str] | str | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        **params: Any,
+    ) -> AbstractAsyncContextManager[LiveAgent]:
+        """Return the agent for `async with`, in the event loop of the test; see `start`."""
+        if len(self.journal):
+            raise LocalProtocolError("the agent of a test is started once")
+        if command is not None:
+            self.command = tuple(resolved_command(command, Path.cwd()))
+        if not self.command:
+            raise LocalProtocolError(
+                "no agent was named", hint="give --acp-agent, or set acp_agent in the configuration"
+            )
+        self.files = _text_files(self.cwd)
+        return start_agent(
+            self.command,
+            cwd=self.cwd,
+            journal=self.journal,
+            timeout=self.timeout,
+            env=env,
+            **params,
+        )
+
+    @property
+    def initialized(self) -> Mapping[str, Any]:
+        """The result of `initialize`."""
+        return self._started().initialized
+
+    def new_session(self, **params: Any) -> str:
+        """Open a session and return its id; `params` are added to the usual ones."""
+        return self._call(partial(self._started().new_session, **params))
+
+    def prompt(
+        self,
+        prompt: str | Sequence[Json],
+        *,
+        session_id: str | None = None,
+        permission: Permission = "allow",
+        timeout: float | None = None,
+    ) -> PromptTurn:
+        """Send a text or content blocks, and return the turn once it has ended.
+
+        Args:
+            prompt: the text or the blocks.
+            session_id: the session; by default the last one, or else a new one.
+            permission: what permission requests get: `allow`, `reject`, `cancel`, or a function
+                that returns the id or the kind of an option.
+            timeout: seconds for the turn.
+        """
+        options = {"session_id": session_id, "permission": permission, "timeout": timeout}
+        return self._call(partial(self._started().prompt, prompt, **options))
+
+    def start_prompt(self, prompt: str | Sequence[Json], **options: Any) -> Future[PromptTurn]:
+        """Send a prompt like `prompt`, but return at once; `result()` waits for the turn."""
+        agent = self._started()
+        assert self._portal is not None
+        turn, _ = self._portal.start_task(partial(agent.prompt, prompt, **options))
+        return turn
+
+    def wait_for_update(self, kind: str = "", *, timeout: float | None = None) -> dict[str, Any]:
+        """Return the first update of the running turn of that `sessionUpdate`, once it is there."""
+        return self._call(partial(self._started().wait_for_update, kind, timeout=timeout))
+
+    def cancel(self, session_id: str | None = None) -> None:
+        """Cancel the running turn of a session; its prompt still returns."""
+        self._call(partial(self._started().cancel, session_id))
+
+    def request(self, method: str, params: Json, *, timeout: float | None = None) -> Json:
+        """Return the result of any request."""
+        return self._call(partial(self._started().request, method, params, timeout=timeout))
+
+    def notify(self, method: str, params: Json) -> None:
+        self._call(partial(self._started().notify, method, params))
+
+    def handle(self, method: str, handler: AgentHandler) -> None:
+        """Let `handler` respond to a request of the agent, such as `terminal/create`."""
+        self._started().handle(method, handler)
+
+    @property
+    def stderr(self) -> str:
+        """What the agent has written on stderr so far."""
+        chunks = (each.data for each in self.journal.entries if isinstance(each, StderrChunk))
+        return b"".join(chunks).decode(errors="replace")
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while the agent runs."""
+        return _exit_code(self.journal.entries)
+
+    def close(self) -> None:
+        """End the agent; the fixture does this."""
+        self._resources.close()
+
+    def _started(self) -> LiveAgent:
+        if self._agent is None:
+            self.start()
+        assert self._agent is not None
+        return self._agent
+
+    def _call(self, action: Callable[[], Awaitable[_Result]]) -> _Result:
+        assert self._portal is not None
+        try:
+            return self._portal.call(action)
+        except AcpError as problem:
+            # As if it came from the line of the test.
+            raise problem.with_traceback(None) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a test says to an agent, and the recording that it must be equal to."""
+
+    agent: AcpAgent
+    path: Path
+    mode: RecordMode
+    options: PlayOptions
+    about: str
+
+    def finish(self) -> Outcome:
+        """End the agent, compare or record the conversation, and return how it ended."""
+        self.agent.close()
+        if not len(self.agent.journal):
+            return Outcome(self.path, "passed", "the test has not used its agent")
+        if self.mode == "rewrite" or (self.mode != "none" and not self.path.exists()):
+            return self._record(f"recorded with --acp-record {self.mode}")
+        outcome = self._compared()
+        result = outcome.result
+        if outcome.passed or result is None:
+            return outcome
+        is_new = any(each.side == "client" for each in result.differences)
+        if self.options.is_updating or (self.mode == "new" and is_new):
+            return self._record(f"updated; {outcome.text}")
+        hint = "the test sends something else; --acp-record new records it" if is_new else ""
+        return Outcome(self.path, "failed", f"{outcome.text}\n{hint}".rstrip(), result=result)
+
+    def _compared(self) -> Outcome:
+        entries, level = self.agent.journal.entries, self.options.level
+        return conversation_outcome(self.path, entries, self.agent.cwd, level)
+
+    def _record(self, text: str) -> Outcome:
+        header = new_header(self.agent.command, self.agent.cwd, about=self.about)
+        # A test's recording is kept with the code: whose variables there were is of no use.
+        header = replace(header, env=[], meta={"files": self.agent.files})
+        replace_recording(self.path, header, self.agent.journal.entries)
+        return Outcome(self.path, "updated", text)
+
+
+def _text_files(folder: Path) -> dict[str, Json]:
+    """Return the texts below a directory, by their names, so that a replay finds them too."""
+    texts: dict[str, Json] = {}
+    for path in sorted(folder.rglob("*")):
+        if len(texts) == MAX_FILES:
+            break
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_FILE_BYTES:
+            try:
+                texts[path.relative_to(folder).as_posix()] = path.read_text()
+            except (OSError, UnicodeDecodeError):
+                continue
+    return texts
+
+
+class AcpReplay:
+    """Plays recordings against an agent."""
+
+    def __init__(
+        self,
+        folder: Path,
+        recording: Path | None,
+        options: Callable[[Mapping[str, Any]], PlayOptions],
+    ) -> None:
+        self._folder = folder
+        self._recording = recording
+        self._options = options
+
+    def __call__(
+        self,
+        recording: Path | str | None = None,
+        command: Sequence[str] | str | None = None,
+        *,
+        level: str | None = None,
+        timeout: float | None = None,
+        trust: bool | None = None,
+    ) -> Outcome:
+        """Play a recording and return the outcome; `assert_passed()` fails with the differences.
+
+        Args:
+            recording: relative to the test's file; by default the one of the marker.
+            command: instead of the project's agent.
+            level: instead of the project's level.
+            timeout: seconds for each wait.
+            trust: hand the agent MCP servers and directories that the recording names.
+        """
+        path = self._recording if recording is None else self._folder / recording
+        if path is None:
+            raise LocalProtocolError("name a recording, here or with the marker acp_recording")
+        words = None if command is None else resolved_command(command, Path.cwd())
+        given = {"command": words, "level": level, "timeout": timeout, "is_trusted": trust}
+        with start_blocking_portal() as portal:
+            return portal.call(run_recording, path, self._options(given))
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRun:
+    """How a client ended, and what it and its agent have sent."""
+
+    exit_code: int | None
+    """None if it did not end in time and was ended."""
+    stdout: str
+    stderr: str
+    traffic: Recording | None
+    """What both sides have sent; None if the client has started no agent."""
+    agent_exit_code: int | None
+    """1 if the client did something that the script does not expect."""
+    agent_stderr: str
+    is_as_recorded: bool | None = None
+    """Whether the client sent what is recorded; None without a recording, or without a verdict."""
+
+    @property
+    def problem(self) -> str:
+        """Why the client did not pass; empty if it did."""
+        if self.exit_code is None:
+            return "the client did not end in time"
+        if self.exit_code:
+            return f"the client exited with code {self.exit_code}"
+        if self.traffic is None:
+            return "the client has started no agent"
+        if not any(frame.side == "client" for frame in self.traffic.frames):
+            return "the client has sent nothing to its agent"
+        # Many clients end their agent by a signal.
+        code = self.agent_exit_code or 0
+        if self.is_as_recorded is False or (0 < code < SIGNALS and not self.is_as_recorded):
+            return "the client did not do what its agent expects"
+        return ""
+
+    @property
+    def passed(self) -> bool:
+        return not self.problem
+
+    def assert_passed(self) -> None:
+        """Fail the test with the output of both sides, unless both have ended well.
+
+        Raises:
+            AssertionError: one has not.
+        """
+        if self.problem:
+            own = self.stderr if self.stderr.strip() != self.agent_stderr.strip() else ""
+            outputs = (("agent", self.agent_stderr), ("client", own or self.stdout))
+            lines = [self.problem]
+            for name, text in outputs:
+                lines += (f"{name} | {line}" for line in text.splitlines()[-MAX_OUTPUT_LINES:])
+            raise AssertionError(escape_controls("\n".join(lines)))
+
+
+class AcpClient:
+    """Starts the client under test, with an agent that plays a script or a recording."""
+
+    def __init__(self, folder: Path, cwd: Path, recording: Path | None, mode: RecordMode) -> None:
+        self._folder = folder
+        self._recording = recording
+        self._mode: RecordMode = mode
+        self.cwd = cwd
+        """The working directory: put the files there that the client is to find."""
+
+    def __call__(
+        self,
+        command: Sequence[str] | str,
+        *,
+        script: Path | str | None = None,
+        recording: Path | str | None = None,
+        stdin: str = "",
+        env: Mapping[str, str] | None = None,
+        timeout: float = CLIENT_TIMEOUT,
+        trust: bool = False,
+    ) -> ClientRun:
+        """Run a client to its end, and return how it ended.
+
+        Args:
+            command: the client's; `{agent}` in it becomes the command of its agent: several words
+                where it is a word of its own, one text for a shell inside another word.
+            script: a file for `acp-agent --script`, relative to the test's file, or the name of an
+                example. With a recording as well, it is played only to record that.
+            recording: a recording whose agent is played, relative to the test's file; by default
+                the one of the marker.
+            stdin: what the client reads.
+            env: variables that are added to ours.
+            timeout: seconds that it may run.
+            trust: let the recorded agent request files and commands of the client.
+        """
+        path = self._recording if recording is None else self._folder / recording
+        is_recorded = False
+        if path is not None:
+            is_missing = not path.exists()
+            is_recorded = self._mode == "rewrite" or (self._mode != "none" and is_missing)
+            if is_missing and not is_recorded:
+                raise LocalProtocolError(f"there is no {path}; --acp-record once records it")
+        if path is not None and not is_recorded:
+            agent = [*_REPLAY, str(path), "--as", "agent", *(["--trust"] if trust else [])]
+            return self._run(command, agent, stdin, env or {}, timeout, has_verdict=True)
+        if script is not None:
+            file = self._folder / script
+            agent = [*_AGENT, "--script", str(file if file.exists() else script)]
+        else:
+            raise LocalProtocolError("name a script for the agent, or a recording that is there")
+        run = self._run(command, agent, stdin, env or {}, timeout)
+        if path is not None and is_recorded and run.passed and run.traffic is not None:
+            replace_recording(path, replace(run.traffic.header, env=[]), run.traffic.entries)
+        return run
+
+    def _run(
+        self,
+        command: Sequence[str] | str,
+        agent: Sequence[str],
+        stdin: str,
+        env: Mapping[str, str],
+        timeout: float,
+        *,
+        has_verdict: bool = False,
+    ) -> ClientRun:
+        with tempfile.TemporaryDirectory(prefix="acp-client-") as name:
+            traffic, verdict = Path(name) / "traffic.acp.ndjson", Path(name) / "verdict.json"
+            proxied = [*_PROXY, "--append", "--record", str(traffic), "--", *agent]
+            proxied += ["--report", str(verdict)] if has_verdict else []
+            words = _with_agent(resolved_command(command, Path.cwd()), proxied)
+            with start_blocking_portal() as portal:
+                ended = portal.call(_run_client, words, self.cwd, env, stdin, timeout)
+            run = _client_run(*ended, traffic)
+            if not verdict.exists():
+                return run
+            return replace(run, is_as_recorded=get(parse(verdict.read_bytes()), "passed") is True)
+
+
+def _with_agent(command: Sequence[str], agent: Sequence[str]) -> list[str]:
+    words: list[str] = []
+    for word in command:
+        words += agent if word == "{agent}" else [word.replace("{agent}", shlex.join(agent))]
+    return words
+
+
+async def _run_client(
+    command: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: str, timeout: float
+) -> tuple[int | None, str, str]:
+    """Return the exit code of a client and its outputs; the code is None if it took too long."""
+    outputs = bytearray(), bytearray()
+
+    def keep(output: bytearray, chunk: bytes) -> None:
+        output += chunk[: OUTPUT_LIMIT - len(output)]
+
+    code: int | None = None
+    whole = {**os.environ, **env}
+    async with spawn(command, cwd=cwd, env=whole, on_stderr=partial(keep, outputs[1])) as child:
+        with anyio.move_on_after(timeout):
+            async with BackgroundTasks() as tasks:
+                tasks.start_soon(_send_all, child, stdin.encode())
+                async for chunk in child.stdout:
+                    keep(outputs[0], chunk)
+            code = await child.wait()
+    out, err = (bytes(each).decode(errors="replace") for each in outputs)
+    return code, out, err
+
+
+async def _send_all(child: ChildProcess, data: bytes) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await child.stdin.send(data)
+        await child.stdin.aclose()
+
+
+def _exit_code(entries: Sequence[Entry]) -> int | None:
+    exits = [
+        each.data for each in entries if isinstance(each, JournalEvent) and each.name == "exit"
+    ]
+    if not exits:
+        return None
+    signal = as_int(exits[-1].get("signal"))
+    return as_int(exits[-1].get("code")) if signal is None else -signal
+
+
+def _client_run(code: int | None, out: str, err: str, path: Path) -> ClientRun:
+    if not path.exists():
+        return ClientRun(code, out, err, None, None, "")
+    traffic = read_recording(path)
+    chunks = (each.data for each in traffic.entries if isinstance(each, StderrChunk))
+    agent_err = b"".join(chunks).decode(errors="replace")
+    return ClientRun(code, out, err, traffic, _exit_code(traffic.entries), agent_err)
+
+
+class AcpModel:
+    """Puts a cassette in the place of the model service of the agent under test."""
+
+    def __init__(self, folder: Path, agent: AcpAgent, mode: RecordMode) -> None:
+        self._folder = folder
+        self._agent = agent
+        self._mode: RecordMode = mode
+        self._is_used = False
+
+    def __call__(self, cassette: Path | str, command: Sequence[str] | str | None = None) -> None:
+        """Let the agent be started beside a cassette; call this before its first use.
+
+        `cassette` is relative to the test's file; `command` replaces the project's agent. The
+        cassette is recorded as `--acp-record` says, which needs the real model service.
+        """
+        if len(self._agent.journal):
+            raise LocalProtocolError("the agent is started already")
+        words = self._agent.command if command is None else resolved_command(command, Path.cwd())
+        path = self._folder / cassette
+        is_recorded = self._mode == "rewrite" or (self._mode != "none" and not path.exists())
+        verb = ["record", "--overwrite"] if is_recorded else ["replay"]
+        self._agent.command = (*_MODEL, *verb, "--cassette", str(path), "--", *words)
+        self._is_used = True
+
+    def finish(self) -> str:
+        """End the agent, and return why its requests were not those of the cassette."""
+        self._agent.close()
+        if not self._is_used or self._agent.exit_code in (0, None):
+            return ""
+        return escape_controls(
+            f"the agent exited with code {self._agent.exit_code}\n{self._agent.stderr}"
+        )

@@ -1,0 +1,350 @@
+"""An agent that a test starts and talks to, without a screen and without a user.
+
+It reads and writes files in its working directory through us, and gets the permissions that the
+test decides. Everything that both sides send is in a journal.
+
+Source: ACP, Initialization; Session Setup; Prompt Turn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
+
+from acp_inspector.journal import Journal
+from acp_protocol.connection import Connection
+from acp_protocol.errors import (
+    AgentExitedError,
+    ConnectionClosedError,
+    LocalProtocolError,
+    OperationTimeoutError,
+    RemoteProtocolError,
+    RequestFailedError,
+)
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
+from acp_protocol.json_values import as_object, get, get_list, get_text
+from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Json,
+    Notification,
+    Request,
+)
+from acp_protocol.transport.base import TapTransport
+from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.version import VERSION
+
+REQUEST_TIMEOUT: Final = 30.0
+"""Seconds that an agent has for a response, a whole turn included."""
+CAPABILITIES: Final[dict[str, Json]] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": False,
+}
+
+Permission: TypeAlias = Literal["allow", "reject", "cancel"] | Callable[[dict[str, Any]], str]
+"""What permission requests get: the first option that allows or rejects, the outcome `cancelled`,
+or the option whose id or kind a function returns for the params."""
+AgentHandler: TypeAlias = Callable[[dict[str, Any]], Json]
+"""Returns the result for the params of a request of the agent."""
+
+__tracebackhide__ = True
+"""Keeps our lines out of the tracebacks of pytest."""
+_Result = TypeVar("_Result")
+
+
+@dataclass(slots=True)
+class PromptTurn:
+    """What an agent did in response to one prompt."""
+
+    session_id: str
+    updates: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The `update` of each `session/update`, in order."""
+    permissions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The params of each permission request, with the `outcome` that it got."""
+    result: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The result of `session/prompt`."""
+
+    @property
+    def stop_reason(self) -> str:
+        return str(self.result.get("stopReason"))
+
+    @property
+    def text(self) -> str:
+        """The agent's message, its chunks joined."""
+        return self._joined("agent_message_chunk")
+
+    @property
+    def thoughts(self) -> str:
+        return self._joined("agent_thought_chunk")
+
+    @property
+    def tool_calls(self) -> dict[str, dict[str, Any]]:
+        """The last state of each tool call, by its id."""
+        calls: dict[str, dict[str, Any]] = {}
+        for update in self.updates:
+            if update.get("sessionUpdate") in {"tool_call", "tool_call_update"}:
+                call = calls.setdefault(str(update.get("toolCallId")), {})
+                changes = {key: value for key, value in update.items() if value is not None}
+                call |= {key: changes[key] for key in changes if key != "sessionUpdate"}
+        return calls
+
+    def _joined(self, kind: str) -> str:
+        chunks = (each for each in self.updates if each.get("sessionUpdate") == kind)
+        return "".join(get_text(each.get("content"), "text") or "" for each in chunks)
+
+
+class LiveAgent:
+    """A running agent that has responded to `initialize`; `start_agent` starts one."""
+
+    def __init__(
+        self, connection: Connection, child: ChildProcess, handler: _TestClient, timeout: float
+    ) -> None:
+        self._connection = connection
+        self._child = child
+        self._handler = handler
+        self.timeout = timeout
+        """Seconds for each request."""
+        self.cwd = handler.cwd
+        """The working directory of its sessions, in which it may read and write."""
+        self.initialized: Mapping[str, Any] = {}
+        """The result of `initialize`: `agentInfo`, `agentCapabilities`, `authMethods`."""
+        self.session_id: str | None = None
+        """The session that was opened last."""
+
+    async def initialize(self, **params: Any) -> dict[str, Any]:
+        """Return the result of `initialize`; `params` are added to the usual ones."""
+        usual = {
+            "protocolVersion": 1,
+            "clientCapabilities": CAPABILITIES,
+            "clientInfo": {"name": "acp-console-test", "version": VERSION},
+        }
+        result = as_object(await self.request("initialize", {**usual, **params}))
+        if result.get("protocolVersion") != 1:
+            found = result.get("protocolVersion")
+            raise RemoteProtocolError(f"the agent chose protocol version {found!r}, not 1")
+        self.initialized = result
+        return result
+
+    async def new_session(self, **params: Any) -> str:
+        """Open a session in `cwd` and return its id; `params` are added to the usual ones."""
+        usual: dict[str, Json] = {"cwd": str(self.cwd), "mcpServers": []}
+        session_id = get_text(await self.request("session/new", {**usual, **params}), "sessionId")
+        if session_id is None:
+            raise RemoteProtocolError("the agent's response to session/new has no sessionId")
+        self.session_id = session_id
+        return session_id
+
+    async def prompt(
+        self,
+        prompt: str | Sequence[Json],
+        *,
+        session_id: str | None = None,
+        permission: Permission = "allow",
+        timeout: float | None = None,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> PromptTurn:
+        """Send a text or content blocks, and return the turn once it has ended.
+
+        The first prompt opens a session if there is none.
+        """
+        session_id = session_id or self.session_id or await self.new_session()
+        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
+        # The newest turn is the last one.
+        self._handler.turns.pop(session_id, None)
+        turn = self._handler.turns[session_id] = PromptTurn(session_id)
+        self._handler.permissions[session_id] = permission
+        task_status.started()
+        result = await self.request(
+            "session/prompt", {"sessionId": session_id, "prompt": blocks}, timeout=timeout
+        )
+        turn.result = as_object(result)
+        self._handler.grew.set()
+        return turn
+
+    async def wait_for_update(
+        self, kind: str = "", *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """Return the first update of the last prompt's turn of that `sessionUpdate`, or any.
+
+        Raises:
+            OperationTimeoutError: there was none in time.
+            RemoteProtocolError: the turn has ended without one.
+        """
+        limit = self.timeout if timeout is None else timeout
+        with anyio.move_on_after(limit):
+            while True:
+                turn = next(reversed(self._handler.turns.values()), PromptTurn(""))
+                for update in turn.updates:
+                    if kind in ("", update.get("sessionUpdate")):
+                        return update
+                if turn.result:
+                    raise RemoteProtocolError(f"the turn has ended without an update {kind}")
+                self._handler.grew = anyio.Event()
+                await self._handler.grew.wait()
+        raise OperationTimeoutError(f"the update {kind}".rstrip(), limit)
+
+    async def cancel(self, session_id: str | None = None) -> None:
+        """Cancel the running turn of a session; its prompt still returns."""
+        session_id = session_id or self.session_id
+        if session_id is None:
+            raise LocalProtocolError("there is no session to cancel")
+        self._handler.permissions[session_id] = "cancel"
+        await self.notify("session/cancel", {"sessionId": session_id})
+
+    async def request(self, method: str, params: Json, *, timeout: float | None = None) -> Json:
+        """Return the result of any request.
+
+        Raises:
+            RequestFailedError: the agent responded with an error.
+            OperationTimeoutError: it did not respond in time.
+            AgentExitedError: it ended instead of responding.
+        """
+        limit = self.timeout if timeout is None else timeout
+        return await self._watched(self._connection.request(method, params, timeout=limit))
+
+    async def notify(self, method: str, params: Json) -> None:
+        await self._watched(self._connection.notify(method, params))
+
+    def handle(self, method: str, handler: AgentHandler) -> None:
+        """Let `handler` respond to a request of the agent, such as `terminal/create`."""
+        self._handler.handlers[method] = handler
+
+    async def _watched(self, action: Awaitable[_Result]) -> _Result:
+        try:
+            return await action
+        except ConnectionClosedError:
+            code: int | None = None
+            with anyio.move_on_after(1):
+                code = await self._child.wait()
+            error = AgentExitedError(code, self._child.stderr_tail())
+        except OperationTimeoutError as problem:
+            error = problem
+        for line in self._child.stderr_tail():
+            error.add_note(f"stderr: {line}")
+        raise error
+
+
+class _TestClient:
+    """Handles what the agent asks of its client."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd = cwd
+        self.turns: dict[str, PromptTurn] = {}
+        """The last turn of each session."""
+        self.permissions: dict[str, Permission] = {}
+        self.handlers: dict[str, AgentHandler] = {
+            "fs/read_text_file": self._read,
+            "fs/write_text_file": self._write,
+            "session/request_permission": self._permit,
+        }
+        self.grew = anyio.Event()
+        """Set on the next update."""
+        self._files = SandboxedFiles([cwd])
+
+    async def handle_request(self, request: Request) -> Json:
+        handler = self.handlers.get(request.method)
+        if handler is None:
+            raise RequestFailedError(METHOD_NOT_FOUND, f"the test does not handle {request.method}")
+        return await anyio.to_thread.run_sync(handler, as_object(request.params))
+
+    async def handle_notification(self, notification: Notification) -> None:
+        self.observe_notification(notification)
+
+    def observe_notification(self, notification: Notification) -> None:
+        turn = self.turns.get(get_text(notification.params, "sessionId") or "")
+        if turn is not None and notification.method == "session/update":
+            turn.updates.append(as_object(get(notification.params, "update")))
+            self.grew.set()
+
+    def _permit(self, params: dict[str, Any]) -> Json:
+        session_id = str(params.get("sessionId"))
+        outcome = _outcome(self.permissions.get(session_id, "cancel"), params)
+        if (turn := self.turns.get(session_id)) is not None:
+            turn.permissions.append({**params, "outcome": outcome})
+        return {"outcome": outcome}
+
+    def _read(self, params: dict[str, Any]) -> Json:
+        with _refusals():
+            text = self._files.read_text(str(params.get("path")))
+        line, limit = params.get("line"), params.get("limit")
+        if line is None and limit is None:
+            return {"content": text}
+        start = max(int(line or 1) - 1, 0)
+        lines = text.splitlines(keepends=True)[start:]
+        return {"content": "".join(lines if limit is None else lines[: int(limit)])}
+
+    def _write(self, params: dict[str, Any]) -> Json:
+        with _refusals():
+            self._files.write_text(str(params.get("path")), str(params.get("content")))
+        return {}
+
+
+def _outcome(permission: Permission, params: dict[str, Any]) -> dict[str, Json]:
+    choice = permission if isinstance(permission, str) else permission(params)
+    if choice == "cancel":
+        return {"outcome": "cancelled"}
+    for option in map(as_object, get_list(params, "options")):
+        kind = str(option.get("kind"))
+        if choice in {option.get("optionId"), kind} or (
+            choice == permission and kind.startswith(choice)
+        ):
+            return {"outcome": "selected", "optionId": cast("Json", option.get("optionId"))}
+    raise RequestFailedError(INVALID_PARAMS, f"there is no option {choice!r}")
+
+
+@asynccontextmanager
+async def start_agent(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    journal: Journal | None = None,
+    timeout: float = REQUEST_TIMEOUT,
+    env: Mapping[str, str] | None = None,
+    **params: Any,
+) -> AsyncGenerator[LiveAgent]:
+    """Start an agent in `cwd` and initialize it; end it with the block.
+
+    Args:
+        command: the agent's, with its arguments.
+        cwd: its working directory, and that of its sessions.
+        journal: gets what both sides send, and the agent's stderr.
+        timeout: seconds for each request.
+        env: variables that are added to ours.
+        params: added to those of `initialize`.
+
+    Raises:
+        AgentStartError: the command could not be started.
+        AgentExitedError, OperationTimeoutError, RemoteProtocolError: it did not initialize.
+    """
+    journal = Journal() if journal is None else journal
+    whole = {**os.environ, **(env or {})}
+    async with spawn(command, cwd=cwd, env=whole, on_stderr=journal.stderr) as child:
+        journal.event("spawn", pid=child.pid)
+        transport = TapTransport(StreamTransport(child.stdout, child.stdin), "client", journal.line)
+        handler = _TestClient(cwd)
+        try:
+            async with Connection(transport, handler) as connection:
+                agent = LiveAgent(connection, child, handler, timeout)
+                await agent.initialize(**params)
+                yield agent
+        finally:
+            await child.stop()
+            code = child.exit_code
+            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    try:
+        yield
+    except FileRefusedError as problem:
+        raise RequestFailedError(INVALID_PARAMS, str(problem)) from None

@@ -1,0 +1,61 @@
+"""The connections of a recording, with whole frames, and what the recording lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import Decoder
+from acp_inspector.recording.reader import Recording
+from acp_inspector.recording.reframe import Reframer
+from acp_protocol.dialects.registry import open_dialect
+from acp_protocol.framing import Framing
+
+
+def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
+    """Return the entries, with frames that have Content-Length headers joined, and the framing.
+
+    A recording keeps such a stream as the lines that it has.
+    """
+    reframer = Reframer()
+    entries = [each for entry in recording.entries for each in reframer.feed(entry)]
+    entries += reframer.finish()
+    if reframer.has_reframed:
+        return tuple(entries), "headers"
+    decoder = Decoder()
+    for frame in recording.frames:
+        decoder.decode(frame)
+    name = decoder.dialect
+    return recording.entries, "lines" if name is None else open_dialect(name, "").framing
+
+
+def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return the entries of each connection that has frames.
+
+    A new one begins with a new process, or where the numbers begin anew because files were joined.
+    """
+    parts: list[list[Entry]] = [[]]
+    for entry in entries:
+        is_new_process = isinstance(entry, JournalEvent) and entry.begins_connection
+        if is_new_process or (parts[-1] and entry.seq <= parts[-1][-1].seq):
+            parts.append([])
+        parts[-1].append(entry)
+    return [part for part in parts if any(isinstance(each, Frame) for each in part)] or [[]]
+
+
+def gaps(recording: Recording) -> list[str]:
+    """Return a sentence for each thing that the recording lacks."""
+    found = [f"line {line.line} of the file: {line.reason}" for line in recording.bad_lines]
+    before = 0
+    for entry in recording.entries:
+        if entry.seq > before + 1:
+            missing = (
+                f"{before + 1} to {entry.seq - 1}" if entry.seq > before + 2 else f"{before + 1}"
+            )
+            found.append(f"number {missing} is missing in the recording")
+        before = entry.seq
+        if isinstance(entry, JournalEvent) and entry.name == "dropped":
+            found.append(
+                f"the recorder could not write {entry.data.get('entries', 'some')} entries"
+            )
+    return found

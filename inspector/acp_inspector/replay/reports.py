@@ -1,0 +1,42 @@
+"""The result of a replay as a file: JSON, or JUnit XML for build servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from acp_inspector.lint.reports import xml_text
+from acp_inspector.recording.writer import atomic_replacement
+from acp_inspector.replay.result import ReplayResult
+
+
+def write_report(path: Path, recording: Path, result: ReplayResult) -> None:
+    """Write the result, as JUnit XML if the name of the file ends with `.xml`.
+
+    Raises:
+        RecordingError: it cannot be written.
+    """
+    if path.suffix.lower() == ".xml":
+        text = _junit(recording, result)
+    else:
+        text = json.dumps({"v": 1, "file": str(recording), **result.to_json()}, indent=1)
+    with atomic_replacement(path, overwrite=True) as part:
+        part.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _junit(recording: Path, result: ReplayResult) -> str:
+    failures = str(int(not result.is_passed))
+    counts = {"tests": "1", "failures": failures, "errors": "0", "skipped": "0"}
+    root = ElementTree.Element("testsuites", name="acp-console replay")
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "replay", **counts})
+    side = f"as {result.side}"
+    case = ElementTree.SubElement(
+        suite, "testcase", name=xml_text(recording.name), classname=f"replay {side}"
+    )
+    text = result.render()
+    if not result.is_passed:
+        first = xml_text(text.split("\n")[0])
+        ElementTree.SubElement(case, "failure", message=first, type="replay").text = xml_text(text)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)

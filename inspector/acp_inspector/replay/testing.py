@@ -1,0 +1,369 @@
+"""Recordings as test cases: the one way in which the pytest plugin and `test` play them.
+
+An agent that fails, a file that cannot be read, and a recording that may not be played are
+outcomes, not exceptions: a run of many recordings goes on.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+from xml.etree import ElementTree
+
+import anyio
+import anyio.to_thread
+
+from acp_inspector.analysis.diff import compare
+from acp_inspector.analysis.id_map import IdMap
+from acp_inspector.analysis.steps import Level
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.lint.reports import xml_text
+from acp_inspector.recording.format import SUFFIX, RecordingError
+from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.directories import ReplayDirectories, replay_directories
+from acp_inspector.replay.expectations import (
+    AppliedExpectations,
+    Expectations,
+    expectations_beside,
+    read_expectations,
+)
+from acp_inspector.replay.parts import gaps
+from acp_inspector.replay.player import (
+    STEP_TIMEOUT,
+    PlayLimits,
+    play_as_client,
+    prepare_workspace,
+)
+from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.updating import replace_recording, updated_entries
+from acp_protocol.errors import AcpError
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.jsonrpc import Json
+
+Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
+
+NO_AGENT: Final = "no agent was named to play it against, and it has no snapshot"
+MAX_DIFF_LINES: Final = 200
+"""Lines of a difference between snapshots that are shown."""
+_LINE_WIDTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlayOptions:
+    """How recordings are played."""
+
+    command: Sequence[str] = ()
+    """The agent's, with its arguments; empty: recordings are compared with their snapshots."""
+    level: Level = "semantic"
+    timeout: float = STEP_TIMEOUT
+    """Seconds for each wait."""
+    is_trusted: bool = False
+    """Hand over the recording's MCP servers and directories without a place."""
+    allows_redacted: bool = False
+    """Send placeholders where the recording has no secrets any more."""
+    is_updating: bool = False
+    """Write what the agent does now into a recording that differs, or the snapshot."""
+    env: Mapping[str, str] | None = None
+    """The agent's variables; ours by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one recording was played."""
+
+    path: Path
+    status: Status
+    text: str
+    """The result with every difference and note, or the error; safe to show."""
+    notes: tuple[str, ...] = ()
+    """What is missing in the recording."""
+    result: ReplayResult | None = None
+    """None if nothing was played."""
+    problem: AcpError | None = None
+    """Why nothing could be played."""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.status in {"passed", "updated"}
+
+    @property
+    def summary(self) -> str:
+        """The first line of the text."""
+        return self.text.partition("\n")[0]
+
+    def assert_passed(self) -> None:
+        """Fail the test with every difference, unless the agent behaves as recorded.
+
+        Raises:
+            AssertionError: it does not, or the recording could not be played.
+        """
+        __tracebackhide__ = True
+        if not self.passed:
+            raise AssertionError(f"{self.path.name}: {self.text}")
+
+    def to_json(self) -> dict[str, Json]:
+        counts = {} if self.result is None else self.result.to_json()
+        return {
+            **counts,
+            "file": str(self.path),
+            "status": self.status,
+            "passed": self.passed,
+            "text": self.text,
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+async def run_recording(path: Path, options: PlayOptions) -> Outcome:
+    """Return how an agent that is started now behaves against the recording at `path`."""
+    began = time.monotonic()
+    try:
+        recording = await anyio.to_thread.run_sync(read_recording, path)
+        notes = tuple(gaps(recording))
+        outcome = await _play(recording, options)
+        outcome = replace(outcome, notes=notes)
+    except AcpError as problem:
+        outcome = _error(path, problem)
+    return replace(outcome, seconds=time.monotonic() - began)
+
+
+async def _play(recording: Recording, options: PlayOptions) -> Outcome:
+    if not options.command:
+        alone = partial(_play_alone, is_updating=options.is_updating)
+        return await anyio.to_thread.run_sync(alone, recording)
+    journal = Journal()
+    path = expectations_beside(recording.path)
+    expectations = read_expectations(path) if path.exists() else Expectations()
+    expected = AppliedExpectations.of(expectations)
+    with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
+        directories = await anyio.to_thread.run_sync(_prepare, recording, Path(name))
+        result = await play_as_client(
+            recording,
+            options.command,
+            directories,
+            limits=PlayLimits(timeout=options.timeout),
+            ignores=expected.ignores,
+            options={"level": options.level, "matchers": expected.matchers},
+            allows_redacted=options.allows_redacted,
+            is_trusted=options.is_trusted,
+            env=options.env,
+            journal=journal,
+        )
+    outcome = result_outcome(recording.path, result)
+    if result.is_passed and (unused := expected.unused()):
+        return _error(recording.path, AcpError(f"{path.name}: never applied: {', '.join(unused)}"))
+    if result.is_passed or not options.is_updating:
+        return outcome
+    return update_recording(recording, journal.entries, directories, outcome)
+
+
+def _play_alone(recording: Recording, *, is_updating: bool) -> Outcome:
+    """Compare our reading of a recording with the one that is stored beside it."""
+    # pydantic takes time, and an agent makes it unnecessary.
+    from acp_inspector.replay.alone import (
+        read_snapshot,
+        snapshot_diff,
+        snapshot_path,
+        take_snapshot,
+        write_snapshot,
+    )
+
+    path = snapshot_path(recording.path)
+    if not is_updating and not path.exists():
+        return Outcome(recording.path, "skipped", NO_AGENT)
+    stored = read_snapshot(path)
+    now = take_snapshot(recording)
+    exchanges = f"{len(now.exchanges)} exchanges, {len(now.findings)} findings"
+    if not recording.frames:
+        return Outcome(recording.path, "failed", "fail: the recording holds no message")
+    if stored == now:
+        return Outcome(recording.path, "passed", f"pass: alone, {exchanges}")
+    diff = [] if stored is None else list(snapshot_diff(stored, now))
+    more = len(diff) - MAX_DIFF_LINES
+    lines = [*diff[:MAX_DIFF_LINES], *([f"… and {more} more lines"] if more > 0 else [])]
+    text = escape_controls("\n".join([f"{path.name} differs; {exchanges}", *lines]))
+    if not is_updating:
+        return Outcome(recording.path, "failed", f"fail: {text}")
+    write_snapshot(path, now)
+    return Outcome(recording.path, "updated", f"stored: {text}")
+
+
+def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
+    directories = replay_directories(recording.frames, None, folder.resolve())
+    directories.create()
+    prepare_workspace(recording.header, directories.cwd)
+    return directories
+
+
+def update_recording(
+    recording: Recording,
+    live: Sequence[Entry],
+    directories: ReplayDirectories,
+    outcome: Outcome,
+) -> Outcome:
+    """Write what has changed into the recording; return the outcome with the differences."""
+    result = outcome.result
+    reason = ""
+    if result is None or result.errors or result.unreached:
+        reason = "the conversation did not come to its end"
+    elif recording.header.redacted:
+        reason = "it is redacted, and the new one would not be; record and redact it anew"
+    if reason:
+        return replace(outcome, text=f"{outcome.text}\n\nnot updated: {reason}")
+    places = {recorded: str(place) for recorded, place in directories.places.items()}
+    entries = updated_entries(recording.entries, live, places)
+    if compare(entries, live, ids=IdMap(places)).differences:
+        # Streams with Content-Length headers, several processes.
+        return replace(outcome, text=f"{outcome.text}\n\nnot updated: record it anew")
+    replace_recording(recording.path, recording.header, entries)
+    return replace(outcome, status="updated", text=f"updated; {outcome.text}")
+
+
+def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Level) -> Outcome:
+    """Return how a finished conversation differs from the recording at `path`, on both sides.
+
+    `cwd` is the directory in which it was held.
+    """
+    try:
+        recording = read_recording(path)
+        places = replay_directories(recording.frames, cwd.resolve(), cwd.resolve()).places
+    except AcpError as problem:
+        return _error(path, problem)
+    ids = IdMap({recorded: str(place) for recorded, place in places.items()})
+    found = compare(recording.entries, live, level=level, ids=ids)
+    played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
+    errors = () if found.compared[0] else ("the recording holds no message",)
+    return result_outcome(path, ReplayResult(found.differences, errors, played, found.compared[0]))
+
+
+def result_outcome(path: Path, result: ReplayResult) -> Outcome:
+    status: Status = "passed" if result.is_passed else "failed"
+    return Outcome(path, status, result.render(), result=result)
+
+
+def _error(path: Path, problem: AcpError) -> Outcome:
+    tail = (single_line(line, _LINE_WIDTH) for line in getattr(problem, "stderr_tail", ()))
+    text = "\n".join([f"error: {problem}", *(f"    | {line}" for line in tail)])
+    return Outcome(path, "error", escape_controls(text), problem=problem)
+
+
+def resolved_command(command: Sequence[str] | str, folder: Path) -> Sequence[str]:
+    """Return a command whose words name files of `folder` by whole paths.
+
+    Agents are started elsewhere, in the working directory of a session.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+
+    def resolved(place: int, word: str) -> str:
+        # A program without a slash is looked for in PATH.
+        is_path = "/" in word or place > 0
+        return str(folder / word) if is_path and (folder / word).is_file() else word
+
+    return [resolved(place, word) for place, word in enumerate(words)]
+
+
+async def run_recordings(
+    paths: Iterable[Path],
+    options: PlayOptions,
+    *,
+    jobs: int = 1,
+    on_outcome: Callable[[Outcome], object] = lambda outcome: None,
+) -> list[Outcome]:
+    """Return the outcome of each recording, in the order of `paths`; `jobs` are played at a time.
+
+    `on_outcome` gets each one as soon as it is known.
+    """
+    numbered = list(enumerate(paths))
+    outcomes: dict[int, Outcome] = {}
+    waiting = iter(numbered)
+
+    async def work() -> None:
+        for number, path in waiting:
+            outcomes[number] = await run_recording(path, options)
+            on_outcome(outcomes[number])
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(min(jobs, len(numbered))):
+            tasks.start_soon(work)
+    return [outcomes[number] for number, _ in numbered]
+
+
+def find_recordings(paths: Iterable[Path]) -> list[Path]:
+    """Return the files among `paths`, and the recordings below the directories, each once.
+
+    Raises:
+        RecordingError: there is no such file or directory.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found |= dict.fromkeys(sorted(path.rglob(f"*{SUFFIX}")))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise RecordingError(f"cannot read {path}: no such file or directory")
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of `count` parts of a set of recordings."""
+
+    number: int
+    """From 1."""
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Return the shard that a text such as `2/4` names.
+
+        Raises:
+            ValueError: it names none.
+        """
+        number, slash, count = text.partition("/")
+        if slash and number.isdecimal() and count.isdecimal() and 0 < int(number) <= int(count):
+            return cls(int(number), int(count))
+        raise ValueError(f"{text!r} is not a shard such as 2/4")
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a recording is in this shard: by its name alone, so it never moves."""
+        return zlib.crc32(name.encode(errors="surrogateescape")) % self.count == self.number - 1
+
+
+def junit_report(outcomes: Sequence[Outcome], name: str) -> str:
+    """Return the outcomes as one JUnit document; failures have the whole difference."""
+    failed = sum(each.status == "failed" for each in outcomes)
+    counts = {
+        "tests": str(len(outcomes)),
+        "failures": str(failed),
+        "errors": str(sum(each.status == "error" for each in outcomes)),
+        "skipped": str(sum(each.status == "skipped" for each in outcomes)),
+        "time": f"{sum(each.seconds for each in outcomes):.3f}",
+    }
+    root = ElementTree.Element("testsuites", name=name)
+    suite = ElementTree.SubElement(root, "testsuite", name=name)
+    suite.attrib.update(counts)
+    tags = {"failed": "failure", "error": "error", "skipped": "skipped"}
+    for each in outcomes:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=xml_text(str(each.path.parent)),
+            name=xml_text(each.path.name),
+            time=f"{each.seconds:.3f}",
+        )
+        tag = tags.get(each.status, "system-out")
+        attributes = {} if tag == "system-out" else {"message": xml_text(each.summary)}
+        ElementTree.SubElement(case, tag, attributes).text = xml_text(
+            "\n".join([each.text, *each.notes])
+        )
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -1,0 +1,301 @@
+"""A recording that stands for its agent, and one that is compared with a stored snapshot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from acp_console.cli import exit_codes
+from acp_inspector.journal import Frame
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.directories import replay_directories
+from acp_inspector.replay.player import PlayLimits, play_as_client
+from tests.console.conftest import Agent, Call, Outcome
+
+FOLDER = Path(__file__).parents[3] / "recordings"
+RECORDINGS = sorted(FOLDER.rglob("*.acp.ndjson"))
+CONSOLE = [sys.executable, "-m", "acp_console"]
+LIMIT_S = 60.0
+"""Seconds after which a process counts as hung."""
+WRITING = """
+prompt = hear_prompt()
+ask("fs/write_text_file", path="/etc/motd", content="x")
+ask("terminal/create", command="rm", args=["-r", "x\\x1b[2J"])
+ask("fs/read_text_file", path="/etc/passwd")
+end(prompt)
+hear("never")
+"""
+COUNTING = 'prompt = hear_prompt(); say("one, "); say("two"); end(prompt); hear("never")'
+
+
+def as_agent(*words: object) -> list[str]:
+    return [*CONSOLE, "replay", "--as", "agent", *map(str, words)]
+
+
+def verdict(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text())
+
+
+@pytest.fixture
+def recording(agent: Agent, call: Call, tmp_path: Path) -> Path:
+    path = tmp_path / "counting.acp.ndjson"
+    done = call("exec", "--record", str(path), "count", "--", *agent(COUNTING))
+    assert done.code == exit_codes.DONE
+    return path
+
+
+def talk(recording: Path, *words: object, lines: bytes) -> Outcome:
+    """Send lines to the recorded agent, and leave."""
+    done = subprocess.run(
+        as_agent(recording, *words), input=lines, capture_output=True, timeout=LIMIT_S, check=False
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def sent_by_client(recording: Path) -> bytes:
+    frames = [each for each in read_recording(recording).entries if isinstance(each, Frame)]
+    return b"".join(each.data + b"\n" for each in frames if each.side == "client")
+
+
+def test_the_client_that_was_recorded_passes(recording: Path, call: Call, tmp_path: Path) -> None:
+    report = tmp_path / "verdict.json"
+    done = call("exec", "count", "--", *as_agent(recording, "--report", report))
+    assert (done.code, done.out.strip()) == (exit_codes.DONE, "one, two")
+    assert verdict(report) == {
+        "v": 1,
+        "file": str(recording),
+        "passed": True,
+        "errors": [],
+        "differences": [],
+        "played": 5,
+        "compared": 3,
+        "unreached": 0,
+    }
+
+
+def test_another_prompt_gets_the_nearest_turn_and_fails(
+    recording: Path, call: Call, tmp_path: Path
+) -> None:
+    report = tmp_path / "verdict.xml"
+    done = call("exec", "count to two", "--", *as_agent(recording, "--report", report))
+    assert (done.code, done.out.strip()) == (exit_codes.DONE, "one, two")
+    suite = ElementTree.parse(report).getroot()[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    text = suite.findtext("testcase/failure")
+    assert text is not None
+    assert "session/prompt, at $.params.prompt[0].text" in text
+    assert "+ count to two" in text
+
+
+def test_another_prompt_is_refused_if_that_is_wanted(recording: Path, call: Call) -> None:
+    done = call("exec", "count to two", "--", *as_agent(recording, "--on-miss", "error"))
+    assert done.code == exit_codes.PEER
+    assert "the recording has no such session/prompt; nearest: frame 6" in done.err
+
+
+def test_the_verdict_is_the_exit_code_and_its_text_is_on_stderr(recording: Path) -> None:
+    lines = sent_by_client(recording)
+    done = talk(recording, lines=lines)
+    assert done.code == exit_codes.DONE, done.err
+    assert done.err == "counting.acp.ndjson: pass: 5 agent frames played, 3 steps compared\n"
+    assert [json.loads(line).get("id") for line in done.out.splitlines()] == [1, 2, None, None, 3]
+    done = talk(recording, "--json", lines=lines.splitlines(keepends=True)[0])
+    assert done.code == exit_codes.FOUND
+    assert json.loads(done.err)["unreached"] == 2
+
+
+def test_a_cut_recording_is_played_as_far_as_it_goes(recording: Path, tmp_path: Path) -> None:
+    lines = recording.read_bytes().splitlines(keepends=True)
+    cut = tmp_path / "cut.acp.ndjson"
+    response = next(at for at, line in enumerate(lines) if b"stopReason" in line)
+    cut.write_bytes(b"".join(lines[:response]) + lines[response][:40])
+    done = talk(cut, lines=sent_by_client(recording))
+    assert "the file ends in the middle of this line" in done.err
+    assert "the recording lacks the response to session/prompt" in done.err
+    last = json.loads(done.out.splitlines()[-1])
+    assert last["error"]["message"].startswith("the recording ends before the response")
+
+
+def test_an_empty_recording_fails_at_once(recording: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.acp.ndjson"
+    empty.write_bytes(recording.read_bytes().splitlines(keepends=True)[0])
+    done = talk(empty, lines=b"")
+    assert done.code == exit_codes.FOUND
+    assert "the recording holds no frame of a client: nothing to play" in done.err
+
+
+def test_what_is_no_recording_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.txt"
+    path.write_text("hello\n")
+    done = talk(path, lines=b"")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "is not a recording" in done.err
+
+
+def test_a_client_that_ends_its_agent_by_a_signal_gets_the_verdict_too(
+    recording: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "verdict.json"
+    with subprocess.Popen(
+        as_agent(recording, "--report", report),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(sent_by_client(recording))
+            process.stdin.flush()
+            for _ in range(5):
+                process.stdout.readline()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(LIMIT_S) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+    assert verdict(report)["passed"]
+
+
+def test_a_recording_that_would_have_the_client_do_things_needs_trust(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "foreign.acp.ndjson"
+    call("exec", "--record", str(path), "hi", "--", *agent(WRITING))
+    done = talk(path, lines=b"")
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "  file to write: /etc/motd\n" in done.err
+    assert "  command: rm -r x␛[2J\n" in done.err
+    assert "  file to read: /etc/passwd\n" in done.err
+    assert "hint: allow it with --trust" in done.err
+    report = tmp_path / "verdict.json"
+    call("exec", "hi", "--", *as_agent(path, "--trust", "--report", report))
+    assert verdict(report)["passed"], verdict(report)
+
+
+def test_a_process_of_several_can_be_chosen(recording: Path, tmp_path: Path) -> None:
+    header, *rest = recording.read_bytes().splitlines(keepends=True)
+    twice = tmp_path / "twice.acp.ndjson"
+    twice.write_bytes(b"".join([header, *rest, *rest[:5]]))
+    lines = sent_by_client(recording)
+    done = talk(twice, lines=lines)
+    assert "note: connection 1 of 2 is played; see --connection" in done.err
+    assert done.code == exit_codes.DONE
+    assert talk(twice, "--connection", 2, lines=lines).code == exit_codes.FOUND
+    assert "has 2 connections, not 3" in talk(twice, "--connection", 3, lines=lines).err
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+async def test_each_recording_replays_as_client_against_itself_as_agent(
+    path: Path, tmp_path: Path
+) -> None:
+    recording = read_recording(path)
+    report = tmp_path / "verdict.json"
+    live = tmp_path / "live"
+    live.mkdir()
+    directories = replay_directories(recording.frames, live, live)
+    directories.create()
+    command = as_agent(path, "--trust", "--report", report)
+    result = await play_as_client(
+        recording, command, directories, limits=PlayLimits(timeout=20), is_trusted=True
+    )
+    assert result.is_passed, result.render()
+    assert verdict(report)["passed"], verdict(report)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--as", "agent", "demo"], "AGENT does not go with --as agent"),
+        (["--as", "agent", "--", "x"], "--as agent starts no agent"),
+        (["--as", "agent", "--cwd", "."], "--cwd does not go with --as agent"),
+        (["--as", "alone", "--trust"], "--trust does not go with --as alone"),
+        (["--as", "agent", "--update"], "--update does not go with --as agent"),
+        (["--on-miss", "error", "demo"], "--on-miss does not go with --as client"),
+        (["--as", "agent", "--time", "soon"], "neither instant, recorded nor a factor"),
+    ],
+)
+def test_an_option_of_another_role_is_refused(
+    recording: Path, call: Call, words: list[str], sentence: str
+) -> None:
+    done = call("replay", str(recording), *words)
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert sentence in done.err
+
+
+# Alone
+
+
+def test_a_snapshot_is_stored_and_then_compared_with(recording: Path, call: Call) -> None:
+    missing = call("replay", "--as", "alone", str(recording))
+    assert missing.code == exit_codes.USAGE
+    assert f"there is no snapshot {recording}.snapshot.json" in missing.err
+    assert "hint: store one with --update" in missing.err
+    stored = call("replay", "--as", "alone", "--update", str(recording))
+    assert stored.code == exit_codes.DONE
+    assert '+ "findings": [' in stored.out
+    last = stored.out.splitlines()[-1]
+    assert last.startswith("counting.acp.ndjson: stored counting.acp.ndjson.snapshot.json: ")
+    again = call("replay", "--as", "alone", str(recording))
+    assert (again.code, again.out.count("\n")) == (exit_codes.DONE, 1)
+    assert again.out.startswith("counting.acp.ndjson: pass: ")
+    assert "1 session, 3 exchanges" in again.out
+
+
+def test_another_reading_fails_with_the_lines_that_differ(recording: Path, call: Call) -> None:
+    call("replay", "--as", "alone", "--update", str(recording))
+    snapshot = Path(f"{recording}.snapshot.json")
+    before = snapshot.read_text()
+    recording.write_bytes(recording.read_bytes().replace(b"one, ", b"ten, "))
+    done = call("replay", "--as", "alone", str(recording))
+    assert done.code == exit_codes.FOUND
+    assert '-     "text": "one, two",' in done.out
+    assert '+     "text": "ten, two",' in done.out
+    shown = call("replay", "--as", "alone", "--json", str(recording))
+    assert json.loads(shown.out)["passed"] is False
+    assert snapshot.read_text() == before
+    updated = call("replay", "--as", "alone", "--update", str(recording))
+    assert '+     "text": "ten, two",' in updated.out
+    assert call("replay", "--as", "alone", str(recording)).code == exit_codes.DONE
+    assert "unchanged" in call("replay", "--as", "alone", "--update", str(recording)).out
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"acp_snapshot": 2}', "{" * 100_000])
+def test_what_is_no_snapshot_is_an_error(recording: Path, call: Call, text: str) -> None:
+    Path(f"{recording}.snapshot.json").write_text(text)
+    done = call("replay", "--as", "alone", str(recording))
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert "is not a snapshot" in done.err
+    assert "hint: make it anew with --update" in done.err
+
+
+def test_a_recording_without_frames_has_no_snapshot(
+    recording: Path, call: Call, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty.acp.ndjson"
+    empty.write_bytes(recording.read_bytes().splitlines(keepends=True)[0])
+    done = call("replay", "--as", "alone", "--update", str(empty))
+    assert done.code == exit_codes.FOUND
+    assert "fail: the recording holds no frame" in done.out
+    assert not Path(f"{empty}.snapshot.json").exists()
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_each_frame_of_a_recording_counts_in_its_snapshot(
+    path: Path, call: Call, tmp_path: Path
+) -> None:
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    assert call("replay", "--as", "alone", "--update", str(copy)).code == exit_codes.DONE
+    lines = path.read_bytes().splitlines(keepends=True)
+    calls = [at for at, line in enumerate(lines) if b'"id":' in line and b'"msg":' in line]
+    for at in calls:
+        copy.write_bytes(b"".join(lines[:at] + lines[at + 1 :]))
+        assert call("replay", "--as", "alone", str(copy)).code == exit_codes.FOUND, at

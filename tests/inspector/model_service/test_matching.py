@@ -1,0 +1,235 @@
+"""Requests are equal but for what each run has anew; responses get the live values back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.model_service.bodies import TextEdit, apply_edits, edit_chunks
+from acp_inspector.model_service.cassette import ModelRequest
+from acp_inspector.model_service.matching import Comparison, Roots, match_requests
+from acp_inspector.model_service.routes import Route
+
+THERE = Roots("/home/me/project", "/home/me", "")
+HERE = Roots("/tmp/run-1", "/root", "")
+ONE = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+TWO = "9a0c04e0-1f89-41d3-8a0c-1305e82c3302"
+THREE = "77777777-1f89-41d3-8a0c-1305e82c3302"
+
+
+def request(body: Any) -> ModelRequest:
+    return ModelRequest(method="POST", route="openai", path="/chat/completions", body=body)
+
+
+def matched(recorded: Any, live: Any) -> Comparison:
+    return match_requests(request(recorded), request(live), THERE, HERE)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "live"),
+    [
+        (f"session {ONE}", f"session {TWO}"),
+        ("0" * 30 + "ab", "1" * 30 + "cd"),
+        ("at 2026-11-26T20:22:40.123Z sharp", "at 2027-01-02T01:02:03Z sharp"),
+        ("Today is Thursday, November 26, 2026.", "Today is Friday, January 1, 2027."),
+        ("Thu Nov 26 20:22:40 UTC 2026", "Fri Jan  1 00:00:00 UTC 2027"),
+        (
+            "Thu Nov 26 2026 20:23:40 GMT+0000 (Coordinated Universal Time)",
+            "Fri Jan 01 2027 00:00:00 GMT+0100 (Central European Time)",
+        ),
+        ("-rw-r--r-- 1 me me 12 Nov 26 20:22 a.md", "-rw-r--r-- 1 me me 12 Jan  1 09:05 a.md"),
+        ("11/26/2026, 8:22:40 PM", "1/2/2027, 9:00:01 AM"),
+        ("read_file-1764188560123-abc12f", "read_file-1800000000123-0011ff"),
+        ("call_9f3kA81bXz", "call_7d2jB70aYy"),
+        ("Process Group PGID: 1234", "Process Group PGID: 77"),
+        ("took 0.12s", "took 12.5s"),
+        ("in /home/me/project/src.", "in /tmp/run-1/src."),
+        ("in /home/me/project and -home-me-project", "in /tmp/run-1 and -tmp-run-1"),
+        ("at file:///home/me/project/a", "at file:///tmp/run-1/a"),
+        ("home /home/me/.cache, cwd /home/me/project", "home /root/.cache, cwd /tmp/run-1"),
+        ("in /home/me/project, keep /home/me/.x/project-1", "in /tmp/run-1, keep /root/.x/run-1-2"),
+        ("in /tmp/ab, keep /var/tmp/.x/ab-1", "in /tmp/cd, keep /var/tmp/.x/cd-2"),
+        ("/home/me/one and /home/me/two", "/tmp/xyz/one and /tmp/xyz/two"),
+    ],
+)
+def test_what_each_run_has_anew_is_equal(recorded: str, live: str) -> None:
+    comparison = matched({"text": recorded}, {"text": live})
+    assert comparison.is_equal
+    assert comparison.tolerated or comparison.directories
+
+
+@pytest.mark.parametrize(
+    ("recorded", "live"),
+    [
+        ({"text": "one"}, {"text": "two"}),
+        ({"text": "5 seconds"}, {"text": "6 seconds"}),
+        ({"text": "port 8080"}, {"text": "port 8081"}),
+        ({"text": "read /etc/passwd"}, {"text": "read /etc/shadow"}),
+        ({"text": "in /home/me/project"}, {"text": "in /etc"}),
+        ({"text": "/home/me/project/a"}, {"text": "/tmp/run-1/b"}),
+        ({"text": "/tmp/here/a"}, {"text": "/tmp/here/b"}),
+        ({"text": "/tmp/here/a.py"}, {"text": "/tmp/there/b.py"}),
+        ({"text": "/home/me/project and /home/me/project"}, {"text": "/tmp/run-1 and /tmp/run-2"}),
+        ({"text": f"{ONE} and {ONE}"}, {"text": f"{TWO} and {THREE}"}),
+        ({"text": f"{ONE} and {TWO}"}, {"text": f"{THREE} and {THREE}"}),
+        ({"id": "one", "call_id": "one"}, {"id": "two", "call_id": "three"}),
+        ({"list": [1, 2]}, {"list": [2, 1]}),
+        ({"list": [1]}, {"list": [1, 1]}),
+        ({"a": 1}, {}),
+        ({"a": None}, {}),
+        ({}, {"a": 1}),
+        ({"a": 1}, {"a": True}),
+        ({"a": 1764188560}, {"a": 1}),
+        (
+            {"messages": [{"role": "user", "content": "a b"}]},
+            {"messages": [{"role": "user", "content": "b a"}]},
+        ),
+        ({"system": "a b"}, {"system": "b b"}),
+        ({"system": "a", "text": "a b"}, {"system": "a", "text": "b a"}),
+        (
+            {"text": "in /tmp/ab, keep /var/tmp/.x/ab-1"},
+            {"text": "in /tmp/cd, keep /var/tmp/.x/zz-1"},
+        ),
+    ],
+)
+def test_what_differs_in_content_is_not(recorded: Any, live: Any) -> None:
+    comparison = matched(recorded, live)
+    assert not comparison.is_equal
+    assert all(each.describe() for each in comparison.differences)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "live"),
+    [
+        ({"created": 1764188560}, {"created": 1800000000}),
+        ({"created": 1764188560123}, {"created": 1800000000456}),
+        ({"tool_call_id": "one", "call_id": "one"}, {"tool_call_id": "two", "call_id": "two"}),
+        ({"n": 1}, {"n": 1.0}),
+        ({"system": "skills: 'a', 'b'"}, {"system": "skills: 'b', 'a'"}),
+        (
+            {"tools": [{"name": "a", "x": 1}, {"name": "b"}]},
+            {"tools": [{"name": "b"}, {"name": "a", "x": 1}]},
+        ),
+        (
+            {"messages": [{"role": "system", "content": "a\nb"}]},
+            {"messages": [{"role": "system", "content": "b\na"}]},
+        ),
+        ({"text": "key «secret:1»"}, {"text": "key abc"}),
+        ({"text": "key «secret:1»"}, {"text": "key «secret:7»"}),
+    ],
+)
+def test_values_with_another_form_are_equal(recorded: Any, live: Any) -> None:
+    assert matched(recorded, live).is_equal
+
+
+@pytest.mark.parametrize("field", ["method", "path", "query", "raw"])
+def test_each_part_of_a_request_counts(field: str) -> None:
+    value = b"other" if field == "raw" else "other"
+    one = request({"text": "equal"})
+    other = one.model_copy(update={field: value})
+    assert not match_requests(one, other, THERE, HERE).is_equal
+
+
+def test_words_in_another_order_count_as_tolerated() -> None:
+    assert matched({"system": "a b"}, {"system": "b a"}).tolerated == 1
+    assert matched({"system": "a b"}, {"system": "a b"}).tolerated == 0
+
+
+def test_a_difference_is_shown_around_the_first_character_that_differs() -> None:
+    text = "x" * 100
+    [short] = matched({"text": "one"}, {"text": "two"}).differences
+    assert short.describe() == "text: recorded 'one', now 'two'"
+    [long] = matched({"text": f"{text}one"}, {"text": f"{text}two"}).differences
+    assert long.describe() == f"text: recorded …'{'x' * 20}one', now …'{'x' * 20}two'"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("/v1/models", "/models"), ("/models", "/models"), ("/v1x/models", "/v1x/models")],
+)
+def test_a_path_is_relative_to_the_base_url(path: str, expected: str) -> None:
+    assert Route("openai", "https://models.example/v1").relative(path) == expected
+    assert Route("openai", "https://models.example").relative(path) == path
+
+
+def test_a_response_gets_the_live_ids_and_directories() -> None:
+    comparison = matched(
+        {"text": f"{ONE} in /home/me/project and -home-me-project"},
+        {"text": f"{TWO} in /tmp/run-1 and -tmp-run-1"},
+    )
+    text = f"write /home/me/project/a, not /home/me/project-2, {ONE}; -home-me-project."
+    assert apply_edits(text, comparison.edits(text)) == (
+        f"write /tmp/run-1/a, not /home/me/project-2, {TWO}; -tmp-run-1."
+    )
+
+
+TEXTS = st.text(st.sampled_from('ab/é€😀"\\\n '), max_size=12)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON_VALUES, JSON_VALUES)
+def test_without_such_values_equal_means_equal(one: Any, other: Any) -> None:
+    assert matched({"v": one}, {"v": one}).is_equal
+    if matched({"v": one}, {"v": other}).is_equal:
+        assert one == other
+
+
+def replacing(old: str, new: str) -> Any:
+    def find(text: str) -> list[TextEdit]:
+        edits: list[TextEdit] = []
+        at = text.find(old)
+        while at >= 0:
+            edits.append(TextEdit(at, at + len(old), new))
+            at = text.find(old, at + len(old))
+        return edits
+
+    return find
+
+
+@given(
+    st.lists(st.sampled_from(["a", "OLD", "é", '"', "O", "LD", "\\"]), max_size=12),
+    st.lists(st.integers(1, 40), max_size=10),
+    st.sampled_from(["", "x", "a longer text"]),
+)
+def test_a_text_is_replaced_however_events_and_chunks_cut_it(
+    words: list[str], sizes: list[int], new: str
+) -> None:
+    text = "".join(words)
+    events = [
+        f"event: delta\ndata: {json.dumps({'type': 'delta', 'delta': {'text': part}})}\n\n"
+        for part in text
+    ]
+    body = "".join(events).encode()
+    chunks: list[bytes] = []
+    for size in sizes:
+        chunks, body = [*chunks, body[:size]], body[size:]
+    chunks.append(body)
+    edited = edit_chunks(chunks, replacing("OLD", new))
+    assert len(edited) == len(chunks)
+    lines = b"".join(edited).decode().splitlines()
+    deltas = [json.loads(line[6:])["delta"]["text"] for line in lines if line.startswith("data: ")]
+    assert "".join(deltas) == text.replace("OLD", new)
+    assert len(deltas) == len(text)
+    if "OLD" not in text:
+        assert edited == chunks
+
+
+@given(st.lists(st.binary(max_size=6), max_size=6))
+def test_bytes_without_the_text_stay_as_they_are(chunks: list[bytes]) -> None:
+    assert edit_chunks(chunks, replacing("OLD", "new")) == chunks
+
+
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_cuts_of_other_bytes_stay_where_they_are(cut: int) -> None:
+    body = b"before OLD after \xff OLD behind"
+    edited = edit_chunks([body[:cut], body[cut:]], replacing("OLD", "a new one"))
+    assert b"".join(edited) == body.replace(b"OLD", b"a new one")
+    assert edited[0].startswith(body[: min(cut, 7)])
