@@ -49,6 +49,7 @@ GROUPS: Final = {
         "replay": "Play a recording against a fresh agent.",
         "test": "Play many recordings as regression tests.",
         "model": "Record the traffic between an agent and its model, and replay it.",
+        "conform": "Judge an agent or a client against the protocol.",
     },
     "System": {
         "agent": "Run an ACP agent on stdio (same as acp-agent).",

@@ -34,6 +34,10 @@ class MemoryTransport:
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
+    async def close_sending(self) -> None:
+        """Close one direction; what the other end sends is still received."""
+        self._outgoing.close()
+
     async def aclose(self) -> None:
         self._outgoing.close()
         self._incoming.close()

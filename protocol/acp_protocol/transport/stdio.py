@@ -73,6 +73,10 @@ class StreamTransport:
                 self._frames.extend(self._framer.feed(chunk))
         return self._frames.popleft()
 
+    async def close_sending(self) -> None:
+        """Close one direction; what the peer sends is still received."""
+        await self._outgoing.aclose()
+
     async def aclose(self) -> None:
         await self._outgoing.aclose()
         await self._incoming.aclose()

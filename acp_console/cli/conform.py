@@ -1,0 +1,278 @@
+"""`acp-console conform`: judge an agent or a client against the protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import click
+
+from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
+from acp_console.cli.errors import UsageError
+from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.run_async import run_until_signal
+from acp_console.client.agents import AgentSpec
+from acp_console.paths import FileWriteError
+from acp_console.render.values import OUTPUT_VERSION, ascii_json
+from acp_inspector.conformance.judge import Close, agent_suite, judge_agent
+from acp_inspector.conformance.model import PROFILES, Case, Profile, Report
+from acp_inspector.conformance.peer import (
+    DEMO_PROMPTS,
+    PLAIN_PROMPTS,
+    PROMPT_KINDS,
+    TIMEOUT_S,
+    Options,
+)
+from acp_inspector.conformance.reports import html_report, junit_report, text_report
+from acp_inspector.conformance.stage import (
+    PERSONAS,
+    ClientOptions,
+    Persona,
+    client_suite,
+    judge_client,
+)
+from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.host.process import spawn
+from acp_protocol.jsonrpc import Json
+from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.stdio import StreamTransport, open_stdio
+
+Format: TypeAlias = Literal["text", "json", "junit", "html"]
+GRACE_S: Final = 1.0
+"""Seconds that an agent has to end after each case."""
+
+
+@click.command(name="conform", cls=AgentCommand, docs="conformance.md")
+@click.argument("agent", required=False, shell_complete=complete_agent)
+@click.option(
+    "--side",
+    type=click.Choice(["agent", "client"]),
+    default="agent",
+    show_default=True,
+    help="Side to judge. For a client this command is its agent, on stdin and stdout.",
+)
+@click.option(
+    "--persona",
+    type=click.Choice(PERSONAS),
+    default=PERSONAS[0],
+    show_default=True,
+    help="How the agent behaves that the client talks to.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    default="v1",
+    show_default=True,
+    help="Version of the protocol, and whether its unstable parts count.",
+)
+@click.option("--dialect", type=click.Choice(SPOKEN), help="Dialect that the agent speaks.")
+@click.option(
+    "--case",
+    "patterns",
+    multiple=True,
+    metavar="ID",
+    help='Play only these cases; wildcards select several: "cancel.*". Can be repeated.',
+)
+@click.option("--list", "is_list", is_flag=True, help="List the cases and exit.")
+@click.option(
+    "--prompt-for",
+    "prompts",
+    multiple=True,
+    metavar="KIND=TEXT",
+    help=f"Prompt that makes the agent do something: {', '.join(PROMPT_KINDS)}. Cases that need "
+    "it are not reached otherwise. Can be repeated.",
+)
+@click.option("--auth", "auth_method", metavar="METHOD", help="Log in by this method first.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 32),
+    default=4,
+    show_default=True,
+    help="Agents that run at a time.",
+)
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default=TIMEOUT_S,
+    show_default=True,
+    metavar="DURATION",
+    help="Time limit for each step, in seconds or with a unit: 90, 500ms, 5m.",
+)
+@format_option(get_args(Format), "json: one object; junit: for build servers; html: a page.")
+@click.option(
+    "--output",
+    "--report",
+    "output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report to this file, and its last line to the terminal.",
+)
+@click.option("--all", "is_all", is_flag=True, help="Show the cases that did not fail, too.")
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    agent: str | None,
+    side: str,
+    persona: Persona,
+    profile: Profile,
+    dialect: str | None,
+    patterns: tuple[str, ...],
+    is_list: bool,
+    prompts: tuple[str, ...],
+    auth_method: str | None,
+    jobs: int,
+    timeout: float,
+    format_: Format,
+    output: Path | None,
+    is_all: bool,
+) -> int:
+    """Judge an agent or a client against the sentences of the protocol.
+
+    Each case has a verdict: pass, fail, not offered (the agent does not claim it), or not reached
+    (the situation did not arise). Exits with 0 if no case failed, and with 1 otherwise.
+
+    To judge a client, let it start this command as its agent and send a prompt. The report is
+    written after the turn and when the client leaves; without --report it goes to stderr.
+
+    \b
+    acp-console conform demo
+    acp-console conform --prompt-for "tool=read notes.txt" -- my-agent --acp
+    acp-console conform --format junit --output conform.xml -- my-agent --acp
+    acp-console conform --side client --persona hostile --report report.txt
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    suite = client_suite() if side == "client" else agent_suite()
+    if side == "client" and (profile == "v2" or dialect is not None):
+        raise UsageError("personas speak version 1 without a dialect", "leave out the option")
+    cases = suite.select(profile, patterns, is_dialect=dialect is not None)
+    if not cases:
+        raise UsageError("no case matches", "--list shows their ids")
+    if is_list:
+        return _list(cases, format_)
+    if side == "client":
+        if agent is not None or "agent_command" in context.meta:
+            raise UsageError("a client starts this command; it takes no AGENT")
+        options = ClientOptions(persona=persona, profile=profile, timeout=timeout)
+        return run_until_signal(lambda: _play(cases, options, format_, output, is_all=is_all))
+    chosen = chosen_agent(context, agent)
+    if chosen is None:
+        raise UsageError("missing AGENT", "name an agent, or give its command after --")
+    chosen = chosen.with_protocol(2 if profile == "v2" else None, dialect)
+    defaults = DEMO_PROMPTS if chosen.is_embedded_demo else PLAIN_PROMPTS
+    options = Options(
+        profile=profile,
+        timeout=timeout,
+        jobs=jobs,
+        prompts={**defaults, **_prompts(prompts)},
+        auth_method=auth_method,
+    )
+
+    async def judge() -> int:
+        report = await _judge(chosen, cases, options)
+        if output is None:
+            click.echo(_text(report, format_, is_all=is_all), nl=False)
+        else:
+            _write(report, format_, output, is_all=is_all)
+            click.echo(report.badge, err=True)
+        return exit_codes.DONE if report.is_passed else exit_codes.FOUND
+
+    return run_until_signal(judge)
+
+
+async def _play(
+    cases: Sequence[Case],
+    options: ClientOptions,
+    format_: Format,
+    output: Path | None,
+    *,
+    is_all: bool,
+) -> int:
+    """Be the agent of a client until it leaves."""
+    outgoing = open_stdio()
+    reports: list[Report] = []
+
+    def report(found: Report) -> None:
+        reports.append(found)
+        if output is not None:
+            _write(found, format_, output, is_all=is_all)
+
+    try:
+        await judge_client(outgoing, outgoing.close_sending, cases, options, report)
+    finally:
+        if reports and output is None:
+            # Our stdout belongs to the protocol.
+            click.echo(_text(reports[-1], format_, is_all=is_all), nl=False, err=True)
+    return exit_codes.DONE if reports[-1].is_passed else exit_codes.FOUND
+
+
+def _prompts(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        kind, mark, text = word.partition("=")
+        if not mark or kind not in PROMPT_KINDS:
+            hint = f"write KIND=TEXT, with one of {', '.join(PROMPT_KINDS)}"
+            raise UsageError(f"--prompt-for: {word!r} has no known kind", hint)
+        found[kind] = text
+    return found
+
+
+async def _judge(agent: AgentSpec, cases: Sequence[Case], options: Options) -> Report:
+    @asynccontextmanager
+    async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
+        env: Mapping[str, str] = {**os.environ, **agent.env}
+        command = agent.absolute_command()
+        async with spawn(command, cwd=directory, env=env, grace=GRACE_S) as child:
+            pipes = StreamTransport(
+                child.stdout, child.stdin, framing=None if agent.dialect else "lines"
+            )
+            transport: Transport = pipes
+            if agent.dialect is not None:
+                transport = DialectTransport(pipes, "client", agent.open_dialect())
+            yield transport, pipes.close_sending
+
+    return await judge_agent(connect, cases, options, name=agent.title)
+
+
+def _list(cases: Sequence[Case], format_: Format) -> int:
+    if format_ == "json":
+        rows: list[Json] = [
+            {
+                "id": case.id,
+                "section": case.section,
+                "sentence": case.sentence,
+                "rules": list(case.rules),
+                "profiles": list(case.profiles),
+                "persona": case.persona,
+            }
+            for case in cases
+        ]
+        print_json({"cases": rows})
+        return exit_codes.DONE
+    width = max(len(case.id) for case in cases)
+    for case in cases:
+        click.echo(f"{case.id:<{width}}  {case.sentence}")
+    click.echo(f"{len(cases)} cases")
+    return exit_codes.DONE
+
+
+def _text(report: Report, format_: Format, *, is_all: bool) -> str:
+    match format_:
+        case "text":
+            return text_report(report, is_all=is_all) + "\n"
+        case "json":
+            return ascii_json({"v": OUTPUT_VERSION, **report.to_json()}) + "\n"
+        case "junit":
+            return junit_report(report) + "\n"
+        case "html":
+            return html_report(report)
+
+
+def _write(report: Report, format_: Format, output: Path, *, is_all: bool) -> None:
+    try:
+        output.write_text(_text(report, format_, is_all=is_all), encoding="utf-8")
+    except OSError as problem:
+        raise FileWriteError(f"cannot write {output}: {problem.strerror}") from None

@@ -1,0 +1,632 @@
+"""Cases about `initialize`, authentication, and JSON-RPC itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_inspector.conformance.model import (
+    AGENT,
+    V1,
+    V2,
+    CaseFailedError,
+    NotOfferedError,
+)
+from acp_inspector.conformance.peer import Peer
+from acp_inspector.conformance.wire import error_of
+from acp_protocol.json_values import get_object, get_objects
+from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    ErrorResponse,
+    Json,
+    Message,
+    SuccessResponse,
+    encode,
+)
+
+case = AGENT.case
+
+INITIALIZATION: Final = "Initialization"
+JSON_RPC: Final = "Overview, JSON-RPC"
+
+
+def _version_of(result: object) -> int:
+    match result:
+        case {"protocolVersion": int(version)}:
+            return version
+        case _:
+            raise CaseFailedError("the result of initialize has no integer protocolVersion")
+
+
+# initialize
+
+
+@case(
+    "initialize.responds",
+    f"{INITIALIZATION}, Protocol version",
+    "The agent responds to initialize with the protocol version as an integer.",
+    rules=("ACP-L052",),
+    own=True,
+)
+async def responds(peer: Peer) -> None:
+    _version_of(await peer.initialize())
+
+
+@case(
+    "initialize.same-version",
+    f"{INITIALIZATION}, Version negotiation",
+    "An agent that supports the requested version responds with that version.",
+    rules=("ACP-L518",),
+    own=True,
+    is_official=True,
+)
+async def same_version(peer: Peer) -> None:
+    got = _version_of(await peer.initialize())
+    if got > peer.version:
+        raise CaseFailedError(f"version {peer.version} was requested, and {got} came back")
+    if got != peer.version:
+        raise NotOfferedError(f"the agent's newest version is {got}")
+
+
+@case(
+    "initialize.newer-version",
+    f"{INITIALIZATION}, Version negotiation",
+    "An agent that is asked for a version it does not know responds with its own newest one.",
+    own=True,
+    is_official=True,
+)
+async def newer_version(peer: Peer) -> None:
+    params = peer.claims()
+    if peer.version == 2:
+        # A client of both versions sends the members of both.
+        params |= {"clientCapabilities": {}, "clientInfo": params["info"]}
+    result = await peer.result("initialize", {**params, "protocolVersion": 65535})
+    got = _version_of(result)
+    if got == 65535 or got < 1:
+        raise CaseFailedError(f"version 65535 was requested, and {got} came back")
+
+
+@case(
+    "initialize.version-zero",
+    "Initialization, Version negotiation (version 2)",
+    "An agent without a version at or below the requested one fails with -32022.",
+    profiles=V2,
+    rules=("ACP-L426", "ACP-L427", "ACP-L428"),
+    own=True,
+)
+async def version_zero(peer: Peer) -> None:
+    reply = await peer.request("initialize", {**peer.claims(), "protocolVersion": 0})
+    error = error_of(reply, "initialize for version 0", -32022)
+    match error.data:
+        case {"requested": 0, "supported": [*_]}:
+            pass
+        case _:
+            raise CaseFailedError("the error's data lacks requested and supported")
+
+
+@case(
+    "initialize.version-as-text",
+    "Schema, InitializeRequest",
+    "A protocol version that is no integer is refused with -32602.",
+    own=True,
+    is_official=True,
+)
+async def version_as_text(peer: Peer) -> None:
+    params = {**peer.claims(), "protocolVersion": str(peer.version)}
+    error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
+
+
+@case(
+    "initialize.no-version",
+    "Schema, InitializeRequest",
+    "initialize without a protocol version is refused with -32602.",
+    own=True,
+    is_official=True,
+)
+async def no_version(peer: Peer) -> None:
+    params = peer.claims()
+    del params["protocolVersion"]
+    error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
+
+
+@case(
+    "initialize.only-version",
+    f"{INITIALIZATION}, Capabilities",
+    "Everything but the protocol version is optional in initialize.",
+    profiles=V1,
+    own=True,
+)
+async def only_version(peer: Peer) -> None:
+    _version_of(await peer.result("initialize", {"protocolVersion": 1}))
+
+
+@case(
+    "initialize.no-info",
+    f"{INITIALIZATION}, Implementation information (version 2)",
+    "initialize of version 2 without the client's info is refused with -32602.",
+    profiles=V2,
+    own=True,
+)
+async def no_info(peer: Peer) -> None:
+    params = peer.claims()
+    del params["info"]
+    error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
+
+
+@case(
+    "initialize.unknown-capability",
+    f"{INITIALIZATION}, Capabilities",
+    "Capabilities that the agent does not know are no error.",
+    own=True,
+)
+async def unknown_capability(peer: Peer) -> None:
+    params = peer.claims()
+    name = "clientCapabilities" if peer.version == 1 else "capabilities"
+    params[name] = {**get_object(params, name), "_meta": {"example.org/fancy": {"level": 3}}}
+    _version_of(await peer.result("initialize", params))
+
+
+@case(
+    "initialize.malformed-capability",
+    "Schema, ClientCapabilities",
+    "A malformed capability counts as not supported, and initialize succeeds.",
+    profiles=V1,
+    own=True,
+    is_official=True,
+)
+async def malformed_capability(peer: Peer) -> None:
+    params = {**peer.claims(), "clientCapabilities": {"fs": {"readTextFile": "yes"}}}
+    _version_of(await peer.result("initialize", params))
+
+
+@case(
+    "initialize.no-session-before",
+    "Session setup",
+    "No session is created before initialize.",
+    own=True,
+)
+async def no_session_before(peer: Peer) -> None:
+    params: Json = {"cwd": str(peer.directory), "mcpServers": []}
+    error_of(await peer.request("session/new", params), "session/new before initialize")
+
+
+@case(
+    "initialize.repeated",
+    "Initialization (version 2)",
+    "initialize may be repeated before the first other request.",
+    profiles=V2,
+    own=True,
+)
+async def repeated(peer: Peer) -> None:
+    _version_of(await peer.initialize())
+    _version_of(await peer.initialize())
+
+
+# Authentication
+
+
+@case(
+    "authentication.unknown-method",
+    "Authentication",
+    "A login by a method that was not offered is refused.",
+)
+async def unknown_method(peer: Peer) -> None:
+    if not get_objects(dict(peer.initialized), "authMethods"):
+        raise NotOfferedError("no authMethods are offered")
+    method = "authenticate" if peer.version == 1 else "auth/login"
+    await peer.refused(method, {"methodId": "no-such-method"})
+
+
+@case(
+    "authentication.no-method-id",
+    "Schema, AuthenticateRequest",
+    "A login that names no method is refused with -32602.",
+)
+async def no_method_id(peer: Peer) -> None:
+    if not get_objects(dict(peer.initialized), "authMethods"):
+        raise NotOfferedError("no authMethods are offered")
+    method = "authenticate" if peer.version == 1 else "auth/login"
+    await peer.refused(method, {}, INVALID_PARAMS)
+
+
+@case(
+    "authentication.logout",
+    "Authentication, Logout",
+    "An agent that offers logout carries it out.",
+    own=True,
+)
+async def logout(peer: Peer) -> None:
+    await peer.open()
+    if peer.version == 1:
+        peer.require("auth.logout")
+        await peer.result("logout", {})
+    elif not get_objects(dict(peer.initialized), "authMethods"):
+        raise NotOfferedError("no authMethods are offered")
+    else:
+        await peer.result("auth/logout", {})
+
+
+# JSON-RPC
+
+
+def _is_reply_to_nothing(message: Message) -> bool:
+    return isinstance(message, ErrorResponse) and message.id is None
+
+
+@case(
+    "jsonrpc.parse-error",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 5.1)",
+    "A line that is no JSON gets the error -32700 with the id null.",
+    own=True,
+    is_official=True,
+)
+async def parse_error(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    await peer.send(b'{"jsonrpc": "2.0", "id": 77, "method": ')
+    reply = await peer.message(_is_reply_to_nothing, at, "an error with the id null")
+    assert isinstance(reply, ErrorResponse)
+    error_of(reply, "a broken line", PARSE_ERROR)
+
+
+@case(
+    "jsonrpc.survives-garbage",
+    "Transports, stdio",
+    "A line that is no JSON does not end the connection.",
+    own=True,
+    is_official=True,
+)
+async def survives_garbage(peer: Peer) -> None:
+    await peer.open()
+    await peer.send(b"this is no JSON")
+    await peer.send(b"{}")
+    await peer.ping()
+
+
+@case(
+    "jsonrpc.survives-blank-line",
+    "Transports, stdio",
+    "An empty line between two messages does no harm.",
+    own=True,
+    is_official=True,
+)
+async def survives_blank_line(peer: Peer) -> None:
+    await peer.open()
+    await peer.send(b"")
+    await peer.ping()
+
+
+@case(
+    "jsonrpc.no-request",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 5.1)",
+    "An object that is no JSON-RPC message gets the error -32600.",
+    own=True,
+    is_official=True,
+)
+async def no_request(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    await peer.send(encode({"jsonrpc": "2.0", "id": 78, "verb": "jump"}))
+    reply = await peer.message(
+        lambda each: isinstance(each, ErrorResponse) and each.id in {None, 78}, at, "an error"
+    )
+    assert isinstance(reply, ErrorResponse)
+    error_of(reply, "an object without a method", INVALID_REQUEST)
+
+
+@case(
+    "jsonrpc.no-batch",
+    f"{JSON_RPC}; Transports",
+    "An array of messages is refused as a whole with one error -32600 with the id null.",
+    rules=("ACP-L359", "ACP-L360"),
+    own=True,
+    is_official=True,
+)
+async def no_batch(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    inner: Json = {"jsonrpc": "2.0", "id": 79, "method": "_conform/inner", "params": {}}
+    await peer.send(encode([inner]))
+    reply = await peer.message(
+        lambda each: not isinstance(each, SuccessResponse) and getattr(each, "id", 0) in {None, 79},
+        at,
+        "an error",
+    )
+    if not isinstance(reply, ErrorResponse) or reply.id is not None:
+        raise CaseFailedError("the array was carried out")
+    error_of(reply, "an array", INVALID_REQUEST)
+
+
+@case(
+    "jsonrpc.wrong-version",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 4)",
+    'A request whose jsonrpc is not "2.0" is refused.',
+    own=True,
+    is_official=True,
+)
+async def wrong_version(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    params: Json = {"cwd": str(peer.directory), "mcpServers": []}
+    await peer.send(encode({"jsonrpc": "1.0", "id": 80, "method": "session/new", "params": params}))
+    await peer.settle()
+    for each in peer.messages[at:]:
+        if isinstance(each, SuccessResponse) and each.id == 80:
+            raise CaseFailedError('a request with "jsonrpc": "1.0" was carried out')
+
+
+@case(
+    "jsonrpc.unknown-method",
+    "Extensibility, Custom requests",
+    "An unknown request gets the error -32601.",
+    rules=("ACP-L041",),
+)
+async def unknown_request(peer: Peer) -> None:
+    await peer.refused("session/levitate", {}, METHOD_NOT_FOUND)
+
+
+@case(
+    "jsonrpc.unknown-extension",
+    "Extensibility, Custom requests",
+    "An unknown request of an extension gets the error -32601.",
+    rules=("ACP-L370",),
+)
+async def unknown_extension(peer: Peer) -> None:
+    await peer.refused("_example.org/levitate", {"height": 3}, METHOD_NOT_FOUND)
+
+
+@case(
+    "jsonrpc.unknown-notification",
+    "Extensibility, Custom notifications",
+    "An unknown notification is ignored.",
+    rules=("ACP-L028",),
+)
+async def unknown_notification(peer: Peer) -> None:
+    at = len(peer.messages)
+    await peer.notify("session/applause", {"loud": True})
+    await peer.notify("_example.org/applause", {"loud": True})
+    await peer.settle()
+    if any(_is_reply_to_nothing(each) for each in peer.messages[at:]):
+        raise CaseFailedError("the notification got an error response")
+
+
+@case(
+    "jsonrpc.request-as-notification",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 4.1)",
+    "A request without an id gets no response.",
+    own=True,
+    is_official=True,
+)
+async def request_as_notification(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    await peer.notify("session/new", {"cwd": str(peer.directory), "mcpServers": []})
+    await peer.settle()
+    for each in peer.messages[at:]:
+        if isinstance(each, SuccessResponse | ErrorResponse) and each.id is None:
+            raise CaseFailedError("a message without an id got a response")
+
+
+async def _echoes(peer: Peer, id_: str | int) -> None:
+    await peer.request("_conform/echo", {}, id_)
+
+
+@case(
+    "jsonrpc.text-id",
+    "Schema, RequestId",
+    "A response repeats an id that is a string, as a string.",
+    is_official=True,
+)
+async def text_id(peer: Peer) -> None:
+    await _echoes(peer, "00000000-0000-4000-8000-00000000c0de")
+
+
+@case(
+    "jsonrpc.digits-id",
+    "Schema, RequestId",
+    "A response repeats a string of digits as a string, not as a number.",
+    is_official=True,
+)
+async def digits_id(peer: Peer) -> None:
+    await _echoes(peer, "4711")
+
+
+@case(
+    "jsonrpc.zero-id",
+    "Schema, RequestId",
+    "0 is an id like any other.",
+    is_official=True,
+)
+async def zero_id(peer: Peer) -> None:
+    await _echoes(peer, 0)
+
+
+@case(
+    "jsonrpc.negative-id",
+    "Schema, RequestId",
+    "A negative integer is an id like any other.",
+    is_official=True,
+)
+async def negative_id(peer: Peer) -> None:
+    await _echoes(peer, -3)
+
+
+@case(
+    "jsonrpc.large-id",
+    "Schema, RequestId",
+    "A response repeats an integer of 53 bits exactly.",
+    is_official=True,
+)
+async def large_id(peer: Peer) -> None:
+    await _echoes(peer, 9007199254740991)
+
+
+@case(
+    "jsonrpc.empty-id",
+    "Schema, RequestId",
+    "The empty string is an id like any other.",
+    is_official=True,
+)
+async def empty_id(peer: Peer) -> None:
+    await _echoes(peer, "")
+
+
+@case(
+    "jsonrpc.null-id",
+    f"{JSON_RPC} (version 2)",
+    "A request with the id null is refused with -32600.",
+    profiles=V2,
+    rules=("ACP-L425",),
+    own=True,
+    is_official=True,
+)
+async def null_id(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    await peer.send(encode({"jsonrpc": "2.0", "id": None, "method": "_conform/x", "params": {}}))
+    reply = await peer.message(_is_reply_to_nothing, at, "an error with the id null")
+    assert isinstance(reply, ErrorResponse)
+    error_of(reply, "a request with the id null", INVALID_REQUEST)
+
+
+@case(
+    "jsonrpc.many-requests",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 5)",
+    "Requests that are sent at once each get the response with their id.",
+)
+async def many_requests(peer: Peer) -> None:
+    at = len(peer.messages)
+    ids = [await peer.start("_conform/many", {"number": each}) for each in range(20)]
+    for id_ in ids:
+        await peer.response(id_, at, "a response to each of 20 requests")
+
+
+@case(
+    "jsonrpc.stray-response",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 5)",
+    "A response to a request that the agent never sent is ignored.",
+    own=True,
+)
+async def stray_response(peer: Peer) -> None:
+    await peer.open()
+    at = len(peer.messages)
+    await peer.send(encode({"jsonrpc": "2.0", "id": 987654, "result": {}}))
+    await peer.send(
+        encode({"jsonrpc": "2.0", "id": "x", "error": {"code": -32603, "message": "no"}})
+    )
+    await peer.settle()
+    if any(_is_reply_to_nothing(each) for each in peer.messages[at:]):
+        raise CaseFailedError("a response got a response")
+
+
+@case(
+    "jsonrpc.params-array",
+    "Schema",
+    "Params by position are refused.",
+    is_official=True,
+)
+async def params_array(peer: Peer) -> None:
+    await peer.refused("session/new", [str(peer.directory), []], INVALID_PARAMS, INVALID_REQUEST)
+
+
+@case(
+    "jsonrpc.params-missing",
+    "Schema, NewSessionRequest",
+    "A request without its required params is refused with -32602.",
+)
+async def params_missing(peer: Peer) -> None:
+    await peer.refused("session/new", None, INVALID_PARAMS)
+
+
+@case(
+    "jsonrpc.escaped-text",
+    "Transports, stdio",
+    "Characters may be written as UTF-8 or by escapes, with the same meaning.",
+    is_official=True,
+)
+async def escaped_text(peer: Peer) -> None:
+    at = len(peer.messages)
+    await peer.send(
+        '{"jsonrpc":"2.0","id":"gr\\u00fc\\u00df","method":"_conform/\\ud83d\\ude00","params":{"t":"日本"}}'.encode()
+    )
+    await peer.response("grüß", at, "a response with the same id")
+
+
+@case(
+    "jsonrpc.members-in-any-order",
+    f"{JSON_RPC} (JSON-RPC 2.0, section 4)",
+    "The members of a message may come in any order, with blanks between them.",
+    is_official=True,
+)
+async def any_order(peer: Peer) -> None:
+    at = len(peer.messages)
+    await peer.send(
+        b'{ "params" : { } , "id" : "order" , "method" : "_conform/order" , "jsonrpc" : "2.0" }'
+    )
+    await peer.response("order", at, "a response")
+
+
+@case(
+    "jsonrpc.long-message",
+    "Transports, stdio",
+    "A message of a million bytes is read like any other.",
+    own=True,
+)
+async def long_message(peer: Peer) -> None:
+    await peer.open()
+    await peer.request("_conform/long", {"text": "x" * 1_000_000})
+
+
+@case(
+    "jsonrpc.carriage-return",
+    "Transports, stdio",
+    "A carriage return before the newline is white space.",
+    is_official=True,
+)
+async def carriage_return(peer: Peer) -> None:
+    at = len(peer.messages)
+    await peer.send(b'{"jsonrpc":"2.0","id":"cr","method":"_conform/cr","params":{}}\r')
+    await peer.response("cr", at, "a response")
+
+
+@case(
+    "jsonrpc.ends-with-stdin",
+    "Transports, stdio, Shutdown",
+    "The agent ends when the client closes its stdin.",
+    own=True,
+    is_official=True,
+)
+async def ends_with_stdin(peer: Peer) -> None:
+    await peer.open()
+    await peer.close_stdin()
+    await peer.wait_for(lambda: True if peer.has_ended else None, "the end of its output")
+
+
+# Extensibility
+
+
+@case(
+    "extensibility.meta",
+    "Extensibility, The _meta field",
+    "Unknown entries of _meta are no error.",
+)
+async def meta(peer: Peer) -> None:
+    await peer.create_session(
+        _meta={"example.org/note": {"deep": [1, 2]}, "traceparent": "00-0-0-00"}
+    )
+
+
+@case(
+    "cancel-request.unknown",
+    "Cancellation",
+    "A $/cancel_request for an unknown request is ignored.",
+    rules=("ACP-L351",),
+)
+async def cancel_unknown(peer: Peer) -> None:
+    at = len(peer.messages)
+    await peer.notify("$/cancel_request", {"requestId": "never-sent"})
+    await peer.settle()
+    if any(_is_reply_to_nothing(each) for each in peer.messages[at:]):
+        raise CaseFailedError("$/cancel_request got a response")

@@ -1,0 +1,814 @@
+"""Cases about sessions: new, load, resume, list, close, delete, modes and options."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import anyio
+
+from acp_inspector.conformance.model import (
+    AGENT,
+    UNSTABLE,
+    V1,
+    V2,
+    CaseFailedError,
+    NotOfferedError,
+    NotReachedError,
+)
+from acp_inspector.conformance.peer import Peer, Update
+from acp_inspector.conformance.wire import error_of
+from acp_protocol.json_values import get_list, get_object, get_objects, get_text
+from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    ErrorResponse,
+    Json,
+    SuccessResponse,
+)
+
+case = AGENT.case
+
+SETUP: Final = "Session setup"
+HISTORY: Final = frozenset(
+    {
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "user_message",
+        "agent_message",
+        "agent_thought",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+        "plan_update",
+    }
+)
+"""Updates that repeat what was said."""
+NO_SESSION: Final = "no-such-session-0000"
+
+
+# New sessions
+
+
+@case("session.new", f"{SETUP}, Creating a session", "session/new returns the id of the session.")
+async def new(peer: Peer) -> None:
+    await peer.create_session()
+
+
+@case(
+    "session.new-unique",
+    f"{SETUP}, Session id",
+    "Every new session has an id of its own.",
+    rules=("ACP-L100",),
+)
+async def new_unique(peer: Peer) -> None:
+    ids = [await peer.new_session() for _ in range(3)]
+    if len(set(ids)) < 3:
+        raise CaseFailedError("two sessions have the same id")
+
+
+@case(
+    "session.new-no-cwd",
+    "Schema, NewSessionRequest",
+    "session/new without a working directory is refused with -32602.",
+)
+async def new_no_cwd(peer: Peer) -> None:
+    await peer.refused("session/new", {"mcpServers": []}, INVALID_PARAMS)
+
+
+@case(
+    "session.new-relative-cwd",
+    f"{SETUP}, Working directory",
+    "A working directory that is no absolute path is refused.",
+)
+async def new_relative_cwd(peer: Peer) -> None:
+    await peer.refused("session/new", {"cwd": "somewhere/else", "mcpServers": []})
+
+
+@case(
+    "session.new-bad-servers",
+    "Schema, NewSessionRequest",
+    "MCP servers that are no list are refused with -32602.",
+    rules=("ACP-L464",),
+)
+async def new_bad_servers(peer: Peer) -> None:
+    params: Json = {"cwd": str(peer.directory), "mcpServers": "none"}
+    await peer.refused("session/new", params, INVALID_PARAMS)
+
+
+@case(
+    "session.new-unknown-transport",
+    f"{SETUP}, MCP servers (version 2)",
+    "An MCP server of an unknown transport is refused with -32602.",
+    profiles=V2,
+    rules=("ACP-L457",),
+)
+async def new_unknown_transport(peer: Peer) -> None:
+    server: Json = {"type": "_pigeon", "name": "birds"}
+    params: Json = {"cwd": str(peer.directory), "mcpServers": [server]}
+    await peer.refused("session/new", params, INVALID_PARAMS)
+
+
+@case(
+    "session.new-relative-root",
+    f"{SETUP}, Additional directories",
+    "An additional directory that is no absolute path is refused, not dropped.",
+    rules=("ACP-L099",),
+)
+async def new_relative_root(peer: Peer) -> None:
+    peer.require("sessionCapabilities.additionalDirectories", "session.additionalDirectories")
+    params: Json = {
+        "cwd": str(peer.directory),
+        "mcpServers": [],
+        "additionalDirectories": ["not/absolute"],
+    }
+    await peer.refused("session/new", params)
+
+
+@case(
+    "session.new-roots",
+    f"{SETUP}, Additional directories",
+    "An agent that offers additional directories accepts some.",
+)
+async def new_roots(peer: Peer) -> None:
+    peer.require("sessionCapabilities.additionalDirectories", "session.additionalDirectories")
+    more = anyio.Path(peer.directory / "more")
+    await more.mkdir(exist_ok=True)
+    await peer.create_session(additionalDirectories=[str(more)])
+
+
+@case(
+    "session.unknown-prompt",
+    f"{SETUP}, Session id",
+    "A prompt for a session that does not exist is refused.",
+)
+async def unknown_prompt(peer: Peer) -> None:
+    blocks: Json = [{"type": "text", "text": "hello"}]
+    await peer.refused("session/prompt", {"sessionId": NO_SESSION, "prompt": blocks})
+
+
+@case(
+    "session.unknown-prompt-code",
+    "Error codes",
+    "The error for a session that does not exist is -32002.",
+    profiles=V2,
+    rules=("ACP-L430",),
+)
+async def unknown_prompt_code(peer: Peer) -> None:
+    blocks: Json = [{"type": "text", "text": "hello"}]
+    params: Json = {"sessionId": NO_SESSION, "prompt": blocks}
+    error = await peer.refused("session/prompt", params, RESOURCE_NOT_FOUND)
+    if get_text(error.data, "sessionId") != NO_SESSION:
+        raise CaseFailedError("data.sessionId does not repeat the session's id")
+
+
+@case(
+    "session.unknown-cancel",
+    "Prompt turn, Cancellation",
+    "session/cancel for a session that does not exist is ignored.",
+)
+async def unknown_cancel(peer: Peer) -> None:
+    at = len(peer.messages)
+    await peer.notify("session/cancel", {"sessionId": NO_SESSION})
+    await peer.settle()
+    if any(isinstance(each, ErrorResponse) and each.id is None for each in peer.messages[at:]):
+        raise CaseFailedError("session/cancel got a response")
+
+
+# Load and resume
+
+
+def _history(updates: list[Update], session: str, begin: int, end: int) -> list[Update]:
+    return [
+        each
+        for each in updates
+        if each.session == session and begin <= each.at < end and each.kind in HISTORY
+    ]
+
+
+async def _talked_session(peer: Peer) -> str:
+    """Return a session with one turn behind it."""
+    session = await peer.new_session()
+    await peer.setup_turn(session, peer.prompt_text("text"))
+    return session
+
+
+def _reopen_params(peer: Peer, session: str, *, replays: bool) -> dict[str, Json]:
+    params: dict[str, Json] = {"sessionId": session, "cwd": str(peer.directory), "mcpServers": []}
+    if peer.version == 2 and replays:
+        params["replayFrom"] = {"type": "start"}
+    return params
+
+
+def _load_method(peer: Peer) -> str:
+    peer.require("loadSession", "-")
+    return "session/load" if peer.version == 1 else "session/resume"
+
+
+async def _close_if_possible(peer: Peer, session: str) -> None:
+    """Close a session, so that it can be opened again."""
+    if peer.version == 2 or peer.offers("sessionCapabilities.close") is not None:
+        await _close(peer, session)
+
+
+async def _close(peer: Peer, session: str) -> None:
+    if isinstance(await peer.request("session/close", {"sessionId": session}), ErrorResponse):
+        raise NotReachedError("the session could not be closed")
+
+
+@case(
+    "load.replays",
+    f"{SETUP}, Loading sessions",
+    "Loading a session sends the whole conversation before the response.",
+    rules=("ACP-L112",),
+    own=True,
+)
+async def load_replays(peer: Peer) -> None:
+    await peer.open()
+    method = _load_method(peer)
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    begin = len(peer.messages)
+    await peer.result(method, _reopen_params(peer, session, replays=True))
+    end = next(at for at in range(len(peer.messages) - 1, 0, -1) if _is_response(peer, at))
+    kinds = {each.kind for each in _history(peer.updates, session, begin, end)}
+    if not kinds & {"user_message_chunk", "user_message"}:
+        raise CaseFailedError("the user's message was not sent again before the response")
+
+
+def _is_response(peer: Peer, at: int) -> bool:
+    return isinstance(peer.messages[at], SuccessResponse)
+
+
+@case(
+    "load.nothing-after",
+    f"{SETUP}, Loading sessions",
+    "Nothing of the conversation is sent again after the response to the load.",
+    own=True,
+)
+async def load_nothing_after(peer: Peer) -> None:
+    await peer.open()
+    method = _load_method(peer)
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    await peer.result(method, _reopen_params(peer, session, replays=True))
+    end = next(at for at in range(len(peer.messages) - 1, 0, -1) if _is_response(peer, at))
+    await peer.settle()
+    if _history(peer.updates, session, end, len(peer.messages)):
+        raise CaseFailedError("parts of the conversation were sent after the response")
+
+
+@case(
+    "load.goes-on",
+    f"{SETUP}, Loading sessions",
+    "A session that was loaded takes prompts.",
+    own=True,
+)
+async def load_goes_on(peer: Peer) -> None:
+    await peer.open()
+    method = _load_method(peer)
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    await peer.result(method, _reopen_params(peer, session, replays=True))
+    await peer.turn(session, peer.prompt_text("text"))
+
+
+@case(
+    "load.unknown",
+    f"{SETUP}, Loading sessions",
+    "Loading a session that does not exist fails.",
+)
+async def load_unknown(peer: Peer) -> None:
+    method = _load_method(peer)
+    await peer.refused(method, _reopen_params(peer, NO_SESSION, replays=True))
+
+
+@case(
+    "load.no-session-id",
+    "Schema, LoadSessionRequest",
+    "Loading without the id of a session is refused with -32602.",
+)
+async def load_no_session_id(peer: Peer) -> None:
+    method = _load_method(peer)
+    params: Json = {"cwd": str(peer.directory), "mcpServers": []}
+    await peer.refused(method, params, INVALID_PARAMS)
+
+
+@case(
+    "resume.no-replay",
+    f"{SETUP}, Resuming sessions",
+    "Resuming a session repeats nothing of the conversation.",
+    rules=("ACP-L110", "ACP-L111"),
+    own=True,
+)
+async def resume_no_replay(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.resume", "-")
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    begin = len(peer.messages)
+    await peer.result("session/resume", _reopen_params(peer, session, replays=False))
+    if _history(peer.updates, session, begin, len(peer.messages)):
+        raise CaseFailedError("parts of the conversation were sent again")
+
+
+@case(
+    "resume.goes-on",
+    f"{SETUP}, Resuming sessions",
+    "A session that was resumed takes prompts.",
+    own=True,
+)
+async def resume_goes_on(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.resume", "-")
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    await peer.result("session/resume", _reopen_params(peer, session, replays=False))
+    await peer.turn(session, peer.prompt_text("text"))
+
+
+@case(
+    "resume.unknown",
+    f"{SETUP}, Resuming sessions",
+    "Resuming a session that does not exist fails.",
+)
+async def resume_unknown(peer: Peer) -> None:
+    peer.require("sessionCapabilities.resume", "-")
+    await peer.refused("session/resume", _reopen_params(peer, NO_SESSION, replays=False))
+
+
+@case(
+    "resume.state",
+    f"{SETUP}, Resuming sessions (version 2)",
+    "The state of a resumed session is sent before the response.",
+    profiles=V2,
+    rules=("ACP-L436",),
+    own=True,
+)
+async def resume_state(peer: Peer) -> None:
+    await peer.open()
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    begin = len(peer.messages)
+    await peer.result("session/resume", _reopen_params(peer, session, replays=False))
+    states = [each for each in peer.updates if each.at >= begin and each.kind == "state_update"]
+    if not any(each.session == session for each in states):
+        raise CaseFailedError("no state_update came before the response")
+
+
+@case(
+    "resume.bad-cursor",
+    f"{SETUP}, Resuming sessions (version 2)",
+    "A replayFrom of an unknown type is refused with -32602.",
+    profiles=V2,
+    rules=("ACP-L114",),
+    own=True,
+)
+async def resume_bad_cursor(peer: Peer) -> None:
+    await peer.open()
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    params = {
+        **_reopen_params(peer, session, replays=False),
+        "replayFrom": {"type": "_middle"},
+    }
+    await peer.refused("session/resume", params, INVALID_PARAMS)
+
+
+# List
+
+
+@case(
+    "list.is-list",
+    "Session list",
+    "session/list returns a list of sessions.",
+    rules=("ACP-L122", "ACP-L123", "ACP-L130"),
+)
+async def is_list(peer: Peer) -> None:
+    peer.require("sessionCapabilities.list", "-")
+    result = await peer.result("session/list", {})
+    if not isinstance(result.get("sessions"), list):
+        raise CaseFailedError("the result has no list of sessions")
+
+
+async def _listed(peer: Peer, **params: Json) -> list[str]:
+    """Return the ids of all sessions, page by page."""
+    ids: list[str] = []
+    for _ in range(50):
+        result = await peer.result("session/list", params)
+        if not isinstance(result.get("sessions"), list):
+            raise NotReachedError("session/list returned no list")
+        ids += [get_text(each, "sessionId") or "" for each in get_objects(dict(result), "sessions")]
+        cursor = result.get("nextCursor")
+        if cursor is None:
+            break
+        params = {**params, "cursor": cursor}
+    return ids
+
+
+@case(
+    "list.holds-session",
+    "Session list",
+    "A session with a turn behind it is in the list.",
+    own=True,
+)
+async def holds_session(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.list", "-")
+    session = await _talked_session(peer)
+    if session not in await _listed(peer):
+        raise CaseFailedError("the session is not in the list")
+
+
+@case(
+    "list.by-directory",
+    "Session list, Filter",
+    "A list for one directory holds only sessions of that directory.",
+    rules=("ACP-L124",),
+    own=True,
+)
+async def by_directory(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.list", "-")
+    session = await _talked_session(peer)
+    other = anyio.Path(peer.directory / "elsewhere")
+    await other.mkdir()
+    if session in await _listed(peer, cwd=str(other)):
+        raise CaseFailedError("a session of another directory is in the list")
+
+
+@case(
+    "list.pages-end",
+    "Session list, Pagination",
+    "Following nextCursor comes to an end, and no session comes twice.",
+    own=True,
+)
+async def pages_end(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.list", "-")
+    for _ in range(2):
+        await _talked_session(peer)
+    ids = await _listed(peer)
+    if len(ids) != len(set(ids)):
+        raise CaseFailedError("a session is listed twice")
+
+
+@case(
+    "list.bad-cursor",
+    "Session list, Pagination",
+    "A cursor that the agent never gave is refused.",
+)
+async def bad_cursor(peer: Peer) -> None:
+    peer.require("sessionCapabilities.list", "-")
+    await peer.refused("session/list", {"cursor": "%%% no cursor %%%"})
+
+
+# Close and delete
+
+
+@case(
+    "close.succeeds",
+    f"{SETUP}, Closing sessions",
+    "An open session can be closed.",
+)
+async def close_succeeds(peer: Peer) -> None:
+    peer.require("sessionCapabilities.close", "-")
+    await peer.result("session/close", {"sessionId": await peer.new_session()})
+
+
+@case(
+    "close.ends",
+    f"{SETUP}, Closing sessions",
+    "A closed session takes no prompt until it is opened again.",
+)
+async def close_ends(peer: Peer) -> None:
+    peer.require("sessionCapabilities.close", "-")
+    session = await peer.new_session()
+    await _close(peer, session)
+    reply = await peer.request(
+        "session/prompt",
+        {"sessionId": session, "prompt": [{"type": "text", "text": peer.prompt_text("text")}]},
+    )
+    error_of(reply, "a prompt for a closed session")
+
+
+@case(
+    "close.cancels",
+    f"{SETUP}, Closing sessions",
+    "Closing a session cancels its running turn.",
+    rules=("ACP-L118", "ACP-L119"),
+    own=True,
+)
+async def close_cancels(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.close", "-")
+    text = peer.prompt_text("slow")
+    prompt = await peer.start_prompt(await peer.new_session(), text)
+    await peer.await_work(prompt)
+    await peer.result("session/close", {"sessionId": prompt.session})
+    turn = await peer.finish(prompt)
+    if turn.stop_reason != "cancelled":
+        raise CaseFailedError(f"the turn ended with {turn.stop_reason}, not with cancelled")
+
+
+@case(
+    "close.silent",
+    f"{SETUP}, Closing sessions",
+    "Nothing is sent for a session after it was closed.",
+    rules=("ACP-L437",),
+)
+async def close_silent(peer: Peer) -> None:
+    peer.require("sessionCapabilities.close", "-")
+    session = await _talked_session(peer)
+    await _close(peer, session)
+    end = next(at for at in range(len(peer.messages) - 1, 0, -1) if _is_response(peer, at))
+    await peer.settle()
+    if any(each.session == session and each.at > end for each in peer.updates):
+        raise CaseFailedError("an update came after the session was closed")
+
+
+@case(
+    "delete.forgets",
+    "Session delete",
+    "A deleted session is in no list.",
+    rules=("ACP-L120",),
+    own=True,
+)
+async def delete_forgets(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.delete", "session.delete")
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    await peer.result("session/delete", {"sessionId": session})
+    peer.require("sessionCapabilities.list", "-")
+    if session in await _listed(peer):
+        raise CaseFailedError("the deleted session is in the list")
+
+
+@case(
+    "delete.twice",
+    "Session delete",
+    "Deleting a session that does not exist succeeds.",
+)
+async def delete_twice(peer: Peer) -> None:
+    peer.require("sessionCapabilities.delete", "session.delete")
+    await peer.result("session/delete", {"sessionId": NO_SESSION})
+
+
+# Modes and options
+
+
+def _modes(peer: Peer, session: str) -> tuple[list[str], str | None]:
+    modes = get_object(dict(peer.opened[session]), "modes")
+    ids = [get_text(each, "id") or "" for each in get_objects(modes, "availableModes")]
+    if not ids:
+        raise NotOfferedError("the session has no modes")
+    return ids, get_text(modes, "currentModeId")
+
+
+@case(
+    "modes.current",
+    "Session modes",
+    "The current mode is one of the available modes.",
+    profiles=V1,
+    rules=("ACP-L290", "ACP-L293"),
+)
+async def modes_current(peer: Peer) -> None:
+    ids, current = _modes(peer, await peer.session())
+    if current not in ids:
+        raise CaseFailedError(f"the current mode {current!r} is not available")
+
+
+@case(
+    "modes.set",
+    "Session modes, Setting the mode",
+    "Every available mode can be set.",
+    profiles=V1,
+)
+async def modes_set(peer: Peer) -> None:
+    session = await peer.new_session()
+    ids, _ = _modes(peer, session)
+    for mode in [*ids[1:], ids[0]]:
+        await peer.result("session/set_mode", {"sessionId": session, "modeId": mode})
+
+
+@case(
+    "modes.unknown",
+    "Session modes, Setting the mode",
+    "A mode that is not available is refused.",
+    profiles=V1,
+)
+async def modes_unknown(peer: Peer) -> None:
+    session = await peer.session()
+    _modes(peer, session)
+    await peer.refused("session/set_mode", {"sessionId": session, "modeId": "no-such-mode"})
+
+
+def _option_id(peer: Peer, option: dict[str, Json]) -> Json:
+    return option.get("id" if peer.version == 1 else "configId")
+
+
+def _values(option: dict[str, Json]) -> list[Json]:
+    found: list[Json] = []
+    for each in get_objects(option, "options"):
+        inner = get_list(each, "options")
+        found += [get_text(one, "value") for one in inner] if inner else [each.get("value")]
+    return found
+
+
+async def _select_option(peer: Peer) -> tuple[str, dict[str, Json]]:
+    session = await peer.new_session()
+    for option in get_objects(dict(peer.opened[session]), "configOptions"):
+        if option.get("type") == "select" and len(_values(option)) > 1:
+            return session, option
+    raise NotOfferedError("the session has no option with several values")
+
+
+def _set_params(peer: Peer, session: str, option: Json, value: Json) -> Json:
+    params: dict[str, Json] = {"sessionId": session, "configId": option, "value": value}
+    return params if peer.version == 1 else {**params, "type": "id"}
+
+
+@case(
+    "options.set",
+    "Session config options, Setting an option",
+    "The response to a change has all options, with the new value.",
+    rules=("ACP-L298",),
+)
+async def options_set(peer: Peer) -> None:
+    session, option = await _select_option(peer)
+    id_ = _option_id(peer, option)
+    value = next(each for each in _values(option) if each != option.get("currentValue"))
+    params = _set_params(peer, session, id_, value)
+    result = await peer.result("session/set_config_option", params)
+    for each in get_objects(dict(result), "configOptions"):
+        if _option_id(peer, each) == id_:
+            if each.get("currentValue") != value:
+                raise CaseFailedError("the option does not have the value that was set")
+            return
+    raise CaseFailedError("the result does not have the option that was set")
+
+
+@case(
+    "options.unknown",
+    "Session config options, Setting an option",
+    "An option that does not exist is refused with -32602.",
+    rules=("ACP-L456",),
+)
+async def options_unknown(peer: Peer) -> None:
+    session, option = await _select_option(peer)
+    params = _set_params(peer, session, "no-such-option", option.get("currentValue"))
+    await peer.refused("session/set_config_option", params, INVALID_PARAMS)
+
+
+@case(
+    "options.bad-value",
+    "Session config options, Setting an option",
+    "A value that an option does not have is refused with -32602.",
+)
+async def options_bad_value(peer: Peer) -> None:
+    session, option = await _select_option(peer)
+    params = _set_params(peer, session, _option_id(peer, option), "no-such-value")
+    await peer.refused("session/set_config_option", params, INVALID_PARAMS)
+
+
+# Unstable
+
+
+@case(
+    "fork.new-id",
+    "Session fork (RFD)",
+    "A fork has an id of its own and takes prompts.",
+    profiles=("v1-unstable",),
+    own=True,
+)
+async def fork_new_id(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.fork")
+    session = await _talked_session(peer)
+    params: Json = {"sessionId": session, "cwd": str(peer.directory), "mcpServers": []}
+    result = await peer.result("session/fork", params)
+    fork = get_text(dict(result), "sessionId")
+    if not fork or fork == session:
+        raise CaseFailedError("the fork has no id of its own")
+    await peer.turn(fork, peer.prompt_text("text"))
+
+
+@case(
+    "title.stored",
+    "Session title (RFD)",
+    "session/set_title returns the title that was stored.",
+    profiles=UNSTABLE,
+    rules=("ACP-L481",),
+)
+async def title_stored(peer: Peer) -> None:
+    peer.require("sessionCapabilities.title")
+    params: Json = {"sessionId": await peer.new_session(), "title": "A title"}
+    if not get_text(dict(await peer.result("session/set_title", params)), "title"):
+        raise CaseFailedError("the result has no title")
+
+
+@case(
+    "status.unknown",
+    "Session status (RFD)",
+    "The status of a session that does not exist is refused with -32002.",
+    profiles=UNSTABLE,
+    rules=("ACP-L479",),
+)
+async def status_unknown(peer: Peer) -> None:
+    peer.require("sessionCapabilities.status")
+    await peer.refused("session/status", {"sessionId": NO_SESSION}, RESOURCE_NOT_FOUND)
+
+
+@case(
+    "archive.hides",
+    "Session archive (RFD)",
+    "An archived session is not in the default list, and is there again after unarchive.",
+    profiles=UNSTABLE,
+    rules=("ACP-L468", "ACP-L470", "ACP-L474"),
+    own=True,
+)
+async def archive_hides(peer: Peer) -> None:
+    await peer.open()
+    peer.require("sessionCapabilities.archive")
+    session = await _talked_session(peer)
+    await _close_if_possible(peer, session)
+    await peer.result("session/archive", {"sessionId": session})
+    if session in await _listed(peer):
+        raise CaseFailedError("the archived session is in the list")
+    await peer.result("session/unarchive", {"sessionId": session})
+    if session not in await _listed(peer):
+        raise CaseFailedError("the session is not in the list after unarchive")
+
+
+@case(
+    "archive.unknown",
+    "Session archive (RFD)",
+    "Archiving a session that does not exist is refused with -32002.",
+    profiles=UNSTABLE,
+)
+async def archive_unknown(peer: Peer) -> None:
+    peer.require("sessionCapabilities.archive")
+    await peer.refused("session/archive", {"sessionId": NO_SESSION}, RESOURCE_NOT_FOUND)
+
+
+@case(
+    "auth-status.no-login-needed",
+    "Auth status (RFD)",
+    "auth/status is never refused for want of a login.",
+    profiles=UNSTABLE,
+    rules=("ACP-L490", "ACP-L493"),
+)
+async def auth_status(peer: Peer) -> None:
+    peer.require("auth.status")
+    await peer.result("auth/status", {})
+
+
+@case(
+    "providers.list",
+    "Custom LLM endpoints (RFD)",
+    "providers/list returns the providers, without their headers.",
+    profiles=UNSTABLE,
+    rules=("ACP-L402",),
+)
+async def providers_list(peer: Peer) -> None:
+    peer.require("providers")
+    result = await peer.result("providers/list", {})
+    if not isinstance(result.get("providers"), list):
+        raise CaseFailedError("the result has no list of providers")
+
+
+@case(
+    "providers.unknown",
+    "Custom LLM endpoints (RFD)",
+    "Setting a provider that does not exist is refused with -32602.",
+    profiles=UNSTABLE,
+)
+async def providers_unknown(peer: Peer) -> None:
+    peer.require("providers")
+    params: Json = {
+        "id": "no-such-provider",
+        "providerId": "no-such-provider",
+        "apiType": "openai",
+        "baseUrl": "http://127.0.0.1:9/v1",
+        "headers": {},
+    }
+    await peer.refused("providers/set", params, INVALID_PARAMS)
+
+
+@case(
+    "providers.required",
+    "Custom LLM endpoints (RFD)",
+    "Disabling a required provider is refused with -32602.",
+    profiles=UNSTABLE,
+    rules=("ACP-L400",),
+)
+async def providers_required(peer: Peer) -> None:
+    peer.require("providers")
+    listed = get_objects(dict(await peer.result("providers/list", {})), "providers")
+    for each in listed:
+        if each.get("required") is True:
+            params: Json = {"providerId": get_text(each, "providerId")}
+            await peer.refused("providers/disable", params, INVALID_PARAMS)
+            return
+    raise NotReachedError("no provider is required")

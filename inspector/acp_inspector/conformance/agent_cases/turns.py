@@ -1,0 +1,780 @@
+"""Cases about turns: prompts, tool calls, permissions, files, terminals, forms, cancellation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from acp_inspector.conformance.model import (
+    AGENT,
+    V1,
+    V2,
+    CaseFailedError,
+    NotReachedError,
+)
+from acp_inspector.conformance.peer import Peer, StartedPrompt, Turn
+from acp_inspector.conformance.wire import error_of
+from acp_protocol.json_values import get, get_object, get_objects, get_text
+from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
+    REQUEST_CANCELLED,
+    ErrorResponse,
+    Json,
+    SuccessResponse,
+)
+
+case = AGENT.case
+
+TURN: Final = "Prompt turn"
+PIXEL: Final = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
+SILENCE: Final = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+TURN_UPDATES: Final = frozenset(
+    {"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"}
+)
+STOP_REASONS: Final = frozenset(
+    {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
+)
+FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+
+
+# Prompts
+
+
+@case(
+    "prompt.ends",
+    f"{TURN}, The prompt turn lifecycle",
+    "A turn ends with a stop reason of the protocol.",
+    rules=("ACP-L144",),
+)
+async def prompt_ends(peer: Peer) -> None:
+    turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
+    if turn.stop_reason not in STOP_REASONS and not (
+        peer.version == 2 and (turn.stop_reason or "_").startswith("_")
+    ):
+        raise CaseFailedError(f"the stop reason is {turn.stop_reason!r}")
+
+
+@case(
+    "prompt.not-cancelled",
+    f"{TURN}, Stop reasons",
+    "A turn that the client does not cancel does not end with cancelled.",
+)
+async def not_cancelled(peer: Peer) -> None:
+    turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
+    if turn.stop_reason == "cancelled":
+        raise CaseFailedError("the turn ended with cancelled")
+
+
+@case(
+    "prompt.again",
+    f"{TURN}, The prompt turn lifecycle",
+    "A session takes one prompt after the other.",
+)
+async def again(peer: Peer) -> None:
+    session = await peer.new_session()
+    for _ in range(2):
+        await peer.turn(session, peer.prompt_text("text"))
+
+
+@case(
+    "prompt.two-sessions",
+    f"{TURN}; Session setup",
+    "Turns of two sessions may run at the same time.",
+)
+async def two_sessions(peer: Peer) -> None:
+    text = peer.prompt_text("text")
+    sessions = [await peer.new_session() for _ in range(2)]
+    prompts = [await peer.start_prompt(session, text) for session in sessions]
+    for each in prompts:
+        turn = await peer.finish(each)
+        if isinstance(turn.reply, ErrorResponse):
+            raise CaseFailedError(f"a turn failed: {turn.reply.code} {turn.reply.message}")
+
+
+@case(
+    "prompt.silent-afterwards",
+    f"{TURN}, The prompt turn lifecycle",
+    "What belongs to a turn is sent before the response that ends it.",
+    profiles=V1,
+)
+async def silent_afterwards(peer: Peer) -> None:
+    session = await peer.new_session()
+    await peer.turn(session, peer.prompt_text("text"))
+    end = max(at for at, each in enumerate(peer.messages) if isinstance(each, SuccessResponse))
+    await peer.settle()
+    for each in peer.updates:
+        if each.at > end and each.session == session and each.kind in TURN_UPDATES:
+            raise CaseFailedError(f"{each.kind} came after the end of the turn")
+
+
+@case(
+    "prompt.resource-link",
+    "Content, Resource link",
+    "Every agent accepts resource links.",
+)
+async def resource_link(peer: Peer) -> None:
+    link: Json = {"type": "resource_link", "name": "notes.txt", "uri": _uri(peer)}
+    await peer.turn(await peer.session(), [_text(peer), link])
+
+
+@case(
+    "prompt.annotations",
+    "Content, Annotations",
+    "Annotations and _meta of a block are no error.",
+)
+async def annotated(peer: Peer) -> None:
+    block: Json = {
+        **_text(peer),
+        "annotations": {"audience": ["assistant"], "priority": 1},
+        "_meta": {"example.org/from": "dictation"},
+    }
+    await peer.turn(await peer.session(), [block])
+
+
+@case(
+    "prompt.unicode",
+    "Transports, stdio",
+    "A prompt may hold any characters.",
+)
+async def any_characters(peer: Peer) -> None:
+    text = f'{peer.prompt_text("text")} \u2028 \U0001f600 e\u0301 \u0000 \\ " \u202e'
+    await peer.turn(await peer.session(), text)
+
+
+@case(
+    "prompt.image",
+    "Content, Image",
+    "An agent that offers images accepts one.",
+)
+async def image(peer: Peer) -> None:
+    peer.require("promptCapabilities.image", "session.prompt.image")
+    block: Json = {"type": "image", "mimeType": "image/png", "data": PIXEL}
+    await peer.turn(await peer.new_session(), [_text(peer), block])
+
+
+@case(
+    "prompt.audio",
+    "Content, Audio",
+    "An agent that offers audio accepts it.",
+)
+async def audio(peer: Peer) -> None:
+    peer.require("promptCapabilities.audio", "session.prompt.audio")
+    block: Json = {"type": "audio", "mimeType": "audio/wav", "data": SILENCE}
+    await peer.turn(await peer.new_session(), [_text(peer), block])
+
+
+@case(
+    "prompt.embedded-text",
+    "Content, Embedded resource",
+    "An agent that offers embedded context accepts a resource with text.",
+)
+async def embedded_text(peer: Peer) -> None:
+    peer.require("promptCapabilities.embeddedContext", "session.prompt.embeddedContext")
+    resource: Json = {"uri": _uri(peer), "mimeType": "text/plain", "text": "three words here"}
+    await peer.turn(await peer.session(), [_text(peer), {"type": "resource", "resource": resource}])
+
+
+@case(
+    "prompt.embedded-blob",
+    "Content, Embedded resource",
+    "An agent that offers embedded context accepts a resource with bytes.",
+)
+async def embedded_blob(peer: Peer) -> None:
+    peer.require("promptCapabilities.embeddedContext", "session.prompt.embeddedContext")
+    resource: Json = {"uri": _uri(peer), "mimeType": "image/png", "blob": PIXEL}
+    await peer.turn(
+        await peer.new_session(), [_text(peer), {"type": "resource", "resource": resource}]
+    )
+
+
+def _bad_prompt(
+    id_: str, sentence: str, prompt: Json, section: str = "Schema, PromptRequest"
+) -> None:
+    """Register a case about a prompt that is refused with -32602."""
+
+    @case(id_, section, sentence)
+    async def refused(peer: Peer) -> None:
+        params: dict[str, Json] = {"sessionId": await peer.session()}
+        if prompt is not None:
+            params["prompt"] = prompt
+        await peer.refused("session/prompt", params, INVALID_PARAMS)
+
+
+_bad_prompt("prompt.missing", "A prompt without content is refused with -32602.", None)
+_bad_prompt("prompt.no-list", "A prompt that is a string is refused with -32602.", "hello")
+_bad_prompt(
+    "prompt.block-no-type",
+    "A content block without a type is refused with -32602.",
+    [{"text": "hello"}],
+)
+_bad_prompt(
+    "prompt.block-no-text",
+    "A text block without its text is refused with -32602.",
+    [{"type": "text"}],
+)
+_bad_prompt(
+    "prompt.block-unknown",
+    "A content block of an unknown type is refused with -32602.",
+    [{"type": "hologram", "data": "x"}],
+    "Content",
+)
+_bad_prompt(
+    "prompt.link-no-uri",
+    "A resource link without its uri is refused with -32602.",
+    [{"type": "resource_link", "name": "notes"}],
+)
+
+
+@case(
+    "prompt.no-session-id",
+    "Schema, PromptRequest",
+    "A prompt that names no session is refused with -32602.",
+)
+async def no_session_id(peer: Peer) -> None:
+    await peer.refused("session/prompt", {"prompt": [_text(peer)]}, INVALID_PARAMS)
+
+
+@case(
+    "prompt.after-refusal",
+    f"{TURN}, Errors",
+    "After a prompt that was refused, the session takes the next one.",
+)
+async def after_refusal(peer: Peer) -> None:
+    session = await peer.new_session()
+    params: Json = {"sessionId": session, "prompt": "no list"}
+    await peer.request("session/prompt", params)
+    await peer.turn(session, peer.prompt_text("text"))
+
+
+@case(
+    "prompt.image-not-offered",
+    "Content, Image (version 2)",
+    "A block that the agent does not offer is refused with -32602.",
+    profiles=V2,
+    rules=("ACP-L435",),
+)
+async def image_not_offered(peer: Peer) -> None:
+    offered = [
+        name for name in ("image", "audio") if peer.offers("", f"session.prompt.{name}") is not None
+    ]
+    kind = next((name for name in ("image", "audio") if name not in offered), None)
+    if kind is None:
+        raise NotReachedError("the agent offers every kind of block")
+    block: Json = {"type": kind, "mimeType": f"{kind}/png", "data": PIXEL}
+    params: Json = {"sessionId": await peer.session(), "prompt": [block]}
+    await peer.refused("session/prompt", params, INVALID_PARAMS)
+
+
+@case(
+    "prompt.message-id",
+    "Prompt lifecycle, Prompts (version 2)",
+    "The response to a prompt names the message, and the message is sent with that id.",
+    profiles=V2,
+    rules=("ACP-L158", "ACP-L160", "ACP-L431", "ACP-L432", "ACP-L433"),
+)
+async def message_id(peer: Peer) -> None:
+    turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
+    assert isinstance(turn.reply, SuccessResponse)
+    id_ = get_text(turn.reply.result, "messageId")
+    if not id_:
+        raise CaseFailedError("the result of session/prompt has no messageId")
+    echoes = [each for each in turn.updates if each.kind.startswith("user_message")]
+    if not any(each.body.get("messageId") == id_ for each in echoes):
+        raise CaseFailedError("the user's message was not sent with that id")
+
+
+@case(
+    "prompt.running-first",
+    "Prompt lifecycle, States (version 2)",
+    "Work begins with a state_update running and ends with idle.",
+    profiles=V2,
+    rules=("ACP-L159", "ACP-L161", "ACP-L162", "ACP-L444"),
+)
+async def running_first(peer: Peer) -> None:
+    turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
+    states = [each.body.get("state") for each in turn.updates if each.kind == "state_update"]
+    if states[:1] not in (["running"], ["requires_action"]):
+        raise CaseFailedError("no state_update running came before idle")
+
+
+# Cancellation
+
+
+async def _slow(peer: Peer, session: str | None = None) -> StartedPrompt:
+    """Start a turn that takes long, and return when it works."""
+    text = peer.prompt_text("slow")
+    prompt = await peer.start_prompt(session or await peer.new_session(), text)
+    await peer.await_work(prompt)
+    if _end_of(peer, prompt) is not None:
+        raise NotReachedError("the turn ended before it could be cancelled")
+    return prompt
+
+
+def _end_of(peer: Peer, prompt: StartedPrompt) -> int | None:
+    """Return the place of the message that ended a turn; None while it runs."""
+    if peer.version == 1:
+        replies = enumerate(peer.messages[prompt.at :], prompt.at)
+        ends = [
+            place
+            for place, each in replies
+            if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
+        ]
+    else:
+        ends = [
+            each.at
+            for each in peer.updates
+            if each.at >= prompt.at
+            and each.session == prompt.session
+            and each.body.get("state") == "idle"
+        ]
+    return ends[0] if ends else None
+
+
+def _expect_cancelled(turn: Turn) -> None:
+    if isinstance(turn.reply, ErrorResponse):
+        raise CaseFailedError(
+            f"the cancelled prompt failed with {turn.reply.code} {turn.reply.message}"
+        )
+    if turn.stop_reason != "cancelled":
+        raise CaseFailedError(f"the stop reason is {turn.stop_reason!r}, not cancelled")
+
+
+@case(
+    "cancel.ends-turn",
+    f"{TURN}, Cancellation",
+    "A turn that the client cancels ends with the stop reason cancelled, not with an error.",
+    rules=("ACP-L145", "ACP-L146", "ACP-L165", "ACP-L166"),
+    own=True,
+)
+async def cancel_ends_turn(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    await peer.notify("session/cancel", {"sessionId": prompt.session})
+    _expect_cancelled(await peer.finish(prompt))
+
+
+@case(
+    "cancel.goes-on",
+    f"{TURN}, Cancellation",
+    "After a cancelled turn the session takes the next prompt.",
+    own=True,
+)
+async def cancel_goes_on(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    await peer.notify("session/cancel", {"sessionId": prompt.session})
+    await peer.finish(prompt)
+    turn = await peer.turn(prompt.session, peer.prompt_text("text"))
+    if turn.stop_reason == "cancelled":
+        raise CaseFailedError("the next turn was cancelled too")
+
+
+@case(
+    "cancel.twice",
+    f"{TURN}, Cancellation",
+    "Cancelling a turn twice gives one response.",
+    own=True,
+)
+async def cancel_twice(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    for _ in range(2):
+        await peer.notify("session/cancel", {"sessionId": prompt.session})
+    await peer.finish(prompt)
+    await peer.settle()
+    replies = [
+        each
+        for each in peer.messages
+        if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
+    ]
+    if len(replies) != 1:
+        raise CaseFailedError(f"the prompt got {len(replies)} responses")
+
+
+@case(
+    "cancel.idle",
+    f"{TURN}, Cancellation",
+    "Cancelling a session without a running turn has no effect.",
+)
+async def cancel_idle(peer: Peer) -> None:
+    session = await peer.new_session()
+    await peer.notify("session/cancel", {"sessionId": session})
+    await peer.ping()
+    turn = await peer.turn(session, peer.prompt_text("text"))
+    if turn.stop_reason == "cancelled":
+        raise CaseFailedError("the prompt after it was cancelled")
+
+
+@case(
+    "cancel.only-its-session",
+    f"{TURN}, Cancellation",
+    "Cancelling one session does not end the turn of another one.",
+    own=True,
+)
+async def cancel_only_its_session(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    other = await peer.new_session()
+    await peer.notify("session/cancel", {"sessionId": other})
+    await peer.settle()
+    is_over = _end_of(peer, prompt) is not None
+    await peer.notify("session/cancel", {"sessionId": prompt.session})
+    turn = await peer.finish(prompt)
+    if is_over and turn.stop_reason != "cancelled":
+        raise NotReachedError("the turn ended by itself")
+    if is_over:
+        raise CaseFailedError("the turn of the other session ended")
+
+
+@case(
+    "cancel.silent-afterwards",
+    f"{TURN}, Cancellation",
+    "Updates of a cancelled turn are sent before its end.",
+    profiles=V1,
+    rules=("ACP-L148",),
+    own=True,
+)
+async def cancel_silent_afterwards(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    await peer.notify("session/cancel", {"sessionId": prompt.session})
+    await peer.finish(prompt)
+    end = next(
+        at
+        for at, each in enumerate(peer.messages)
+        if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
+    )
+    await peer.settle()
+    for each in peer.updates:
+        if each.at > end and each.session == prompt.session and each.kind in TURN_UPDATES:
+            raise CaseFailedError(f"{each.kind} came after the end of the cancelled turn")
+
+
+@case(
+    "cancel-request.prompt",
+    "Cancellation",
+    "A prompt that $/cancel_request names still gets exactly one response.",
+    rules=("ACP-L350",),
+    own=True,
+)
+async def cancel_request_prompt(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    await peer.notify("$/cancel_request", {"requestId": prompt.id})
+    await peer.ping()
+    # An agent need not support it: then the turn is ended the usual way.
+    await peer.notify("session/cancel", {"sessionId": prompt.session})
+    reply = (await peer.finish(prompt)).reply
+    if isinstance(reply, ErrorResponse):
+        error_of(reply, "the cancelled prompt", REQUEST_CANCELLED)
+
+
+@case(
+    "cancel.permission",
+    f"{TURN}, Cancellation",
+    "A turn that is cancelled while a permission is requested ends with cancelled.",
+    own=True,
+)
+async def cancel_permission(peer: Peer) -> None:
+    text = peer.prompt_text("permission")
+    session = await peer.new_session()
+    peer.permission = "hold"
+    prompt = await peer.start_prompt(session, text)
+    await _await_permission(peer, prompt)
+    await peer.notify("session/cancel", {"sessionId": session})
+    await peer.release("cancel")
+    _expect_cancelled(await peer.finish(prompt))
+
+
+# Tool calls
+
+
+async def _await_permission(peer: Peer, prompt: StartedPrompt) -> None:
+    """Wait for a permission request; the turn may also end without one."""
+
+    def found() -> bool | None:
+        if peer.held:
+            return True
+        done = any(
+            isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
+            for each in peer.messages[prompt.at :]
+        )
+        return False if done and peer.version == 1 else None
+
+    if not await peer.wait_for(found, "a permission request"):
+        raise NotReachedError("no permission was requested")
+
+
+def _calls(turn: Turn) -> dict[str, list[str]]:
+    """Return the statuses of each tool call, in order."""
+    found: dict[str, list[str]] = {}
+    for each in turn.updates:
+        if each.kind in {"tool_call", "tool_call_update"}:
+            id_ = get_text(dict(each.body), "toolCallId") or ""
+            statuses = found.setdefault(id_, [])
+            if status := get_text(dict(each.body), "status"):
+                statuses.append(status)
+    return found
+
+
+async def _tool_turn(peer: Peer, kind: str, session: str | None = None) -> Turn:
+    text = peer.prompt_text(kind)
+    turn = await peer.setup_turn(session or await peer.new_session(), text)
+    if not _calls(turn):
+        raise NotReachedError(f"the prompt for {kind} led to no tool call")
+    return turn
+
+
+@case(
+    "tool-call.finished",
+    "Tool calls, Status",
+    "No tool call is left pending or in progress at the end of a turn.",
+)
+async def tool_call_finished(peer: Peer) -> None:
+    _expect_finished(await _tool_turn(peer, "tool"))
+
+
+@case(
+    "tool-call.command-finished",
+    "Tool calls, Status",
+    "No tool call that runs a command is left pending or in progress at the end of a turn.",
+)
+async def command_finished(peer: Peer) -> None:
+    _expect_finished(await _tool_turn(peer, "terminal"))
+
+
+def _expect_finished(turn: Turn) -> None:
+    for id_, statuses in _calls(turn).items():
+        if not statuses or statuses[-1] not in FINAL:
+            state = statuses[-1] if statuses else "pending"
+            raise CaseFailedError(f"the tool call {id_} is still {state}")
+
+
+def _permission_requests(turn: Turn) -> list[dict[str, Json]]:
+    found = [each for each in turn.requests if each.method == "session/request_permission"]
+    if not found:
+        raise NotReachedError("no permission was requested")
+    return [dict(get_object({"params": each.params}, "params")) for each in found]
+
+
+def _asked_call(peer: Peer, request: dict[str, Json]) -> str:
+    call = (
+        get(request, "toolCall") if peer.version == 1 else get(get(request, "subject"), "toolCall")
+    )
+    return get_text(call, "toolCallId") or ""
+
+
+@case(
+    "permission.allowed",
+    "Tool calls, Requesting permission",
+    "A tool call that is allowed is carried out, and the turn ends.",
+    own=True,
+)
+async def permission_allowed(peer: Peer) -> None:
+    turn = await _tool_turn(peer, "permission")
+    asked = {_asked_call(peer, each) for each in _permission_requests(turn)}
+    calls = _calls(turn)
+    if not any(calls.get(id_, [""])[-1:] in (["completed"], ["failed"]) for id_ in asked):
+        raise CaseFailedError("the allowed tool call was never completed or failed")
+
+
+@case(
+    "permission.rejected",
+    "Tool calls, Requesting permission",
+    "A tool call that is rejected is not carried out, and the turn ends.",
+    rules=("ACP-L219", "ACP-L461"),
+    own=True,
+)
+async def permission_rejected(peer: Peer) -> None:
+    await peer.open()
+    peer.permission = "reject"
+    await _expect_not_done(peer)
+
+
+async def _expect_not_done(peer: Peer) -> None:
+    before = (peer.directory / "notes.txt").read_bytes()
+    turn = await peer.prompt(await peer.new_session(), peer.prompt_text("permission"))
+    requests = _permission_requests(turn)
+    calls = _calls(turn)
+    for request in requests:
+        if "completed" in calls.get(_asked_call(peer, request), []):
+            raise CaseFailedError("the tool call was completed all the same")
+    if (peer.directory / "notes.txt").read_bytes() != before:
+        raise CaseFailedError("the file was changed all the same")
+
+
+@case(
+    "permission.dialog-failed",
+    "Tool calls, Requesting permission",
+    "A permission request that fails is no permission, and the turn ends.",
+    own=True,
+)
+async def permission_failed(peer: Peer) -> None:
+    await peer.open()
+    peer.permission = "fail"
+    await _expect_not_done(peer)
+
+
+@case(
+    "permission.options",
+    "Tool calls, Permission options",
+    "A permission request has options with ids of their own, names and kinds.",
+    rules=("ACP-L222", "ACP-L223", "ACP-L224", "ACP-L225"),
+    own=True,
+)
+async def permission_options(peer: Peer) -> None:
+    turn = await _tool_turn(peer, "permission")
+    for request in _permission_requests(turn):
+        options = get_objects(request, "options")
+        ids = [get_text(each, "optionId") for each in options]
+        if not ids or len(set(ids)) != len(ids):
+            raise CaseFailedError("there is no option, or two have the same id")
+
+
+# Files and terminals
+
+
+def _gated(id_: str, prefix: str, kind: str, what: str, *rules: str) -> None:
+    """Register a case about requests that a client without the capability must not get."""
+
+    @case(
+        id_,
+        "Initialization, Client capabilities",
+        f"A client that does not offer {what} gets no request for it.",
+        own=True,
+        is_bare=True,
+        rules=rules,
+        profiles=V1 if prefix != "elicitation/" else ("v1", "v1-unstable", "v2"),
+    )
+    async def gated(peer: Peer) -> None:
+        text = peer.prompt_text(kind)
+        turn = await peer.prompt(await peer.new_session(), text)
+        asked = [each.method for each in turn.requests if each.method.startswith(prefix)]
+        if asked:
+            raise CaseFailedError(f"{asked[0]} was sent, which the client does not offer")
+
+
+_gated("files.not-offered", "fs/", "tool", "files", "ACP-L240")
+_gated("files.write-not-offered", "fs/write", "permission", "writing files", "ACP-L241")
+_gated("terminal.not-offered", "terminal/", "terminal", "terminals", "ACP-L250")
+_gated("elicitation.not-offered", "elicitation/", "elicitation", "forms", "ACP-L328", "ACP-L329")
+
+
+@case(
+    "files.refused",
+    "File system",
+    "A file request that fails does not keep the turn from ending.",
+    profiles=V1,
+    own=True,
+)
+async def files_refused(peer: Peer) -> None:
+    text = peer.prompt_text("tool")
+    session = await peer.new_session()
+    peer.refuses_files = True
+    turn = await peer.prompt(session, text)
+    if not any(each.method.startswith("fs/") for each in turn.requests):
+        raise NotReachedError("the agent requested no file")
+
+
+def _terminal_case(
+    id_: str, sentence: str, section: str, look: Callable[[list[str], Turn], str | None]
+) -> None:
+    @case(id_, section, sentence, profiles=V1, own=True)
+    async def look_at_terminals(peer: Peer) -> None:
+        turn = await peer.setup_turn(await peer.new_session(), peer.prompt_text("terminal"))
+        methods = [each.method for each in turn.requests if each.method.startswith("terminal/")]
+        if not methods:
+            raise NotReachedError("the agent used no terminal of the client")
+        await peer.settle()
+        methods = [each.method for each in peer.requests if each.method.startswith("terminal/")]
+        if problem := look(methods, turn):
+            raise CaseFailedError(problem)
+
+
+def _unreleased(methods: list[str], turn: Turn) -> str | None:
+    del turn
+    created, released = methods.count("terminal/create"), methods.count("terminal/release")
+    return f"{created} created, {released} released" if released < created else None
+
+
+_terminal_case(
+    "terminal.released",
+    "Every terminal that the agent creates is released.",
+    "Terminals, Releasing terminals",
+    _unreleased,
+)
+
+
+# Forms
+
+
+@case(
+    "elicitation.declined",
+    "Elicitation",
+    "A form that the user declines does not keep the turn from ending.",
+    own=True,
+)
+async def elicitation_declined(peer: Peer) -> None:
+    text = peer.prompt_text("elicitation")
+    turn = await peer.prompt(await peer.new_session(), text)
+    if not any(each.method == "elicitation/create" for each in turn.requests):
+        raise NotReachedError("the agent showed no form")
+
+
+@case(
+    "elicitation.cancelled",
+    "Elicitation",
+    "A form that the user cancels does not keep the turn from ending.",
+    own=True,
+)
+async def elicitation_cancelled(peer: Peer) -> None:
+    await peer.open()
+    text = peer.prompt_text("elicitation")
+    peer.elicitation = "cancel"
+    turn = await peer.prompt(await peer.new_session(), text)
+    if not any(each.method == "elicitation/create" for each in turn.requests):
+        raise NotReachedError("the agent showed no form")
+
+
+@case(
+    "plan.sent",
+    "Agent plan",
+    "A plan is a list of entries, each with content, priority and status.",
+    rules=("ACP-L276", "ACP-L277", "ACP-L287", "ACP-L280", "ACP-L282"),
+)
+async def plan_sent(peer: Peer) -> None:
+    text = peer.prompt_text("plan")
+    turn = await peer.setup_turn(await peer.session(), text)
+    if not any(each.kind in {"plan", "plan_update"} for each in turn.updates):
+        raise NotReachedError("the prompt led to no plan")
+
+
+# Version 2
+
+
+@case(
+    "entity-cancel.unknown-call",
+    "Tool calls, Cancellation (version 2)",
+    "Cancelling a tool call that does not exist is refused with -32602.",
+    profiles=V2,
+    rules=("ACP-L452",),
+)
+async def unknown_call(peer: Peer) -> None:
+    params: Json = {"sessionId": await peer.session(), "toolCallId": "no-such-call"}
+    await peer.refused("tool_call/cancel", params, INVALID_PARAMS)
+
+
+@case(
+    "entity-cancel.unknown-terminal",
+    "Terminals, Cancellation (version 2)",
+    "Cancelling a terminal that does not exist is refused with -32602.",
+    profiles=V2,
+)
+async def unknown_terminal(peer: Peer) -> None:
+    params: Json = {"sessionId": await peer.session(), "terminalId": "no-such-terminal"}
+    await peer.refused("terminal/cancel", params, INVALID_PARAMS)
+
+
+def _text(peer: Peer) -> dict[str, Json]:
+    return {"type": "text", "text": peer.prompt_text("text")}
+
+
+def _uri(peer: Peer) -> str:
+    return (peer.directory / "notes.txt").as_uri()

@@ -1,0 +1,276 @@
+"""Cases, their results, and the report about one peer.
+
+A case states one requirement. It has steps, which a function plays against the peer, or rules of
+the linter, or both. A case without steps is judged by the traffic of all other cases: it passes if
+its rules had something to check and found nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.lint.catalog import rules
+from acp_inspector.lint.engine import Finding, Linter
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+Verdict: TypeAlias = Literal["pass", "fail", "not offered", "not reached"]
+VERDICTS: Final[tuple[Verdict, ...]] = ("pass", "fail", "not offered", "not reached")
+Profile: TypeAlias = Literal["v1", "v1-unstable", "v2"]
+PROFILES: Final[tuple[Profile, ...]] = ("v1", "v1-unstable", "v2")
+V1: Final[tuple[Profile, ...]] = ("v1", "v1-unstable")
+UNSTABLE: Final[tuple[Profile, ...]] = ("v1-unstable",)
+V2: Final[tuple[Profile, ...]] = ("v2",)
+MAX_FRAMES: Final = 6
+"""Frames that are kept to prove a verdict."""
+MAX_FRAME_BYTES: Final = 600
+"""Bytes of such a frame that are kept."""
+VERSION_OF: Final[Mapping[Profile, int]] = {"v1": 1, "v1-unstable": 1, "v2": 2}
+
+BROAD_RULES: Final = frozenset({"ACP-L046", "ACP-L181"})
+"""Rules about any field of any message."""
+OTHER_RULES: Final = ("*",)
+"""All rules that no other case has."""
+
+Steps = TypeVar("Steps", bound=Callable[..., Awaitable[None]])
+
+
+class CaseFailedError(Exception):
+    """The peer broke the requirement; the message says how."""
+
+
+class NotOfferedError(Exception):
+    """The peer does not offer what the case is about."""
+
+
+class NotReachedError(Exception):
+    """The situation that the case is about did not arise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One requirement."""
+
+    id: str
+    section: str
+    """Page and heading of the specification."""
+    sentence: str
+    """What the peer must do, in our words."""
+    profiles: tuple[Profile, ...] = PROFILES
+    rules: tuple[str, ...] = ()
+    """Rules of the linter that state the same; an error that one of them finds fails the case."""
+    steps: Callable[..., Awaitable[None]] | None = None
+    own: bool = False
+    """Whether the steps need a connection of their own."""
+    is_bare: bool = False
+    """Whether the client of that connection claims no capability."""
+    is_official: bool = False
+    """Whether the case is about bytes that a dialect writes otherwise."""
+    persona: str = ""
+    """For clients: the persona that the client has to talk to; empty: any."""
+
+    @property
+    def subject(self) -> str:
+        return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A frame that proves a verdict."""
+
+    side: Side
+    text: str
+    """The frame, cut to a limit; untrusted."""
+
+    def to_json(self) -> Json:
+        return {"side": self.side, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The verdict on one case."""
+
+    case: Case
+    verdict: Verdict
+    reason: str = ""
+    """Why; empty if it passed."""
+    frames: tuple[Evidence, ...] = ()
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.case.id,
+            "section": self.case.section,
+            "sentence": self.case.sentence,
+            "rules": list(self.case.rules),
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "frames": [frame.to_json() for frame in self.frames],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The verdicts on one peer."""
+
+    peer: str
+    """How the peer introduced itself, or its command; untrusted."""
+    side: Side
+    profile: Profile
+    results: tuple[Result, ...]
+    persona: str = ""
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        found = Counter(result.verdict for result in self.results)
+        return {verdict: found[verdict] for verdict in VERDICTS}
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether no case failed, and at least one passed."""
+        return not self.counts["fail"] and bool(self.counts["pass"])
+
+    @property
+    def badge(self) -> str:
+        """The report in one line."""
+        judged = self.counts["pass"] + self.counts["fail"]
+        return f"ACP {self.profile} {self.side}: {self.counts['pass']} of {judged} cases passed"
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "peer": self.peer,
+            "side": self.side,
+            "profile": self.profile,
+            "persona": self.persona,
+            "passed": self.is_passed,
+            "badge": self.badge,
+            "counts": dict(self.counts),
+            "cases": [result.to_json() for result in self.results],
+        }
+
+
+@dataclass(slots=True)
+class Suite:
+    """Cases by id, in the order of their definition."""
+
+    side: Side
+    cases: dict[str, Case] = field(default_factory=dict[str, Case])
+
+    def add(self, case: Case) -> None:
+        assert case.id not in self.cases, case.id
+        assert case.steps is not None or case.rules, case.id
+        self.cases[case.id] = case
+
+    def case(
+        self, id_: str, section: str, sentence: str, **options: Any
+    ) -> Callable[[Steps], Steps]:
+        """Register the decorated function as the steps of a case."""
+
+        def register(steps: Steps) -> Steps:
+            case = Case(id=id_, section=section, sentence=sentence, steps=steps, **options)
+            self.add(case)
+            return steps
+
+        return register
+
+    def select(
+        self, profile: Profile, patterns: Sequence[str] = (), *, is_dialect: bool = False
+    ) -> list[Case]:
+        """Return the cases of a profile whose id matches one of `patterns` (all if there is none).
+
+        A case about rules that the profile does not have is left out.
+        """
+        return [
+            case
+            for case in self.cases.values()
+            if profile in case.profiles
+            and not (is_dialect and case.is_official)
+            and (not patterns or any(fnmatchcase(case.id, each) for each in patterns))
+        ]
+
+
+def evidence(frames: Iterable[Frame]) -> tuple[Evidence, ...]:
+    """Return the last frames, cut."""
+    kept = list(frames)[-MAX_FRAMES:]
+    return tuple(
+        Evidence(
+            frame.side,
+            frame.data[:MAX_FRAME_BYTES].decode(errors="replace")
+            + (" …" if len(frame.data) > MAX_FRAME_BYTES else ""),
+        )
+        for frame in kept
+    )
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What the linter found in the frames of all connections."""
+
+    exercised: set[str] = field(default_factory=set[str])
+    found: dict[str, list[tuple[Finding, tuple[Evidence, ...]]]] = field(
+        default_factory=dict[str, list[tuple[Finding, tuple[Evidence, ...]]]]
+    )
+    """By rule: the errors of the judged side."""
+
+    def add(self, entries: Sequence[Entry], side: Side, *, unstable: bool) -> None:
+        """Lint a connection and take over what concerns `side`."""
+        linter = Linter(unstable=unstable)
+        frames: dict[int, Frame] = {}
+        for entry in entries:
+            linter.report.exercised = set()
+            linter.feed(entry)
+            is_ours = isinstance(entry, Frame) and entry.side != side
+            self.exercised |= {
+                rule
+                for rule in linter.report.exercised
+                if not is_ours or rules()[rule].side not in {"sender", "both"}
+            }
+            if isinstance(entry, Frame):
+                frames[entry.seq] = entry
+        linter.report.exercised = set()
+        linter.finish()
+        self.exercised |= linter.report.exercised
+        errors = [each for each in linter.report.findings if each.severity == "error"]
+        special = {each.frames[-1:] for each in errors if each.rule.id not in BROAD_RULES}
+        for finding in errors:
+            if finding.rule.id in BROAD_RULES and finding.frames[-1:] in special:
+                # Another rule says more about that frame.
+                continue
+            if _is_fault_of(side, finding, frames):
+                proof = [frames[seq] for seq in finding.frames if seq in frames]
+                self.found.setdefault(finding.rule.id, []).append((finding, evidence(proof)))
+
+    def judge(self, case: Case, suite: Suite) -> Result:
+        """Return the verdict on a case by its rules alone."""
+        rules_ = case.rules
+        if rules_ == OTHER_RULES:
+            owned = {rule for each in suite.cases.values() for rule in each.rules}
+            rules_ = tuple(rule for rule in self.found if rule not in owned)
+        for rule in rules_:
+            if found := self.found.get(rule):
+                finding, frames = found[0]
+                more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+                return Result(case, "fail", f"{rule}: {finding.message}{more}", frames)
+        is_reached = case.rules == OTHER_RULES or self.exercised.intersection(case.rules)
+        if case.steps is None and not is_reached:
+            return Result(case, "not reached", "nothing of the kind was sent")
+        return Result(case, "pass")
+
+
+def _is_fault_of(side: Side, finding: Finding, frames: Mapping[int, Frame]) -> bool:
+    """Return whether `side` broke the rule: by the rule's text, or as sender of the last frame."""
+    blamed = rules()[finding.rule.id].side
+    if blamed in {"client", "agent"}:
+        return blamed == side
+    last = finding.frames[-1] if finding.frames else 0
+    return last in frames and frames[last].side == side
+
+
+AGENT: Final = Suite("agent")
+"""The cases for agents; `agent_cases` fills it."""
+CLIENT: Final = Suite("client")
+"""The cases for clients; `client_cases` fills it."""

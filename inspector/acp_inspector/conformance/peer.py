@@ -1,0 +1,457 @@
+"""The client that cases play: it can send any bytes, and each of its waits has a limit.
+
+It responds to what the agent requests: files come from the directory of the session, terminals are
+made up and run nothing, permissions are decided as a case wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from acp_inspector.conformance.model import (
+    VERSION_OF,
+    CaseFailedError,
+    NotOfferedError,
+    NotReachedError,
+    Profile,
+)
+from acp_inspector.conformance.wire import Reply, Wire, result_of
+from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
+from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
+from acp_protocol.jsonrpc import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    ErrorResponse,
+    Json,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    SuccessResponse,
+    encode_error,
+    encode_result,
+)
+from acp_protocol.transport import Transport
+
+Permission: TypeAlias = Literal["allow", "reject", "cancel", "fail", "hold"]
+
+TIMEOUT_S: Final = 30.0
+"""Seconds that the agent has for each step."""
+SETTLE_S: Final = 0.2
+"""Seconds in which an agent may still send what it must not."""
+NOTES: Final = "first line\nsecond line\nthird line\n"
+CLAIMS: Final[Mapping[int, Mapping[str, Json]]] = {
+    1: {
+        "fs": {"readTextFile": True, "writeTextFile": True},
+        "terminal": True,
+        "auth": {"terminal": True},
+        "elicitation": {"form": {}, "url": {}},
+        "session": {"configOptions": {"boolean": {}}},
+    },
+    2: {"auth": {"terminal": {}}, "elicitation": {"form": {}, "url": {}}},
+}
+INFO: Final[Mapping[str, Json]] = {"name": "acp-console-conform", "version": "1"}
+DEMO_PROMPTS: Final[Mapping[str, str]] = {
+    "text": "hello",
+    "tool": "read notes.txt",
+    "permission": "edit notes.txt: second => 2nd",
+    "terminal": "run echo conformance",
+    "slow": "run sleep 20",
+    "plan": "plan",
+    "elicitation": "ask Which one?: this, that",
+}
+"""Prompts that make the demo agent do what cases need."""
+PLAIN_PROMPTS: Final[Mapping[str, str]] = {"text": "Reply with one short sentence."}
+PROMPT_KINDS: Final = tuple(DEMO_PROMPTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an agent is judged."""
+
+    profile: Profile = "v1"
+    timeout: float = TIMEOUT_S
+    settle: float = SETTLE_S
+    jobs: int = 4
+    """Connections at a time."""
+    prompts: Mapping[str, str] = field(default_factory=lambda: dict(PLAIN_PROMPTS))
+    """The prompt for each kind of turn; a case whose kind is missing is not reached."""
+    auth_method: str | None = None
+
+    @property
+    def version(self) -> int:
+        return VERSION_OF[self.profile]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One `session/update`."""
+
+    session: str
+    kind: str
+    body: Mapping[str, Json]
+    at: int
+    """Its place among the agent's messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn that has ended."""
+
+    reply: Reply
+    stop_reason: str | None
+    updates: Sequence[Update]
+    requests: Sequence[Request]
+    """What the agent requested meanwhile."""
+
+    @property
+    def text(self) -> str:
+        """The text of the agent's message."""
+        chunks = (each.body for each in self.updates if each.kind == "agent_message_chunk")
+        return "".join(get_text(get(body, "content"), "text") or "" for body in chunks)
+
+
+@dataclass(slots=True)
+class StartedPrompt:
+    """A prompt that was sent."""
+
+    session: str
+    id: RequestId
+    at: int
+
+
+class Peer(Wire):
+    """One connection to the judged agent."""
+
+    side = "client"
+
+    def __init__(
+        self,
+        transport: Transport,
+        close: Callable[[], Awaitable[None]],
+        directory: Path,
+        options: Options,
+        *,
+        is_bare: bool = False,
+    ) -> None:
+        super().__init__(transport, timeout=options.timeout, settle=options.settle)
+        self._close = close
+        self.directory = directory
+        self.options = options
+        self.version = options.version
+        self.is_bare = is_bare
+        self.updates: list[Update] = []
+        self.requests: list[Request] = []
+        self.initialized: Mapping[str, Json] = {}
+        """The result of `initialize`."""
+        self.permission: Permission = "allow"
+        """How permission requests are decided."""
+        self.refuses_files = False
+        self.elicitation: str = "decline"
+        self.held: list[Request] = []
+        """Permission requests that wait for a decision."""
+        self._terminals = count(1)
+        self._running: dict[str, list[RequestId]] = {}
+        """Terminals whose command runs, with the requests that wait for its end."""
+        self._session: str | None = None
+        self.opened: dict[str, Mapping[str, Json]] = {}
+        """The result of `session/new`, by session."""
+        self._files = SandboxedFiles([directory])
+
+    def begin(self) -> None:
+        """Begin a case: its frames are those from here on."""
+        super().begin()
+        self.permission, self.elicitation, self.refuses_files = "allow", "decline", False
+
+    async def close_stdin(self) -> None:
+        """End the agent's input; its output is still read."""
+        await self._close()
+
+    # The protocol
+
+    def claims(self) -> dict[str, Json]:
+        """Return the params of `initialize`."""
+        capabilities: dict[str, Json] = {} if self.is_bare else dict(CLAIMS[self.version])
+        names = (
+            ("clientCapabilities", "clientInfo") if self.version == 1 else ("capabilities", "info")
+        )
+        return {"protocolVersion": self.version, names[0]: capabilities, names[1]: dict(INFO)}
+
+    async def initialize(self, **changes: Json) -> Mapping[str, Json]:
+        """Return the result of `initialize`."""
+        params = {**self.claims(), **changes}
+        self.initialized = await self.result("initialize", params)
+        return self.initialized
+
+    async def open(self) -> None:
+        """Initialize, once, and log in if the user has chosen how.
+
+        Raises:
+            NotReachedError: the agent does not initialize, or does not speak the version.
+        """
+        if self.initialized:
+            return
+        try:
+            got = (await self.initialize()).get("protocolVersion")
+        except CaseFailedError as problem:
+            raise NotReachedError(f"the agent did not initialize: {problem}") from None
+        if got != self.version:
+            raise NotReachedError(f"the agent speaks version {got}, not {self.version}")
+        if self.options.auth_method is not None:
+            method = "authenticate" if self.version == 1 else "auth/login"
+            await self.result(method, {"methodId": self.options.auth_method})
+
+    @property
+    def capabilities(self) -> Mapping[str, Json]:
+        return get_object(
+            dict(self.initialized), "agentCapabilities" if self.version == 1 else "capabilities"
+        )
+
+    def offers(self, v1: str, v2: str = "") -> Json:
+        """Return what the agent claims at a path; None if nothing."""
+        value: Json = dict(self.capabilities)
+        for name in (v1 if self.version == 1 else v2 or v1).split("."):
+            value = get(value, name)
+        return value if value is not False else None
+
+    def require(self, v1: str, v2: str = "") -> None:
+        """Raise unless the agent claims a capability; in version 2 `-` is the baseline."""
+        if self.version == 2 and v2 == "-":
+            return
+        if self.offers(v1, v2) is None:
+            raise NotOfferedError(f"{v1 if self.version == 1 else v2 or v1} is not offered")
+
+    def prompt_text(self, kind: str) -> str:
+        """Return the prompt for a kind of turn."""
+        text = self.options.prompts.get(kind)
+        if text is None:
+            raise NotReachedError(f"no prompt is known for it; give --prompt-for {kind}=TEXT")
+        return text
+
+    async def new_session(self) -> str:
+        """Return a new session for a case about something else.
+
+        Raises:
+            NotReachedError: there is none.
+        """
+        try:
+            return await self.create_session()
+        except CaseFailedError as problem:
+            raise NotReachedError(f"no session could be created: {problem}") from None
+
+    async def setup_turn(self, session: str, prompt: str | list[Json]) -> Turn:
+        """Play a turn for a case about something else.
+
+        Raises:
+            NotReachedError: the prompt was refused.
+        """
+        turn = await self.prompt(session, prompt)
+        if isinstance(turn.reply, ErrorResponse):
+            raise NotReachedError(f"a prompt failed: {turn.reply.code} {turn.reply.message}")
+        return turn
+
+    async def create_session(self, **params: Json) -> str:
+        """Create a session, which must succeed."""
+        await self.open()
+        wanted: dict[str, Json] = {"cwd": str(self.directory), "mcpServers": [], **params}
+        reply = await self.request("session/new", wanted)
+        if isinstance(reply, ErrorResponse) and reply.code == AUTH_REQUIRED:
+            raise NotReachedError("the agent wants a login first; give --auth METHOD")
+        result = result_of(reply, "session/new")
+        session = get_text(dict(result), "sessionId")
+        if not session:
+            raise CaseFailedError("the result of session/new has no sessionId")
+        self.opened[session] = result
+        return session
+
+    async def session(self) -> str:
+        """Return the session of this connection; it is created on first use."""
+        if self._session is None:
+            self._session = await self.new_session()
+        return self._session
+
+    async def start_prompt(self, session: str, prompt: str | list[Json]) -> StartedPrompt:
+        blocks: list[Json] = (
+            [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
+        )
+        at = len(self.messages)
+        id_ = await self.start("session/prompt", {"sessionId": session, "prompt": blocks})
+        return StartedPrompt(session, id_, at)
+
+    async def finish(self, prompt: StartedPrompt) -> Turn:
+        """Wait for the end of a turn."""
+        reply = await self.response(prompt.id, prompt.at, "a response to session/prompt")
+        stop: str | None = None
+        if isinstance(reply, SuccessResponse):
+            if self.version == 1:
+                stop = get_text(reply.result, "stopReason")
+            else:
+                idle = await self.wait_for(
+                    lambda: next(
+                        (
+                            each
+                            for each in self.updates
+                            if each.at >= prompt.at
+                            and each.session == prompt.session
+                            and each.kind == "state_update"
+                            and each.body.get("state") == "idle"
+                        ),
+                        None,
+                    ),
+                    "a state_update idle",
+                )
+                stop = get_text(dict(idle.body), "stopReason")
+        return Turn(
+            reply,
+            stop,
+            [u for u in self.updates if u.at >= prompt.at and u.session == prompt.session],
+            [
+                each
+                for each in self.messages[prompt.at :]
+                if isinstance(each, Request) and get(each.params, "sessionId") == prompt.session
+            ],
+        )
+
+    async def prompt(self, session: str, prompt: str | list[Json]) -> Turn:
+        """Play a whole turn."""
+        return await self.finish(await self.start_prompt(session, prompt))
+
+    async def turn(self, session: str, prompt: str | list[Json]) -> Turn:
+        """Play a turn that must not be refused."""
+        turn = await self.prompt(session, prompt)
+        if isinstance(turn.reply, ErrorResponse):
+            raise CaseFailedError(f"the prompt was refused: {turn.reply.code} {turn.reply.message}")
+        return turn
+
+    async def await_work(self, prompt: StartedPrompt) -> None:
+        """Wait until the agent visibly works on a prompt."""
+
+        def works() -> bool | None:
+            if any(
+                each.at >= prompt.at and each.session == prompt.session for each in self.updates
+            ):
+                return True
+            return (
+                True
+                if any(isinstance(each, Request) for each in self.messages[prompt.at :])
+                else None
+            )
+
+        await self.wait_for(works, "an update of the turn")
+
+    # What the agent requests
+
+    async def release(self, permission: Permission) -> None:
+        """Decide the permission requests that wait."""
+        held, self.held = self.held, []
+        for request in held:
+            await self._decide(request, permission)
+
+    def received(self, message: Message, at: int) -> None:
+        match message:
+            case Notification(method="session/update", params=params):
+                body = get_object(params, "update")
+                session, kind = get_text(params, "sessionId"), get_text(body, "sessionUpdate")
+                self.updates.append(Update(session or "", kind or "", body, at))
+            case Request():
+                self.requests.append(message)
+                # An agent that waits until its output is read must not keep us from reading.
+                self._tasks.start_soon(self._respond, message, self.permission)
+            case _:
+                pass
+
+    async def _decide(self, request: Request, permission: Permission) -> None:
+        if permission == "hold":
+            self.held.append(request)
+            self.wake()
+            return
+        if permission == "fail":
+            await self.send(encode_error(request.id, INTERNAL_ERROR, "The dialog failed."))
+            return
+        outcome: dict[str, Json] = {"outcome": "cancelled"}
+        for option in get_objects(request.params, "options"):
+            if str(option.get("kind", "")).startswith(permission):
+                outcome = {"outcome": "selected", "optionId": option.get("optionId")}
+                break
+        await self.send(encode_result(request.id, {"outcome": outcome}))
+
+    async def _respond(self, request: Request, permission: Permission) -> None:
+        """Respond to what the agent requests, unless it has closed the connection."""
+        with suppress(CaseFailedError):
+            if request.method == "session/request_permission":
+                await self._decide(request, permission)
+            else:
+                await self._serve(request)
+
+    async def _serve(self, request: Request) -> None:
+        """Respond to a request for a file, a terminal or a form."""
+        params = as_object(request.params)
+        is_client_side = request.method.startswith(("fs/", "terminal/"))
+        if self.is_bare or (self.version == 2 and is_client_side):
+            await self.send(encode_error(request.id, METHOD_NOT_FOUND, "Method not found"))
+        elif request.method in {"fs/read_text_file", "fs/write_text_file"}:
+            await self.send(self._file(request, params))
+        elif request.method.startswith("terminal/"):
+            await self._terminal(request, params)
+        elif request.method == "elicitation/create":
+            await self.send(encode_result(request.id, {"action": self.elicitation}))
+        else:
+            await self.send(encode_error(request.id, METHOD_NOT_FOUND, "Method not found"))
+
+    def _file(self, request: Request, params: Mapping[str, Json]) -> bytes:
+        """Return the response to a request for a file."""
+        if self.refuses_files:
+            return encode_error(request.id, INTERNAL_ERROR, "The disk is broken.")
+        try:
+            if request.method == "fs/read_text_file":
+                return encode_result(request.id, {"content": self._read(params)})
+            self._files.write_text(str(params.get("path")), str(params.get("content")))
+        except FileMissingError:
+            return encode_error(request.id, RESOURCE_NOT_FOUND, "There is no such file.")
+        except FileRefusedError:
+            return encode_error(request.id, INTERNAL_ERROR, "That file is refused.")
+        return encode_result(request.id, {})
+
+    async def _terminal(self, request: Request, params: Mapping[str, Json]) -> None:
+        """Respond for a terminal: a command with `sleep` runs until it is killed or released."""
+        if request.method == "terminal/create":
+            id_ = f"term-{next(self._terminals)}"
+            words = [params.get("command"), *get_list(dict(params), "args")]
+            if any("sleep" in str(word) for word in words):
+                self._running[id_] = []
+            await self.send(encode_result(request.id, {"terminalId": id_}))
+            return
+        id_ = get_text(dict(params), "terminalId") or ""
+        runs = id_ in self._running
+        result: Json = None
+        match request.method:
+            case "terminal/wait_for_exit" if runs:
+                self._running[id_].append(request.id)
+                return
+            case "terminal/wait_for_exit":
+                result = {"exitCode": 0, "signal": None}
+            case "terminal/output" if runs:
+                result = {"output": "", "truncated": False}
+            case "terminal/output":
+                exit_: dict[str, Json] = {"exitCode": 0, "signal": None}
+                result = {"output": "conformance\n", "truncated": False, "exitStatus": exit_}
+            case _:
+                for waiting in self._running.pop(id_, ()):
+                    killed: Json = {"exitCode": None, "signal": "SIGKILL"}
+                    await self.send(encode_result(waiting, killed))
+                result = {}
+        await self.send(encode_result(request.id, result))
+
+    def _read(self, params: Mapping[str, Json]) -> str:
+        lines = self._files.read_text(str(params.get("path"))).splitlines(keepends=True)
+        line, limit = params.get("line"), params.get("limit")
+        first = max(line - 1, 0) if isinstance(line, int) else 0
+        last = first + limit if isinstance(limit, int) else None
+        return "".join(lines[first:last])

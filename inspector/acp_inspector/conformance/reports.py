@@ -1,0 +1,124 @@
+"""Reports as text, JUnit XML and HTML; what a peer has sent is made harmless."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Final
+from xml.etree import ElementTree
+
+from acp_inspector.conformance.model import VERDICTS, Evidence, Report, Result
+from acp_protocol.host.sanitize import escape_controls, single_line
+
+SIGNS: Final = {"pass": "✓", "fail": "✗", "not offered": "–", "not reached": "·"}
+WIDTH: Final = 200
+"""Characters of a frame in a report for people."""
+_NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that an XML document cannot hold, not even escaped."""
+
+
+def text_report(report: Report, *, is_all: bool = False) -> str:
+    """Return the failures with their frames, other cases if wanted, and the counts."""
+    lines: list[str] = []
+    for result in report.results:
+        if result.verdict == "fail":
+            lines += _failure(result)
+        elif is_all:
+            reason = f"  ({single_line(result.reason, WIDTH)})" if result.reason else ""
+            lines.append(
+                f"{SIGNS[result.verdict]} {result.case.id}  {result.case.sentence}{reason}"
+            )
+    counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
+    lines.append(f"{single_line(report.peer, 80)}: {counts}")
+    lines.append(report.badge)
+    return "\n".join(lines)
+
+
+def _failure(result: Result) -> Iterator[str]:
+    yield f"{SIGNS['fail']} {result.case.id}  {result.case.sentence}"
+    yield f"    {single_line(result.reason, 2 * WIDTH)}"
+    yield f"    section: {result.case.section}"
+    for frame in result.frames:
+        yield f"    {_arrow(frame)} {single_line(frame.text, WIDTH)}"
+
+
+def _arrow(frame: Evidence) -> str:
+    return "client →" if frame.side == "client" else "agent  →"
+
+
+def junit_report(report: Report) -> str:
+    """Return one suite with a test for each case; those that say nothing are skipped."""
+    root = ElementTree.Element("testsuites", name="acp-console conform")
+    suite = ElementTree.SubElement(
+        root,
+        "testsuite",
+        name=_xml(report.badge),
+        tests=str(len(report.results)),
+        failures=str(report.counts["fail"]),
+        skipped=str(report.counts["not offered"] + report.counts["not reached"]),
+        errors="0",
+    )
+    for result in report.results:
+        case = ElementTree.SubElement(
+            suite, "testcase", name=result.case.id, classname=_xml(result.case.section)
+        )
+        if result.verdict == "fail":
+            text = "\n".join([result.case.sentence, *map(_frame_line, result.frames)])
+            failure = ElementTree.SubElement(case, "failure", message=_xml(result.reason))
+            failure.text = _xml(text)
+        elif result.verdict != "pass":
+            text = f"{result.verdict}: {result.reason}"
+            ElementTree.SubElement(case, "skipped", message=_xml(text))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _frame_line(frame: Evidence) -> str:
+    return f"{_arrow(frame)} {frame.text}"
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", escape_controls(text))
+
+
+_STYLE: Final = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;width:100%}
+td,th{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884}
+pre{white-space:pre-wrap;word-break:break-all;margin:.2rem 0;font-size:12px}
+.badge{display:inline-block;padding:.2rem .7rem;border-radius:.4rem;color:#fff;background:#2a7d3f}
+.badge.fail{background:#b3261e}.fail td:first-child{color:#b3261e;font-weight:bold}
+@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}
+"""
+
+
+def html_report(report: Report) -> str:
+    """Return a page of its own, without scripts or anything from elsewhere."""
+    state = "pass" if report.is_passed else "fail"
+    counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
+    rows = "\n".join(map(_row, report.results))
+    title = html.escape(single_line(report.peer, 80))
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n"
+        f'<p class="badge {state}">{html.escape(report.badge)}</p>\n<p>{counts}</p>\n'
+        f"<table><tr><th>verdict</th><th>case</th><th>requirement</th></tr>\n{rows}\n"
+        "</table></body></html>\n"
+    )
+
+
+def _row(result: Result) -> str:
+    def safe(text: str) -> str:
+        return html.escape(escape_controls(text))
+
+    frames = "".join(f"<pre>{safe(_frame_line(frame))}</pre>" for frame in result.frames)
+    if result.verdict != "fail":
+        frames = ""
+    reason = f"<br><em>{safe(result.reason)}</em>" if result.reason else ""
+    kind = ' class="fail"' if result.verdict == "fail" else ""
+    return (
+        f"<tr{kind}><td>{SIGNS[result.verdict]} {result.verdict}</td><td>{result.case.id}</td>"
+        f"<td>{safe(result.case.sentence)}<br><small>{safe(result.case.section)}</small>"
+        f"{reason}{frames}</td></tr>"
+    )

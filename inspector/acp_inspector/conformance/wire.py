@@ -1,0 +1,202 @@
+"""One side of a connection that can send any bytes, and whose waits have a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Final, TypeAlias, TypeVar, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_inspector.conformance.model import CaseFailedError, Evidence, evidence
+from acp_inspector.journal import Frame, Journal
+from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
+from acp_protocol.framing import Side, opposite
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Json,
+    Message,
+    RequestId,
+    SuccessResponse,
+    encode_notification,
+    encode_request,
+    id_key,
+    read_message,
+)
+from acp_protocol.transport import Transport
+
+T = TypeVar("T")
+Reply: TypeAlias = SuccessResponse | ErrorResponse
+MAX_MESSAGES: Final = 50_000
+"""Messages of the peer on one connection, at most."""
+
+
+class Wire:
+    """What both sides need; a subclass says what it does with a message."""
+
+    side: Side
+
+    def __init__(self, transport: Transport, *, timeout: float, settle: float) -> None:
+        self._transport = transport
+        self.timeout = timeout
+        """Seconds that the peer has for each step."""
+        self.settle_seconds = settle
+        """Seconds in which the peer may still send what it must not."""
+        self.journal = Journal()
+        self.messages: list[Message] = []
+        """What the peer has sent, in order."""
+        self.has_ended = False
+        """Whether the peer has closed the connection."""
+        self._replies: dict[tuple[str, RequestId], list[tuple[int, Reply]]] = {}
+        self._ids = count(1)
+        self.change = anyio.Event()
+        """Set, and replaced, when something has come."""
+        self._sending = anyio.Lock()
+        self._begun = 0
+        self._tasks: TaskGroup
+
+    def run(self, tasks: TaskGroup) -> None:
+        """Read what the peer sends, until the tasks end."""
+        self._tasks = tasks
+        tasks.start_soon(self._listen)
+
+    def received(self, message: Message, at: int) -> None:
+        """Do what a message calls for; `at` is its place in `messages`."""
+
+    # What proves a verdict
+
+    def begin(self) -> None:
+        """Begin a case: its frames are those from here on."""
+        self._begun = len(self.journal)
+
+    def frames(self) -> tuple[Evidence, ...]:
+        return evidence(
+            each for each in self.journal.entries[self._begun :] if isinstance(each, Frame)
+        )
+
+    # Sending
+
+    async def send(self, line: bytes) -> None:
+        try:
+            with anyio.fail_after(self.timeout):
+                async with self._sending:
+                    self.journal.line(self.side, line)
+                    await self._transport.send(line)
+        except TimeoutError:
+            raise CaseFailedError("the peer does not read") from None
+        except ConnectionClosedError:
+            self.has_ended = True
+            raise CaseFailedError("the peer closed the connection") from None
+
+    async def notify(self, method: str, params: Json = None) -> None:
+        await self.send(encode_notification(method, params))
+
+    async def start(self, method: str, params: Json = None, id_: RequestId = None) -> RequestId:
+        """Send a request and return its id."""
+        if id_ is None:
+            id_ = next(self._ids)
+        await self.send(encode_request(id_, method, params))
+        return id_
+
+    async def request(self, method: str, params: Json = None, id_: RequestId = None) -> Reply:
+        """Send a request and return its response."""
+        at = len(self.messages)
+        id_ = await self.start(method, params, id_)
+        return await self.response(id_, at, f"a response to {method}")
+
+    async def result(self, method: str, params: Json = None) -> Mapping[str, Json]:
+        """Return the result of a request that must succeed."""
+        return result_of(await self.request(method, params), method)
+
+    async def refused(
+        self, method: str, params: Json, *codes: int, data_session: str | None = None
+    ) -> ErrorResponse:
+        """Send a request that must fail with one of `codes` (any if there is none)."""
+        reply = await self.request(method, params)
+        return error_of(reply, method, *codes)
+
+    async def response(self, id_: RequestId, at: int, what: str) -> Reply:
+        """Wait for the response with this id that comes after message `at`."""
+
+        def found() -> Reply | None:
+            replies = self._replies.get(id_key(id_), ())
+            return next((reply for place, reply in replies if place >= at), None)
+
+        return await self.wait_for(found, what)
+
+    async def message(self, wanted: Callable[[Message], bool], at: int, what: str) -> Message:
+        """Wait for a message that comes after message `at`."""
+        return await self.wait_for(
+            lambda: next((each for each in self.messages[at:] if wanted(each)), None), what
+        )
+
+    async def wait_for(self, find: Callable[[], T | None], what: str) -> T:
+        """Wait until `find` returns something.
+
+        Raises:
+            CaseFailedError: it takes too long, or the peer ends first.
+        """
+        with anyio.move_on_after(self.timeout):
+            while True:
+                change = self.change
+                if (found := find()) is not None:
+                    return found
+                if self.has_ended:
+                    raise CaseFailedError(f"the peer closed the connection before {what}")
+                await change.wait()
+        raise CaseFailedError(f"the peer did not send {what} within {self.timeout:g} s")
+
+    async def ping(self) -> None:
+        """Return when the peer has read everything so far, as far as can be seen."""
+        await self.request("_conform/ping", {})
+
+    async def settle(self) -> None:
+        """Give the peer time to send what it must not."""
+        await self.ping()
+        await anyio.sleep(self.settle_seconds)
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                line = await self._transport.receive()
+                self.journal.line(opposite(self.side), line)
+                if line.strip():
+                    self._accept(read_message(line))
+                self.wake()
+        except (ConnectionClosedError, FrameTooLongError, CaseFailedError):
+            self.has_ended = True
+            self.wake()
+
+    def wake(self) -> None:
+        change, self.change = self.change, anyio.Event()
+        change.set()
+
+    def _accept(self, message: Message) -> None:
+        at = len(self.messages)
+        if at >= MAX_MESSAGES:
+            raise CaseFailedError(f"the peer sent more than {MAX_MESSAGES} messages")
+        self.messages.append(message)
+        if isinstance(message, SuccessResponse | ErrorResponse):
+            self._replies.setdefault(id_key(message.id), []).append((at, message))
+        self.received(message, at)
+
+
+def result_of(reply: Reply, method: str) -> Mapping[str, Json]:
+    """Return the result of a response that must be no error."""
+    if isinstance(reply, ErrorResponse):
+        raise CaseFailedError(f"{method} failed: {reply.code} {reply.message}")
+    result = reply.result
+    if not isinstance(result, dict):
+        raise CaseFailedError(f"the result of {method} is no object")
+    return cast("dict[str, Json]", result)
+
+
+def error_of(reply: Reply, method: str, *codes: int) -> ErrorResponse:
+    """Return the error of a response that must be one, with one of `codes` if there are any."""
+    if isinstance(reply, SuccessResponse):
+        raise CaseFailedError(f"{method} succeeded, and has to fail")
+    if codes and reply.code not in codes:
+        wanted = " or ".join(map(str, codes))
+        raise CaseFailedError(f"{method} failed with {reply.code}, and has to fail with {wanted}")
+    return reply
