@@ -322,7 +322,7 @@ class IdMap:
     def agree_on_secrets(self, recorded: str, live: str) -> bool:
         """Return whether `live` is `recorded` with secrets instead of its placeholders.
 
-        A placeholder always stands for the same secret; two may stand for one secret in two
+        A placeholder is always the same secret; two may be one secret in two
         spellings.
         """
         found = secrets_between(recorded, live) if self._is_redacted else []
