@@ -139,6 +139,11 @@ class Templates:
         self._prefixes: set[str] = set()
         self._patterns: dict[tuple[bool, ...], re.Pattern[str]] = {}
 
+    def add_place(self, directory: str, name: str) -> None:
+        """Replace this directory by `name` from now on."""
+        self._places[directory] = name
+        self._patterns.clear()
+
     def add_id(self, value: Json) -> None:
         """Replace this id inside texts from now on, if it cannot be an ordinary word."""
         if (
@@ -267,7 +272,7 @@ class IdMap:
 
         `is_redacted`: the recording has placeholders for secrets.
         """
-        self.directories: Mapping[str, str] = {} if directories is None else directories
+        self.directories = dict(directories or {})
         self._live: dict[_Key, Json] = {}
         self._recorded: dict[_Key, Json] = {}
         self._texts: dict[str, set[str]] = {}
@@ -277,6 +282,13 @@ class IdMap:
         self._secrets: dict[str, str] = {}
         self._templates = Templates(directories)
         self._live_templates = Templates({each: each for each in self.directories.values()})
+
+    def add_directory(self, recorded: str, live: str) -> None:
+        """Take `live` for a recorded directory, unless it has one."""
+        if recorded not in self.directories:
+            self.directories[recorded] = live
+            self._templates.add_place(recorded, live)
+            self._live_templates.add_place(live, live)
 
     def agree(self, kind: str, recorded: Json, live: Json) -> bool:
         """Map two ids of one kind when first seen; later return whether they are a pair."""

@@ -169,10 +169,10 @@ class AgentPlayer:
         has_batches = any(isinstance(read_message(cue.frame.data), Batch) for cue in script.cues)
         self._endpoint = Endpoint(allow_batches=has_batches)
         self._journal = Journal()
-        self._directories: dict[str, str] = {}
+        self._ids = IdMap(is_redacted=is_redacted)
+        self._directories = self._ids.directories
         """The live directory of each recorded one."""
-        self._ids = IdMap(self._directories, is_redacted=is_redacted)
-        self._compared_ids = IdMap(self._directories, is_redacted=is_redacted)
+        self._compared_ids = IdMap(is_redacted=is_redacted)
         """The ids that the client got from us, which it has to use."""
         self._maps: dict[str, IdMap] = {}
         """The ids of live sessions that do not share those of the others."""
@@ -523,7 +523,8 @@ class AgentPlayer:
             self._sessions[own], self._maps[own] = cue.opened, ids
         else:
             for each, live_path in named:
-                self._directories.setdefault(each, live_path)
+                self._ids.add_directory(each, live_path)
+                self._compared_ids.add_directory(each, live_path)
         if live is not None and cue.session is not None and live != cue.session:
             self._sessions.setdefault(live, cue.session)
         ids.learn(cue.params, params)

@@ -77,7 +77,7 @@ async def test_lines_that_are_none_fail_the_tool(
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("gone", "no such file"),
+        ("gone", "does not exist"),
         ("../secret.txt", "outside"),
         ("/etc/passwd", "outside"),
         ("src", "is a directory"),

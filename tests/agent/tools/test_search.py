@@ -86,7 +86,7 @@ async def test_nothing_found_is_said(workspace: Workspace, found: Engine) -> Non
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("..", "outside"), ("/etc", "outside"), ("gone", "no such file"), ("out.txt", "outside")],
+    [("..", "outside"), ("/etc", "outside"), ("gone", "does not exist"), ("out.txt", "outside")],
 )
 async def test_a_place_that_is_not_there_or_not_ours_fails_the_tool(
     workspace: Workspace, found: Engine, path: str, reason: str
