@@ -157,7 +157,7 @@ def command(
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay --as client session.acp.ndjson -- my-agent --acp
     acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
-    acp-console exec "hello" -- acp-console replay --as agent recordings/hello.acp.ndjson
+    acp-console exec "hi" -- acp-console replay hello.acp.ndjson --as agent
     acp-console replay --as alone --update session.acp.ndjson
     acp-console replay --learn session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart

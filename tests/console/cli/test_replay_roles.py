@@ -74,6 +74,8 @@ def test_the_client_that_was_recorded_passes(recording: Path, call: Call, tmp_pa
         "file": str(recording),
         "passed": True,
         "errors": [],
+        "notes": [],
+        "tolerated": {},
         "differences": [],
         "played": 5,
         "compared": 3,
@@ -218,8 +220,8 @@ async def test_each_recording_replays_as_client_against_itself_as_agent(
         (["--as", "agent", "--cwd", "."], "--cwd does not go with --as agent"),
         (["--as", "alone", "--trust"], "--trust does not go with --as alone"),
         (["--as", "agent", "--update"], "--update does not go with --as agent"),
-        (["--on-miss", "error", "demo"], "--on-miss does not go with --as client"),
-        (["--as", "agent", "--time", "soon"], "neither instant, recorded nor a factor"),
+        (["--on-miss", "error", "demo"], "--on-miss error does not go with --as client"),
+        (["--as", "agent", "--time", "soon"], "is not instant, recorded or a factor"),
     ],
 )
 def test_an_option_of_another_role_is_refused(

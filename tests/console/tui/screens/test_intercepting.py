@@ -157,7 +157,7 @@ async def test_paused_request_is_edited_and_the_agent_gets_the_edited_bytes(
         before = table.cursor, table.scroll_offset.y
         editor.prompt(2, "hello")
         await until(pilot, lambda: len(paused(app)) == 1)
-        assert "request session/prompt is paused" in notices(app)
+        await until(pilot, lambda: "request session/prompt is paused" in notices(app))
         assert "1 paused!" in say(app)
         assert "1 breakpoint" in say(app)
         assert (table.cursor, table.scroll_offset.y, table.has_focus) == (*before, True)
