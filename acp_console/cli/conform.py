@@ -146,8 +146,8 @@ def command(
     acp-console conform --side client --persona hostile --report report.txt
     """  # noqa: D301 - the mark by which click keeps lines apart
     suite = client_suite() if side == "client" else agent_suite()
-    if side == "client" and (profile == "v2" or dialect is not None):
-        raise UsageError("personas speak version 1 without a dialect", "leave out the option")
+    if side == "client" and dialect is not None:
+        raise UsageError("personas speak no dialect", "leave out --dialect")
     cases = suite.select(profile, patterns, is_dialect=dialect is not None)
     if not cases:
         raise UsageError("no case matches", "--list shows their ids")
