@@ -51,7 +51,7 @@ async def test_defect_fails_its_cases_and_no_other(
     assert failed.keys() == set(cases), failed
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", ["v1", "v2"])
 def test_every_case_has_a_defect(profile: Profile) -> None:
     proved = {
         id_
