@@ -119,16 +119,17 @@ class Conversations:
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
             paired = self._exchanges.pair(self._decoder.decode(frame))
-        with self._cache.applies():
+        with self._cache as cache:
             changes = [
                 change
                 for message, exchange in paired
                 for change in self._apply(frame.side, message, exchange)
             ]
             for change in changes:
-                for item in (change.item, change.terminal):
-                    if isinstance(item, HasHistory):
-                        self._cache.note(item, len(frame.data))
+                if isinstance(change.item, HasHistory):
+                    cache.note(change.item, len(frame.data))
+                if change.terminal is not None:
+                    cache.note(change.terminal, len(frame.data))
         return changes
 
     def restart(self, n: int, at: float) -> None:

@@ -34,8 +34,16 @@ ACTIVITY_INTERVAL: Final = 0.1
 class SessionModel:
     """Folds the entries of a journal, one after the other."""
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
-        """Decode frames of `dialect`; None: recognise the dialect."""
+    def __init__(
+        self, dialect: Dialect | None = None, *, has_conversations_only: bool = False
+    ) -> None:
+        """Begin.
+
+        Args:
+            dialect: Decode frames of this dialect; None: recognise the dialect.
+            has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
+        """
+        self._has_conversations_only = has_conversations_only
         self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
@@ -82,6 +90,8 @@ class SessionModel:
             return entry
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
         self.conversations.apply(entry, paired)
+        if self._has_conversations_only:
+            return entry
         self.capabilities.apply(entry, paired)
         self._note_activity(entry, paired)
         if counts is None or counts(entry):

@@ -7,8 +7,9 @@ updated. The checks for a kind of message are computed once (`registry`).
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -36,6 +37,13 @@ reports that path.
 TOPICS: Final = 10_000
 """Most topics of findings that are remembered."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
+
+STREAMED: Final = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call_update"})
+"""Updates that agents send in runs; see `_Run`."""
+_PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
+"""A text in JSON without escapes by number."""
+_PLAIN_TEXT: Final = re.compile(_PLAIN)
+_TEXT_MEMBER: Final = re.compile(rb'"text":"(%b)"' % _PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,44 @@ class LintReport:
         return self.applicable - self.exercised - self.failed.keys()
 
 
+@dataclass(slots=True)
+class _Run:
+    """Frames in a row that differ in one plain text and nothing else.
+
+    If two of them have no finding, the others have none, because no check depends on such a text or
+    on the time without setting `Context.is_particular`. Trackers record the first frame or the last
+    one, so they need not see those in between.
+    """
+
+    last: Frame
+    before: bytes
+    """Its bytes before the text."""
+    after: bytes
+    is_checked: bool = False
+    """Whether two frames were checked."""
+    skipped: int = 0
+    """Frames after those, up to `last`."""
+
+    def continues(self, frame: Frame) -> bool:
+        """Return whether a frame is the next one of the run."""
+        last, data, begin = self.last, frame.data, len(self.before)
+        end = len(data) - len(self.after)
+        if not (begin < end and data.startswith(self.before) and data.endswith(self.after)):
+            return False
+        if frame.side != last.side or frame.line_ending != last.line_ending:
+            return False
+        return frame.seq > last.seq and _is_plain(data[begin:end])
+
+
+def _is_plain(text: bytes) -> bool:
+    if not _PLAIN_TEXT.fullmatch(text):
+        return False
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 class Linter:
     """Checks one connection; entries are fed in order."""
 
@@ -97,6 +143,7 @@ class Linter:
         dialect: str | None = None,
         limit: int | None = None,
         counts: Callable[[Finding], bool] | None = None,
+        streamed: Container[str] = STREAMED,
     ) -> None:
         """Begin.
 
@@ -105,6 +152,7 @@ class Linter:
             dialect: translate frames from this dialect before checking.
             limit: maximum number of findings kept for each rule; None: all.
             counts: selects the findings for the report; None: all.
+            streamed: the updates of which not every one in a run is checked.
 
         Raises:
             LocalProtocolError: there is no dialect of this name.
@@ -113,6 +161,7 @@ class Linter:
         self._dialect_name = dialect
         self._limit = limit
         self._counts = counts
+        self._streamed = streamed
         self._kept: Counter[str] = Counter()
         self.report = LintReport(applicable=_applicable_rules(unstable=unstable))
         self._begin()
@@ -128,6 +177,7 @@ class Linter:
         self._topics: set[tuple[str, str]] = set()
         self._is_over = False
         self._has_client_left = False
+        self._run: _Run | None = None
 
     @property
     def version(self) -> int | None:
@@ -143,9 +193,17 @@ class Linter:
         return tuple(found for each in whole for found in self._feed_entry(each))
 
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
+        run = self._run
         if isinstance(entry, Frame):
+            if run is not None and run.is_checked:
+                if run.continues(entry):
+                    run.last = entry
+                    run.skipped += 1
+                    return ()
+                self._end_run()
             self._last = Point(entry.seq, entry.time)
             return self._collect(self._feed_frame(entry))
+        self._end_run()
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
         before = self._end_of_the_last() if is_next else ()
         self._last = Point(entry.seq, entry.time)
@@ -167,7 +225,32 @@ class Linter:
         left = () if self._reframer is None else self._reframer.finish()
         return (*(found for each in left for found in self._feed_entry(each)), *self._end())
 
+    def _end_run(self) -> None:
+        """Update the state by the last frame of a run, if it was not checked."""
+        run, self._run = self._run, None
+        if run is None or not run.skipped:
+            return
+        self._last = Point(run.last.seq, run.last.time)
+        self._state.calls[run.last.side] += run.skipped - 1
+        context = Context(run.last, self._state)
+        self._track(context, checks_for(kind_of(context), unstable=self._unstable))
+
+    def _begin_run(self, context: Context) -> None:
+        """Begin a run with a frame without findings, or go on with one."""
+        before, self._run = self._run, None
+        is_streamed = context.kind == "notification" and context.variant in self._streamed
+        if not is_streamed or context.is_particular or self._dialect is not None:
+            return
+        if self._detector is not None and not self._detector.is_settled(context.side):
+            return
+        frame = context.frame
+        if before is not None and before.continues(frame):
+            before.last, before.is_checked, self._run = frame, True, before
+        elif (text := _TEXT_MEMBER.search(frame.data)) and _is_plain(text[1]):
+            self._run = _Run(frame, frame.data[: text.start(1)], frame.data[text.end(1) :])
+
     def _end(self) -> tuple[Finding, ...]:
+        self._end_run()
         code = self._exit.data.get("code") if self._exit is not None else None
         ending = EndContext(
             self._state,
@@ -227,10 +310,11 @@ class Linter:
         checks = checks_for(kind, unstable=self._unstable)
         self.report.exercised |= checks.exercised
         found = self._check(context, checks)
-        try:
-            self._track(context, checks)
-        except Exception as problem:  # noqa: BLE001 - boundary: one message must not end all
-            self._report_failure("bookkeeping", problem)
+        self._track(context, checks)
+        if found:
+            self._run = None
+        else:
+            self._begin_run(context)
         return _without_repetition(found) if len(found) > 1 else found
 
     def _check(self, context: Context, checks: CheckSet) -> list[Finding]:
@@ -249,14 +333,17 @@ class Linter:
         return found
 
     def _track(self, context: Context, checks: CheckSet) -> None:
-        update_state(context)
-        for tracker in checks.state_trackers:
-            tracker.update(context)
-        if checks.trackers:
-            if context.session_id is not None:
-                context.session = self._state.sessions.get(context.session_id)
-            for tracker in checks.trackers:
+        try:
+            update_state(context)
+            for tracker in checks.state_trackers:
                 tracker.update(context)
+            if checks.trackers:
+                if context.session_id is not None:
+                    context.session = self._state.sessions.get(context.session_id)
+                for tracker in checks.trackers:
+                    tracker.update(context)
+        except Exception as problem:  # noqa: BLE001 - boundary: one message must not end all
+            self._report_failure("bookkeeping", problem)
 
     def _check_event(self, entry: StderrChunk | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
