@@ -26,6 +26,7 @@ from acp_inspector.analysis.history import HasHistory, ItemCache
 from acp_inspector.analysis.items import (
     ElicitationItem,
     PermissionRequest,
+    TextItem,
     ToolCallItem,
     string,
 )
@@ -131,6 +132,12 @@ class Conversations:
                 if change.terminal is not None:
                     cache.note(change.terminal, len(frame.data))
         return changes
+
+    def apply_chunk(self, frame: Frame, message: TextItem, text: str) -> None:
+        """Apply a frame that differs from the last one, a chunk of a message, in its text alone."""
+        self.cursor.n, self.cursor.at = frame.seq, frame.time
+        message.add_text(text, frame.seq)
+        self._cache.note(message, len(frame.data))
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: pending requests of the last one stay open.

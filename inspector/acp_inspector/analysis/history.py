@@ -222,7 +222,7 @@ ITEM_BYTES: Final = 1500
 class ItemCache:
     """Keeps the items that were used last in memory, and the values of others in a file.
 
-    Nothing is moved while it is entered, to apply a frame: that may change an item in several steps.
+    Nothing is moved inside `with`, where a frame is applied: it may change an item more than once.
     """
 
     def __init__(self, file: SpillFile | None = None, *, in_memory: int = ITEMS_IN_MEMORY) -> None:

@@ -16,15 +16,18 @@ from acp_inspector.analysis.capabilities import Capabilities
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
 from acp_inspector.analysis.history import Versioned
-from acp_inspector.analysis.items import string
+from acp_inspector.analysis.items import AgentMessage, Item, TextItem, Thought, string
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder
+from acp_inspector.messages import Decoder, Run
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Notification, Request
 
+CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
+"""Updates that agents send in runs, each with the next piece of a message."""
 MAX_GAP: Final = 2**40
 """Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
 ACTIVITY_INTERVAL: Final = 0.1
@@ -44,6 +47,8 @@ class SessionModel:
             has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
         """
         self._has_conversations_only = has_conversations_only
+        self._run: tuple[Run, TextItem] | None = None
+        """The run of chunks that the last frame belongs to, and their message."""
         self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
@@ -87,16 +92,34 @@ class SessionModel:
         if isinstance(entry, JournalEvent):
             self._note(entry)
         if not isinstance(entry, Frame):
+            self._run = None
             return entry
+        if self._run is not None:
+            run, message = self._run
+            if run.continues(entry) and self._decoder.skip(entry):
+                self.conversations.apply_chunk(entry, message, run.text)
+                return entry
+            self._run = None
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
-        self.conversations.apply(entry, paired)
+        changes = self.conversations.apply(entry, paired)
         if self._has_conversations_only:
+            if self.dialect is None and len(changes) == 1:
+                self._begin_run(entry, changes[0].item)
             return entry
         self.capabilities.apply(entry, paired)
         self._note_activity(entry, paired)
         if counts is None or counts(entry):
             self.statistics.apply(entry, paired, self.conversations)
         return entry
+
+    def _begin_run(self, frame: Frame, item: Item | None) -> None:
+        if not isinstance(item, AgentMessage | Thought) or (run := Run.of(frame)) is None:
+            return
+        # The text that differs may be another one, and the update not a chunk.
+        update = get(get(run.value_with(b"?"), "params"), "update")
+        is_chunk = get(update, "sessionUpdate") in CHUNKS
+        if is_chunk and get(update, "content") == {"type": "text", "text": "?"}:
+            self._run = run, item
 
     def notes(self) -> FrameNotes:
         """Return the notes of the last frame."""

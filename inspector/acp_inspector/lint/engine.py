@@ -7,7 +7,6 @@ updated. The checks for a kind of message are computed once (`registry`).
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
+from acp_inspector.messages import Run
 from acp_inspector.recording.reframe import Reframer
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
@@ -39,11 +39,9 @@ TOPICS: Final = 10_000
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 
 STREAMED: Final = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call_update"})
-"""Updates that agents send in runs; see `_Run`."""
-_PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
-"""A text in JSON without escapes by number."""
-_PLAIN_TEXT: Final = re.compile(_PLAIN)
-_TEXT_MEMBER: Final = re.compile(rb'"text":"(%b)"' % _PLAIN)
+"""Updates that agents send in runs; see `Run`."""
+CHECKED: Final = 2
+"""Frames of each run that are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,44 +93,6 @@ class LintReport:
         return self.applicable - self.exercised - self.failed.keys()
 
 
-@dataclass(slots=True)
-class _Run:
-    """Frames in a row that differ in one plain text and nothing else.
-
-    If two of them have no finding, the others have none, because no check depends on such a text or
-    on the time without setting `Context.is_particular`. Trackers record the first frame or the last
-    one, so they need not see those in between.
-    """
-
-    last: Frame
-    before: bytes
-    """Its bytes before the text."""
-    after: bytes
-    is_checked: bool = False
-    """Whether two frames were checked."""
-    skipped: int = 0
-    """Frames after those, up to `last`."""
-
-    def continues(self, frame: Frame) -> bool:
-        """Return whether a frame is the next one of the run."""
-        last, data, begin = self.last, frame.data, len(self.before)
-        end = len(data) - len(self.after)
-        if not (begin < end and data.startswith(self.before) and data.endswith(self.after)):
-            return False
-        if frame.side != last.side or frame.line_ending != last.line_ending:
-            return False
-        return frame.seq > last.seq and _is_plain(data[begin:end])
-
-
-def _is_plain(text: bytes) -> bool:
-    if not _PLAIN_TEXT.fullmatch(text):
-        return False
-    try:
-        return text.isascii() or bool(text.decode())
-    except UnicodeDecodeError:
-        return False
-
-
 class Linter:
     """Checks one connection; entries are fed in order."""
 
@@ -143,7 +103,7 @@ class Linter:
         dialect: str | None = None,
         limit: int | None = None,
         counts: Callable[[Finding], bool] | None = None,
-        streamed: Container[str] = STREAMED,
+        streamed: Container[str | None] = STREAMED,
     ) -> None:
         """Begin.
 
@@ -177,7 +137,7 @@ class Linter:
         self._topics: set[tuple[str, str]] = set()
         self._is_over = False
         self._has_client_left = False
-        self._run: _Run | None = None
+        self._run: Run | None = None
 
     @property
     def version(self) -> int | None:
@@ -193,17 +153,15 @@ class Linter:
         return tuple(found for each in whole for found in self._feed_entry(each))
 
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
-        run = self._run
         if isinstance(entry, Frame):
-            if run is not None and run.is_checked:
-                if run.continues(entry):
-                    run.last = entry
-                    run.skipped += 1
-                    return ()
-                self._end_run()
+            run = self._run
+            if run is not None and run.length >= CHECKED and run.continues(entry):
+                return ()
+            if run is not None and run.length > CHECKED:
+                self._end_run(run)
             self._last = Point(entry.seq, entry.time)
             return self._collect(self._feed_frame(entry))
-        self._end_run()
+        self._end_run(self._run)
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
         before = self._end_of_the_last() if is_next else ()
         self._last = Point(entry.seq, entry.time)
@@ -225,32 +183,35 @@ class Linter:
         left = () if self._reframer is None else self._reframer.finish()
         return (*(found for each in left for found in self._feed_entry(each)), *self._end())
 
-    def _end_run(self) -> None:
-        """Update the state by the last frame of a run, if it was not checked."""
-        run, self._run = self._run, None
-        if run is None or not run.skipped:
+    def _end_run(self, run: Run | None) -> None:
+        """Update the state by the last frame of a run, if it was not checked.
+
+        Trackers keep the first frame of a kind, or the last one: they need none in between.
+        """
+        self._run = None
+        if run is None or run.length <= CHECKED:
             return
         self._last = Point(run.last.seq, run.last.time)
-        self._state.calls[run.last.side] += run.skipped - 1
+        self._state.calls[run.last.side] += run.length - CHECKED - 1
         context = Context(run.last, self._state)
         self._track(context, checks_for(kind_of(context), unstable=self._unstable))
 
     def _begin_run(self, context: Context) -> None:
-        """Begin a run with a frame without findings, or go on with one."""
-        before, self._run = self._run, None
+        """Begin a run with a frame without findings, or go on with one.
+
+        If two frames of a run have no finding, the others have none: no check depends on a plain
+        text or on the time without setting `Context.is_particular`.
+        """
+        run, self._run = self._run, None
         is_streamed = context.kind == "notification" and context.variant in self._streamed
         if not is_streamed or context.is_particular or self._dialect is not None:
             return
-        if self._detector is not None and not self._detector.is_settled(context.side):
-            return
-        frame = context.frame
-        if before is not None and before.continues(frame):
-            before.last, before.is_checked, self._run = frame, True, before
-        elif (text := _TEXT_MEMBER.search(frame.data)) and _is_plain(text[1]):
-            self._run = _Run(frame, frame.data[: text.start(1)], frame.data[text.end(1) :])
+        if self._detector is None or self._detector.is_settled(context.side):
+            goes_on = run is not None and run.continues(context.frame)
+            self._run = run if goes_on else Run.of(context.frame)
 
     def _end(self) -> tuple[Finding, ...]:
-        self._end_run()
+        self._end_run(self._run)
         code = self._exit.data.get("code") if self._exit is not None else None
         ending = EndContext(
             self._state,
