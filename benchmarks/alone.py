@@ -23,12 +23,14 @@ from benchmarks.table import Row, Section, Spread
 
 FRAMES: Final = int(os.environ.get("BENCH_STREAM_FRAMES", "200000"))
 ROUNDS: Final = 3
-THOUGHTS: Final = 8
+THOUGHTS: Final = 40
 """Chunks of thought in each turn."""
-CHUNKS: Final = 60
+CHUNKS: Final = 200
 """Chunks of its message, the most of what an agent sends."""
-PROGRESS: Final = 8
-"""Updates of its tool call while that runs."""
+TOOLS: Final = 2
+"""Tool calls, each with a request for permission."""
+PROGRESS: Final = 20
+"""Updates of each tool call while it runs."""
 
 
 def measure() -> Section:
@@ -45,7 +47,7 @@ def measure() -> Section:
             ("reading the file", lambda: read_recording(path)),
             ("the rules of lint", lambda: lint(entries)),
             (
-                "the conversations, exchanges and all that the console shows",
+                "the conversations and exchanges",
                 lambda: _fold(recording),
             ),
             (
@@ -84,7 +86,7 @@ def _read(path: Path) -> None:
 
 
 def _fold(recording: Recording) -> None:
-    SessionModel().read(recording.entries)
+    SessionModel(has_conversations_only=True).read(recording.entries)
 
 
 def stream(count: int) -> list[Frame]:
@@ -102,7 +104,8 @@ def stream(count: int) -> list[Frame]:
             for n in range(chunks):
                 content = {"type": "text", "text": f"words {n} of turn {turn}, "}
                 update_session(kind, content=content)
-        use_tool(send, update_session, turn, PROGRESS)
+        for n in range(TOOLS):
+            use_tool(send, update_session, TOOLS * turn + n, PROGRESS)
         update_session("usage_update", used=turn * 100, size=200_000)
         send("agent", id=turn + 1, result={"stopReason": "end_turn"})
     return frames

@@ -215,7 +215,7 @@ class DecodedFrame:
 
 _PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
 _is_plain: Final = re.compile(_PLAIN).fullmatch
-_find_text: Final = re.compile(rb'"text":"(%b)"' % _PLAIN).search
+_find_text: Final = re.compile(rb'"text": ?"(%b)"' % _PLAIN).search
 
 
 class Run:
@@ -266,7 +266,8 @@ class Run:
     @property
     def text(self) -> str:
         """The text of the last frame."""
-        return parse(b'"%b"' % self.last.data[self._begin : self._end])
+        text = self.last.data[self._begin : self._end]
+        return parse(b'"%b"' % text) if b"\\" in text else text.decode()
 
     def value_with(self, text: bytes) -> Json:
         """Return the value of a frame of the run that has this text."""

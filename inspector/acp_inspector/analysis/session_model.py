@@ -87,19 +87,18 @@ class SessionModel:
         """
         entry = self._sound(entry)
         self.n, self.at = entry.seq, entry.time
+        if self._run is not None:
+            run, message = self._run
+            if isinstance(entry, Frame) and run.continues(entry) and self._decoder.skip(entry):
+                self.conversations.apply_chunk(entry, message, run.text)
+                return entry
+            self._run = None
         self._numbers.append(entry.seq)
         self._times.append(entry.time)
         if isinstance(entry, JournalEvent):
             self._note(entry)
         if not isinstance(entry, Frame):
-            self._run = None
             return entry
-        if self._run is not None:
-            run, message = self._run
-            if run.continues(entry) and self._decoder.skip(entry):
-                self.conversations.apply_chunk(entry, message, run.text)
-                return entry
-            self._run = None
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
         changes = self.conversations.apply(entry, paired)
         if self._has_conversations_only:
