@@ -18,7 +18,6 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -213,9 +212,12 @@ def _parses(raw: bytes | bytearray) -> bool:
     """Return whether `jsonrpc.parse` accepts `raw`, at any nesting depth."""
     loads = _PARSER.fast(len(raw), 1)
     if loads is not None:
-        # The standard library accepts all that this accepts, and more.
-        with suppress(ValueError, RecursionError):
+        try:
             loads(raw)
+        except (ValueError, RecursionError):
+            # The standard library accepts all that this accepts, and more.
+            pass
+        else:
             return True
     return jsonrpc.is_json(bytes(raw))
 

@@ -61,7 +61,7 @@ def snapshot_path(recording: Path) -> Path:
 
 def take_snapshot(recording: Recording) -> RecordingSnapshot:
     """Return our reading of a recording."""
-    model = SessionModel()
+    model = SessionModel(has_conversations_only=True)
     model.read(recording.entries)
     report = lint(recording.entries, unstable="--unstable" in recording.header.command)
     sessions = model.conversations.at(model.n).values()
