@@ -385,7 +385,9 @@ def _directories_in(
     """Yield what may be one directory in both runs, by the paths in a text that differ."""
     if not (isinstance(difference.recorded, str) and isinstance(difference.live, str)):
         return
-    placed = with_directories(difference.recorded, with_names(directories))
+    names = with_names(directories)
+    back = {new: old for old, new in names.items()}
+    placed = with_directories(difference.recorded, names)
     for recorded, live in zip(_PATH.findall(placed), _PATH.findall(difference.live), strict=False):
         old, new = recorded.rstrip(".").split("/"), live.rstrip(".").split("/")
         if old == new:
@@ -395,8 +397,10 @@ def _directories_in(
             shared += 1
         for count in range(shared, -1, -1):
             one, other = old[: len(old) - count], new[: len(new) - count]
-            if len(one) > 1 and len(other) > 1:
-                yield "/".join(one), "/".join(other)
+            # A directory may lie in a known one in one of the runs only.
+            known = with_directories("/".join(one), back)
+            if len(one) > 1 and len(other) > 1 and known not in directories:
+                yield known, "/".join(other)
 
 
 def _name_of(item: Json) -> str:

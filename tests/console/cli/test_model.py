@@ -96,6 +96,31 @@ def test_a_turn_with_its_model_is_a_test_that_runs_offline(
     assert "pass: " in out
 
 
+def test_a_session_below_the_project_may_be_replayed_outside_of_it(tmp_path: Path) -> None:
+    """The agent is started elsewhere than in the directory of the session."""
+    cassette = tmp_path / "turn.cassette"
+    started_in, session = tmp_path / "project", tmp_path / "project" / "part"
+    elsewhere, other_session = tmp_path / "elsewhere", tmp_path / "sessions" / "other"
+    for directory in (session, elsewhere, other_session):
+        directory.mkdir(parents=True)
+    for directory in (session, other_session):
+        (directory / "README.md").write_text("hello file\n")
+
+    def turn(
+        verb: str, cwd: Path, started_in: Path, env: Mapping[str, str]
+    ) -> tuple[int, str, str]:
+        words = ["exec", "--cwd", str(cwd), f"TOOL {cwd}/README.md", "--"]
+        there = ["sh", "-c", 'cd "$0" && exec "$@"', str(started_in)]
+        agent = model(verb, cassette, *AGENTS["openai"])
+        return command(*CONSOLE, *words, *there, *agent, env=env)
+
+    with fake_service() as service:
+        live = turn("record", session, started_in, upstreams(service) | KEYS)
+    assert live[:2] == (exit_codes.DONE, "reply 2 to the result\n"), live[2]
+    again = turn("replay", other_session, elsewhere, KEYS)
+    assert again[:2] == live[:2], again[2]
+
+
 def test_two_agents_at_once_play_from_one_cassette(tmp_path: Path) -> None:
     cassette = tmp_path / "turn.cassette"
     with fake_service() as service:

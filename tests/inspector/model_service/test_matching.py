@@ -54,6 +54,9 @@ def matched(recorded: Any, live: Any) -> Comparison:
         ("in /home/me/project, keep /home/me/.x/project-1", "in /tmp/run-1, keep /root/.x/run-1-2"),
         ("in /tmp/ab, keep /var/tmp/.x/ab-1", "in /tmp/cd, keep /var/tmp/.x/cd-2"),
         ("/home/me/one and /home/me/two", "/tmp/xyz/one and /tmp/xyz/two"),
+        ("in /home/me/project/part", "in /tmp/other"),
+        ("/home/me/project, in /home/me/project/part", "/tmp/run-1, in /tmp/other"),
+        ("/home/me/project/part/a and /home/me/project/b", "/tmp/other/a and /tmp/run-1/b"),
     ],
 )
 def test_what_each_run_has_anew_is_equal(recorded: str, live: str) -> None:
