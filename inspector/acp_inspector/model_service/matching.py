@@ -15,7 +15,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
-from acp_inspector.analysis.id_map import secrets_between, with_directories
+from acp_inspector.analysis.id_map import (
+    PROCESS_ID,
+    SHAPES,
+    alternatives,
+    is_epoch,
+    secrets_between,
+    with_directories,
+)
 from acp_inspector.model_service.bodies import TextEdit
 from acp_inspector.model_service.cassette import ModelRequest
 from acp_inspector.redaction.detector import PLACEHOLDER
@@ -29,10 +36,9 @@ _ZONE: Final = r"(?: ?(?:GMT|UTC)?[+-]\d\d:?\d\d(?: \([A-Z][\w ]*\))?| ?(?:Z|UTC
 _ID_START: Final = (
     r"call|toolu|msg|chatcmpl|resp|fc|rs|run|req|session|sess|thread|task|item|prompt|user"
 )
-SHAPES: Final[Mapping[str, str]] = {
+PROMPT_SHAPES: Final[Mapping[str, str]] = {
     "secret": PLACEHOLDER.pattern,
-    "uuid": r"(?<![0-9a-zA-Z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"(?![0-9a-zA-Z])",
+    "uuid": SHAPES["uuid"],
     "hex": r"(?<![0-9a-zA-Z])[0-9a-f]{32,}(?![0-9a-zA-Z])",
     "id": rf"(?<![0-9a-zA-Z])(?:{_ID_START})[_-](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{{8,}}"
     r"(?![0-9a-zA-Z])",
@@ -44,11 +50,16 @@ SHAPES: Final[Mapping[str, str]] = {
         rf"|\b{_DAY}\d{{1,2}} {_MONTH} \d{{4}}(?: {_CLOCK}{_ZONE})?(?!\d)"
         rf"|(?<![\d:.]){_CLOCK}(?![\d:])"
     ),
-    "epoch": r"(?<![\d.])(?:1[5-9]|2[0-4])\d{8}(?:\d{3}|\.\d+)?(?![\d.]\d)(?:-[0-9a-f]{4,})?(?!\d)",
-    "pid": r"(?i:\bp(?:rocess )?(?:group )?g?id\b)[\"']?\s*[:=]?\s*\d+",
+    # Agents append a random number to it.
+    "epoch": r"(?<![\d.])1[5-9]\d{8}(?:\d{3}|\.\d+)?(?![\d.]\d)(?:-[0-9a-f]{4,})?(?!\d)",
+    "pid": PROCESS_ID,
     "duration": r"\b\d+\.\d+ ?(?:ms|s|sec|secs|seconds|milliseconds)\b",
 }
-"""Values that each run has anew, by the name of their shape."""
+"""Values that each run has anew, by the name of their shape.
+
+In prompts there are more of them than in the frames of ACP: dates as people write them, ids of any
+model service, and hashes.
+"""
 BOUND_SHAPES: Final = frozenset({"secret", "uuid", "hex", "id"})
 """Shapes whose values are one to one; the others only have to be there."""
 ID_FIELDS: Final = frozenset(
@@ -102,11 +113,9 @@ TEMPORARY: Final = (
     "/dev/shm",  # noqa: S108
 )
 
-_SHAPE: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()))
+_SHAPE: Final = re.compile(alternatives(PROMPT_SHAPES))
 _PATH: Final = re.compile(r"(?:(?<=://)|(?<![\w./~-]))(?:/[\w.@%+~-]+)+")
 _FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
-_EPOCHS: Final = (1_500_000_000, 2_500_000_000)
-"""Seconds; a number between them, or between a thousand times them, is a time."""
 
 
 class FieldDifference(NamedTuple):
@@ -183,7 +192,7 @@ class Comparison:
             is_id = name in ID_FIELDS and recorded and live
             if not (self._bind(recorded, live) if is_id else self._texts_agree(recorded, live)):
                 self.differences.append(FieldDifference(path, recorded, live))
-        elif not (_is_same(recorded, live) or (_is_epoch(recorded) and _is_epoch(live))):
+        elif not (_is_same(recorded, live) or (_is_time(recorded) and _is_time(live))):
             self.differences.append(FieldDifference(path, recorded, live))
 
     def _compare_objects(self, path: str, recorded: dict[str, Json], live: dict[str, Json]) -> None:
@@ -435,11 +444,8 @@ def _is_same(recorded: Json, live: Json) -> bool:
     return recorded == live and isinstance(recorded, bool) == isinstance(live, bool)
 
 
-def _is_epoch(value: Json) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    low, high = _EPOCHS
-    return low <= value <= high or low * 1000 <= value <= high * 1000
+def _is_time(value: Json) -> bool:
+    return isinstance(value, int | float) and is_epoch(value)
 
 
 def _text(raw: bytes | None) -> str:
