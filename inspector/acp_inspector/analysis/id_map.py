@@ -309,6 +309,14 @@ class IdMap:
             return True
         return there in self._live and _hashable(self._live[there]) == back[1]
 
+    def rebind(self, kind: str, recorded: Json, live: Json) -> None:
+        """Map an id that is minted anew, whatever it was mapped to before."""
+        known = self._live.pop((kind, _hashable(recorded)), None)
+        self._recorded.pop((kind, _hashable(known)), None)
+        if isinstance(recorded, str):
+            self._texts.pop(recorded, None)
+        self.agree(kind, recorded, live)
+
     def agree_on(self, recorded: Variable, live: Variable) -> bool:
         """Map two variables when first seen; later return whether they are a pair.
 

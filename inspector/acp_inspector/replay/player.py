@@ -475,17 +475,20 @@ class RecordingPlayer:
 
     async def _send(self, step: ScriptStep) -> None:
         line = self._to_live(step)
+        unsent = f"frame {step.frame.seq} ({step.name}) could not be sent"
         with anyio.move_on_after(self._limits.timeout) as scope:
             async with self._sending:
                 frame = self._journal.line("client", line)
                 self._sent[frame.seq] = step.frame.seq
                 self._run.apply(frame)
                 self._carry_out_write(line)
-                await self._transport.send(line)
+                try:
+                    await self._transport.send(line)
+                except ConnectionClosedError:
+                    raise ConnectionClosedError(f"{unsent}: the agent closed its stdin") from None
         if scope.cancelled_caught:
             raise ReplayStoppedError(
-                f"frame {step.frame.seq} ({step.name}) could not be sent: the agent reads nothing "
-                f"for {self._limits.timeout:g} s"
+                f"{unsent}: the agent reads nothing for {self._limits.timeout:g} s"
             )
         self._played.add(step.index)
         self._progressed = anyio.current_time()
@@ -598,6 +601,10 @@ class RecordingPlayer:
             self._bind_lost_session(event)
         elif isinstance(recorded.message, SuccessResponse) and isinstance(live, SuccessResponse):
             was = recorded.message.result
+            opened = get_text(was, "sessionId"), get_text(live.result, "sessionId")
+            if recorded.name == "response to session/new" and None not in opened:
+                # An earlier process may have had a session of this name.
+                self._ids.rebind("sessionId", *opened)
             self._ids.learn(was, live.result)
             versions = get(was, "protocolVersion"), get(live.result, "protocolVersion")
             if recorded.name == "response to initialize" and versions[0] != versions[1]:
