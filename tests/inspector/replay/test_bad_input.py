@@ -201,7 +201,7 @@ read()
         ),
         (
             GREETS.replace('text("Hello")', 'sys.stdout.write("x" * (64 * 2**20 + 1))'),
-            "the agent sent what cannot be read: a frame is longer than the limit of 67108864 bytes",
+            "what cannot be read: a frame is longer than the limit of 67108864 bytes",
         ),
         (GREETS.replace('text("Hello")', 'print("Loading…", flush=True)'), "malformed message"),
     ],
