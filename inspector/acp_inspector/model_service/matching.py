@@ -143,8 +143,6 @@ class Comparison:
     """The live value of each recorded id."""
     tolerated: int = 0
     """Values that differ, but agree by their shape."""
-    _is_unordered: bool = False
-    """Whether items and words may come in another order, as in a system prompt."""
     _recorded: dict[str, str] = field(default_factory=dict[str, str])
     _places: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -179,44 +177,53 @@ class Comparison:
             for found in re.finditer(pattern, text)
         ]
 
-    def compare(self, path: str, recorded: Json, live: Json) -> None:
-        """Compare two values, and collect what is bound and what differs."""
+    def compare(self, path: str, recorded: Json, live: Json, *, is_unordered: bool = False) -> None:
+        """Compare two values, and collect what is bound and what differs.
+
+        With `is_unordered` items and words may come in another order, as in a system prompt.
+        """
         if len(self.differences) >= self.max_differences:
             return
         name = path.rpartition(".")[2]
         if isinstance(recorded, dict) and isinstance(live, dict):
-            self._compare_objects(path, cast("Any", recorded), cast("Any", live))
+            self._compare_objects(path, cast("Any", recorded), cast("Any", live), is_unordered)
         elif isinstance(recorded, list) and isinstance(live, list):
-            self._compare_lists(path, cast("Any", recorded), cast("Any", live))
+            self._compare_lists(path, cast("Any", recorded), cast("Any", live), is_unordered)
         elif isinstance(recorded, str) and isinstance(live, str):
             is_id = name in ID_FIELDS and recorded and live
-            if not (self._bind(recorded, live) if is_id else self._texts_agree(recorded, live)):
+            if not (
+                self._bind(recorded, live)
+                if is_id
+                else self._texts_agree(recorded, live, is_unordered)
+            ):
                 self.differences.append(FieldDifference(path, recorded, live))
         elif not (_is_same(recorded, live) or (_is_time(recorded) and _is_time(live))):
             self.differences.append(FieldDifference(path, recorded, live))
 
-    def _compare_objects(self, path: str, recorded: dict[str, Json], live: dict[str, Json]) -> None:
-        was_unordered = self._is_unordered
-        is_system = recorded.get("role") in UNORDERED_ROLES
+    def _compare_objects(
+        self, path: str, recorded: dict[str, Json], live: dict[str, Json], is_unordered: bool
+    ) -> None:
+        is_unordered |= recorded.get("role") in UNORDERED_ROLES
         for name in [*recorded, *(name for name in live if name not in recorded)]:
             where = f"{path}.{name}" if path else name
             if name in recorded and name in live:
-                self._is_unordered = was_unordered or is_system or name in UNORDERED_FIELDS
-                self.compare(where, recorded[name], live[name])
-                self._is_unordered = was_unordered
+                are_unordered = is_unordered or name in UNORDERED_FIELDS
+                self.compare(where, recorded[name], live[name], is_unordered=are_unordered)
             else:
                 self.differences.append(
                     FieldDifference(where, recorded.get(name, _NOTHING), live.get(name, _NOTHING))
                 )
 
-    def _compare_lists(self, path: str, recorded: list[Json], live: list[Json]) -> None:
+    def _compare_lists(
+        self, path: str, recorded: list[Json], live: list[Json], is_unordered: bool
+    ) -> None:
         if len(recorded) != len(live):
             self.differences.append(FieldDifference(path + LENGTH, len(recorded), len(live)))
-        elif self._is_unordered and list(map(_name_of, recorded)) != list(map(_name_of, live)):
+        elif is_unordered and list(map(_name_of, recorded)) != list(map(_name_of, live)):
             recorded, live = sorted(recorded, key=_name_of), sorted(live, key=_name_of)
             self.tolerated += 1
         for place, (one, other) in enumerate(zip(recorded, live, strict=False)):
-            self.compare(f"{path}[{place}]", one, other)
+            self.compare(f"{path}[{place}]", one, other, is_unordered=is_unordered)
 
     def _bind(self, recorded: str, live: str) -> bool:
         """Bind two ids when first seen; later return whether they are a pair."""
@@ -226,19 +233,15 @@ class Comparison:
             self.tolerated += recorded != live
         return self.live.get(recorded) == live
 
-    def _texts_agree(self, recorded: str, live: str) -> bool:
-        if recorded == live:
-            return True
-        placed = with_directories(recorded, self._places)
-        if placed == live:
-            return True
+    def _texts_agree(self, recorded: str, live: str, is_unordered: bool) -> bool:
+        placed = recorded if recorded == live else with_directories(recorded, self._places)
         (one, values), (other, live_values) = _shaped(placed), _shaped(live)
         if one != other:
-            if self._is_unordered and _sorted_words(one) == _sorted_words(other):
+            if is_unordered and _sorted_words(one) == _sorted_words(other):
                 self.tolerated += 1
                 return True
-            is_redacted = PLACEHOLDER.search(placed) is not None
-            return is_redacted and bool(secrets_between(placed, live))
+            return bool(secrets_between(placed, live))
+        # Ids in equal texts are bound too: they are the same elsewhere.
         for (shape, value), (_, live_value) in zip(values, live_values, strict=True):
             if shape in BOUND_SHAPES:
                 if not self._bind(value, live_value):
@@ -256,7 +259,7 @@ def compare_requests(
     live: ModelRequest,
     directories: Mapping[str, str],
     *,
-    max_differences: int = 1,
+    max_differences: int,
 ) -> Comparison:
     """Compare two requests as they are, with the directories that are known."""
     comparison = Comparison(dict(directories), max_differences)
@@ -305,11 +308,10 @@ def _may_be_one(
     if parent == other_parent and parent not in TEMPORARY:
         # Agents name directories of their own after that of the session.
         known = {recorded_roots.cwd: live_roots.cwd, **directories}.items()
+        names = [(one.rpartition("/")[2], two.rpartition("/")[2]) for one, two in known]
         return any(
-            name.startswith(one.rpartition("/")[2])
-            and other_name.startswith(two.rpartition("/")[2])
-            for one, two in known
-            if one and two
+            one and two and name.startswith(one) and other_name.startswith(two)
+            for one, two in names
         )
     return not any(_FILE_NAME.search(path) for path in (old, new))
 
@@ -333,8 +335,8 @@ def outline(value: Json) -> RequestOutline:
         items = [outline(each) for each in cast("list[Json]", value)]
         shape = hash(("list", *sorted(each.shape for each in items)))
         return RequestOutline(shape, sum(each.leaves for each in items))
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return RequestOutline(hash("number" if is_number else type(value).__name__), 1)
+    kind = "number" if isinstance(value, int | float) else type(value).__name__
+    return RequestOutline(hash(kind), 1)
 
 
 def match_requests(

@@ -89,26 +89,22 @@ def without(data: bytes, text: bytes) -> bytes:
     return b"".join(line for line in data.splitlines(keepends=True) if text not in line)
 
 
-@pytest.mark.parametrize(
-    ("damage", "sentence", "played"),
-    [
-        (lambda data: data[: data.index(b"one, ")], "the file ends in the middle of this line", 3),
-        (lambda data: data[: data.index(b"session/prompt")], "the file ends in the middle", 2),
-        (lambda data: data + data, "the digest does not fit", 6),
-        (lambda data: data.replace(b"\n", b"\nnot JSON\n", 1), "line 2 of the file: ", 3),
-        (lambda data: without(data, b'"result": {"sessionId"'), " is missing in the recording", 3),
-        (lambda data: without(data, b'"initialize"'), "the recording has no initialize", 1),
-    ],
-    ids=["cut in a turn", "cut before it", "joined", "foreign line", "gap", "no initialize"],
-)  # fmt: skip
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str, int]] = {
+    "cut in a turn": (lambda data: data[: data.index(b"one, ")], "ends in the middle of this", 3),
+    "cut before it": (lambda data: data[: data.index(b"session/prompt")], "ends in the middle", 2),
+    "joined": (lambda data: data + data, "the digest does not fit", 6),
+    "foreign line": (lambda data: data.replace(b"\n", b"\nno JSON\n", 1), "line 2 of the file", 3),
+    "gap": (lambda data: without(data, b'"result": {"sessionId"'), "missing in the recording", 3),
+    "no initialize": (lambda data: without(data, b'"initialize"'), "has no initialize", 1),
+}
+"""What happens to a file, what is reported, and how many frames are played."""
+
+
+@pytest.mark.parametrize("name", DAMAGES)
 def test_what_a_damaged_recording_lacks_is_named_and_the_rest_is_played(
-    damage: Callable[[bytes], bytes],
-    sentence: str,
-    played: int,
-    recording: Path,
-    agent: Agent,
-    call: Call,
+    name: str, recording: Path, agent: Agent, call: Call
 ) -> None:
+    damage, sentence, played = DAMAGES[name]
     recording.write_bytes(damage(recording.read_bytes()))
     done = call("replay", str(recording), "--", *agent(COUNTING))
     assert sentence in done.out + done.err
