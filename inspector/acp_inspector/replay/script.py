@@ -73,7 +73,8 @@ class Event:
     key: Hashable = None
     """Identifies it: the request of a response, the id of a tool call."""
     amount: int = 0
-    """Characters of the text so far, or the rank of the tool call's status."""
+    """Characters of the text so far, the rank of the tool call's status, or how many updates of
+    its kind have come so far."""
     period: int = 0
     """The number of the prompt that began the current work of its session; 0 before any."""
 
@@ -96,6 +97,14 @@ class SessionProgress:
     """The highest rank by id."""
     updates: set[Hashable] = field(default_factory=set[Hashable])
     """Period and kind of other updates."""
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    """How many of these have come by kind."""
+
+    def add_update(self, name: str) -> int:
+        """Count an update; return how many of its kind there are."""
+        self.updates.add((self.period, name))
+        self.counts[name] = self.counts.get(name, 0) + 1
+        return self.counts[name]
 
 
 class LiveRun:
@@ -146,9 +155,9 @@ class LiveRun:
                 if method == "$/cancel_request":
                     key = _id_key(get(params, "requestId"))
                     return self._new("cancel", frame, session, method, message, key)
-                progress = self.session(session)
-                progress.updates.add((progress.period, method))
-                return self._new("update", frame, session, method, message, method)
+                event = self._new("update", frame, session, method, message, method)
+                event.amount = self.session(session).add_update(method)
+                return event
             case _:
                 return self._new("malformed", frame, None, "malformed message", message)
 
@@ -220,7 +229,7 @@ class LiveRun:
             key = (progress.period, name)
             event.amount = progress.texts[key] = progress.texts.get(key, 0) + len(text)
         else:
-            progress.updates.add((progress.period, name))
+            event.amount = progress.add_update(name)
         return event
 
 
