@@ -303,6 +303,11 @@ class IdMap:
             return True
         return there in self._live and _hashable(self._live[there]) == back[1]
 
+    def counterpart(self, kind: str, recorded: str) -> str | None:
+        """Return the live id of a recorded one; None if it is unknown, or no text."""
+        live = self._live.get((kind, _hashable(recorded)))
+        return live if isinstance(live, str) else None
+
     def agree_on(self, recorded: Variable, live: Variable) -> bool:
         """Map two variables when first seen; later return whether they are a pair.
 
