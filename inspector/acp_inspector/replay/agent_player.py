@@ -500,7 +500,7 @@ class AgentPlayer:
     def _nearness(self, cue: Cue, params: Json) -> tuple[bool, int, int]:
         """Return how well a recorded request with the same content fits a live one.
 
-        Best are the same ids and directories; then a directory that stands for the live one
+        Best are the same ids and directories; then a directory that is bound to the live one
         already; then one with the same last names.
         """
         is_same = cue.params == params

@@ -114,6 +114,80 @@ def test_the_verdict_is_the_exit_code_and_its_text_is_on_stderr(recording: Path)
     assert json.loads(done.err)["unreached"] == 2
 
 
+def other_client(recording: Path) -> bytes:
+    """Return what a client with another name and an MCP server of its own sends."""
+    lines = sent_by_client(recording).replace(b'"name":"acp-console"', b'"name":"other"')
+    server = b'"mcpServers":[{"name":"m","command":"/bin/m","args":[],"env":[]}]'
+    assert lines.count(b'"mcpServers":[]') == 1
+    return lines.replace(b'"mcpServers":[]', server)
+
+
+EXPECTED = """
+[[ignore]]
+path = "$.params.clientInfo"
+reason = "any client may play"
+
+[[match]]
+path = "$.params.mcpServers"
+type = "array"
+reason = "each client has servers of its own"
+
+[[ignore]]
+filter = "update == agent_message_chunk"
+reason = "for the other role, which compares the agent"
+"""
+
+
+def test_what_a_client_says_about_itself_is_compared_and_may_be_expected(
+    recording: Path, tmp_path: Path
+) -> None:
+    lines = other_client(recording)
+    report = tmp_path / "verdict.json"
+    done = talk(recording, "--report", report, lines=lines)
+    assert done.code == exit_codes.FOUND
+    assert "* initialize, at $.params.clientInfo.name (recorded frame 2)" in done.err
+    hint = (
+        "the client describes itself otherwise: $.params.clientInfo.name, $.params.mcpServers; if "
+        "that may be, put it into counting.expect.toml, as [[ignore]] path = "
+        '"$.params.clientInfo.name" reason = "…", or use --ignore'
+    )
+    assert f"note: {hint}\n" in done.err
+    assert verdict(report)["notes"] == [hint]
+    elsewhere = tmp_path / "any.toml"
+    elsewhere.write_text(EXPECTED)
+    assert talk(recording, "--expect", elsewhere, lines=lines).code == exit_codes.DONE
+    recording.with_name("counting.expect.toml").write_text(EXPECTED)
+    assert talk(recording, lines=lines).code == exit_codes.DONE
+    # What differs elsewhere is still found.
+    done = talk(recording, lines=lines.replace(b"count", b"sing"))
+    assert done.code == exit_codes.FOUND
+    assert "describes itself" not in done.err
+
+
+def test_expectations_serve_both_roles_but_one_that_never_applies_is_an_error(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    beside = recording.with_name("counting.expect.toml")
+    beside.write_text(EXPECTED)
+    done = call("replay", str(recording), "--", *agent(COUNTING.replace("two", "three")))
+    assert done.code == exit_codes.DONE, done.out
+    assert talk(recording, lines=sent_by_client(recording)).code == exit_codes.DONE
+    beside.write_text('[[ignore]]\npath = "$.params.no"\nreason = "none"\n')
+    done = talk(recording, lines=sent_by_client(recording))
+    assert done.code == exit_codes.USAGE
+    assert "$.params.no: never applied" in done.err
+    done = call("replay", str(recording), "--", *agent(COUNTING))
+    assert done.code == exit_codes.USAGE
+    assert "$.params.no: never applied" in done.err
+
+
+def test_the_level_decides_how_closely_a_client_is_compared(recording: Path) -> None:
+    lines = sent_by_client(recording).replace(b"count", b"sing")
+    assert talk(recording, lines=lines).code == exit_codes.FOUND
+    assert talk(recording, "--level", "strict", lines=lines).code == exit_codes.FOUND
+    assert talk(recording, "--level", "shape", lines=lines).code == exit_codes.DONE
+
+
 def test_a_cut_recording_is_played_as_far_as_it_goes(recording: Path, tmp_path: Path) -> None:
     lines = recording.read_bytes().splitlines(keepends=True)
     cut = tmp_path / "cut.acp.ndjson"
