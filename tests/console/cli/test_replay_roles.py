@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import shutil
 import signal
 import subprocess
@@ -186,6 +187,36 @@ def test_the_level_decides_how_closely_a_client_is_compared(recording: Path) -> 
     assert talk(recording, lines=lines).code == exit_codes.FOUND
     assert talk(recording, "--level", "strict", lines=lines).code == exit_codes.FOUND
     assert talk(recording, "--level", "shape", lines=lines).code == exit_codes.DONE
+
+
+@pytest.mark.parametrize("pace", ["instant", "recorded"])
+def test_recorded_pauses_of_the_agent_are_kept_if_that_is_wanted(
+    recording: Path, tmp_path: Path, pace: str
+) -> None:
+    """Before its response to the prompt there is one of an hour."""
+    lines = recording.read_text().splitlines()
+    at = next(at for at, line in enumerate(lines) if "stopReason" in line)
+    lines[at] = json.dumps(json.loads(lines[at]) | {"t": 3600.0})
+    slow = tmp_path / "slow.acp.ndjson"
+    slow.write_text("\n".join([*lines, ""]))
+    with subprocess.Popen(
+        as_agent(slow, "--time", pace),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(sent_by_client(slow))
+            for _ in range(4):
+                process.stdout.readline()
+            wait = 1.0 if pace == "recorded" else LIMIT_S
+            comes = bool(select.select([process.stdout], [], [], wait)[0])
+            assert comes is (pace == "instant")
+        finally:
+            process.kill()
 
 
 def test_a_cut_recording_is_played_as_far_as_it_goes(recording: Path, tmp_path: Path) -> None:
