@@ -79,15 +79,15 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     "--on-miss",
     type=click.Choice(["fail", "forward", "nearest", "error"]),
     help="What to do with a request that the recording does not have. As the client: fail "
-    "(default), or forward it to a real client that reads and writes in the replay's directories "
-    "only. As the agent: send the nearest recorded response (default), an error that names it, or "
-    "that error, and then the end (fail).",
+    "(default), or forward it to a real client in the replay's directories, see --allow. As the "
+    "agent: send the nearest recorded response (default), an error that names it, or that error, "
+    "and then the end (fail).",
 )
 @click.option(
     "--allow",
     type=click.Choice(get_args(AllowLevel)),
-    help="With --on-miss forward: what the agent may do where the recording has no permission. "
-    "Default: reads.",
+    help="With --on-miss forward: what the agent may do beyond the recording: reads (default) "
+    "reads files, edits writes them too, all runs commands too.",
 )
 @click.option(
     "--output",

@@ -431,6 +431,68 @@ hear("never")
     assert f"note: {sentence}: Run it\n" in done.err
 
 
+RUNNING = """
+prompt = hear_prompt()
+where = os.getcwd()
+made = ask("terminal/create", command="sh", args=["-c", "echo one, two; sleep 600 & pwd"])
+if "result" in made:
+    id_ = made["result"]["terminalId"]
+    code = ask("terminal/wait_for_exit", terminalId=id_)["result"]["exitCode"]
+    output = ask("terminal/output", terminalId=id_)["result"]["output"]
+    assert (code, output) == (0, f"one, two\\n{where}\\n"), (code, output)
+    say("one, two")
+else:
+    say(made["error"]["message"])
+end(prompt)
+hear("never")
+"""
+
+
+def test_forwarded_terminals_are_served_if_everything_is_allowed(
+    recording: Path, agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    longer = tmp_path / "longer.acp.ndjson"
+    options = ("--on-miss", "forward", "--allow", "all", "--output", str(longer))
+    done = call("replay", *options, str(recording), "--", *agent(RUNNING))
+    assert done.code == exit_codes.DONE, done.out
+    assert done.out.count("was forwarded") == 3
+    # Nothing runs for a recording that is played again: its terminals are in it.
+    done = call("replay", str(longer), "--", *agent(RUNNING))
+    assert done.code == exit_codes.DONE, done.out
+    done = call("replay", *options[:2], "--allow", "edits", str(recording), "--", *agent(RUNNING))
+    assert done.code == exit_codes.FOUND
+    assert "note: refused: terminal/create: needs --allow all\n" in done.err
+
+
+WRITING = READING.replace("fs/read_text_file", "fs/write_text_file").replace(
+    '"/notes.txt"', '"/notes.txt", content="milk"'
+)
+
+
+@pytest.mark.parametrize(("level", "is_written"), [("reads", False), ("edits", True)])
+def test_forwarded_writes_are_carried_out_if_edits_are_allowed(
+    recording: Path, agent: Agent, call: Call, tmp_path: Path, level: str, is_written: bool
+) -> None:
+    options = ("--on-miss", "forward", "--allow", level, "--cwd", str(tmp_path))
+    done = call("replay", *options, str(recording), "--", *agent(WRITING))
+    assert (tmp_path / "notes.txt").exists() is is_written
+    assert ("refused: fs/write_text_file: needs --allow edits" in done.err) is not is_written
+
+
+def test_a_forwarded_form_is_cancelled(recording: Path, agent: Agent, call: Call) -> None:
+    command = agent("""
+prompt = hear_prompt()
+schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+form = ask("elicitation/create", mode="form", message="Your name?", requestedSchema=schema)
+say({"cancel": "one, two"}[form["result"]["action"]])
+end(prompt)
+hear("never")
+""")
+    done = call("replay", "--on-miss", "forward", str(recording), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert "note: cancelled, as a replay has no user: Your name?\n" in done.err
+
+
 def test_a_forwarded_request_reaches_no_file_outside(
     recording: Path, agent: Agent, call: Call, tmp_path: Path
 ) -> None:
