@@ -75,8 +75,6 @@ ROLE_SECTIONS: Final = {
 """The options of each role in the help."""
 MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are requested."""
-MAX_DIFF_LINES: Final = 200
-"""Lines of a difference between snapshots that are shown, unless all are requested."""
 
 
 def role_options(command: Decorated) -> Decorated:
@@ -306,60 +304,35 @@ def _replay_alone(recording: Recording, *, is_update: bool, is_json: bool, is_al
         RecordingError: the snapshot is missing or invalid, or cannot be written.
     """
     # pydantic takes time, and the other roles do not need it.
-    from acp_inspector.replay.alone import (
-        read_snapshot,
-        snapshot_diff,
-        snapshot_path,
-        take_snapshot,
-        write_snapshot,
-    )
+    from acp_inspector.replay.alone import replay_alone, snapshot_path
 
-    path = snapshot_path(recording.path)
-    try:
-        stored = read_snapshot(path)
-    except RecordingError:
-        if not is_update:
-            raise
-        stored = None
-    if stored is None and not is_update:
+    found = replay_alone(recording, is_updating=is_update)
+    if found is None:
+        path = snapshot_path(recording.path)
         raise RecordingError(f"there is no snapshot {path}", hint="store one with --update")
-    now = take_snapshot(recording)
-    diff = [] if stored == now else [escape_controls(line) for line in snapshot_diff(stored, now)]
-    is_empty = not recording.frames
-    is_passed = not diff and not is_empty
-    counts = ", ".join(
-        [
-            plural(len(now.findings), "finding"),
-            plural(len(now.conversation), "session"),
-            plural(len(now.exchanges), "exchange"),
-        ]
-    )
     if is_json:
         print_json(
             {
                 "file": str(recording.path),
-                "snapshot": str(path),
-                "passed": is_passed,
-                "updated": is_update and bool(diff),
-                "findings": len(now.findings),
-                "sessions": len(now.conversation),
-                "exchanges": len(now.exchanges),
-                "diff": [*diff],
+                "snapshot": str(found.path),
+                "passed": found.is_passed,
+                "updated": is_update and bool(found.diff),
+                "findings": len(found.now.findings),
+                "sessions": len(found.now.conversation),
+                "exchanges": len(found.now.exchanges),
+                "diff": [*found.diff],
             }
         )
     else:
-        shown = diff if is_all else diff[:MAX_DIFF_LINES]
-        for line in shown:
+        for line in found.diff if is_all else found.shown(" (--all shows them)"):
             click.echo(line)
-        if len(diff) > len(shown):
-            click.echo(f"… and {plural(len(diff) - len(shown), 'line')} more (--all shows them)")
-        why = "the recording holds no frame" if is_empty else f"{path.name} differs"
-        verdict = f"pass: {counts}" if is_passed else f"fail: {why}; {counts}"
-        if is_update and not is_empty:
-            verdict = f"stored {path.name}: {counts}" if diff else f"unchanged: {counts}"
+        why = "the recording holds no frame" if found.is_empty else f"{found.path.name} differs"
+        verdict = f"pass: {found.counts}" if found.is_passed else f"fail: {why}; {found.counts}"
+        if is_update and not found.is_empty:
+            done = f"stored {found.path.name}" if found.diff else "unchanged"
+            verdict = f"{done}: {found.counts}"
         click.echo(f"{escape_controls(recording.path.name)}: {verdict}")
-    if is_update and diff and not is_empty:
-        write_snapshot(path, now)
-    if is_empty:
-        return exit_codes.FOUND
-    return exit_codes.DONE if is_passed or is_update else exit_codes.FOUND
+    if is_update:
+        found.store()
+    is_done = found.is_passed or (is_update and not found.is_empty)
+    return exit_codes.DONE if is_done else exit_codes.FOUND
