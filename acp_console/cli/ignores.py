@@ -19,6 +19,7 @@ from acp_inspector.replay.expectations import (
     AppliedExpectations,
     Expectations,
     FilterSelector,
+    expectations_beside,
     read_expectations,
 )
 
@@ -58,6 +59,12 @@ def expect_option(about: str) -> Callable[[Command], Command]:
 def tolerances_of(strict: Sequence[str]) -> frozenset[Tolerance]:
     """Return what is tolerated, given what is not."""
     return frozenset() if _ALL in strict else TOLERANCES.difference(strict)
+
+
+def expectations_file(recording: Path, chosen: Path | None) -> Path | None:
+    """Return the chosen file, or else the one beside the recording if it exists."""
+    beside = expectations_beside(recording)
+    return beside if chosen is None and beside.exists() else chosen
 
 
 def applied_expectations(path: Path | None) -> AppliedExpectations:

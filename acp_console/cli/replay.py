@@ -14,6 +14,7 @@ from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.ignores import (
     applied_expectations,
     expect_option,
+    expectations_file,
     ignore_option,
     ignores_of,
     level_option,
@@ -30,7 +31,6 @@ from acp_console.client.permissions import AllowLevel
 from acp_inspector.analysis.steps import Level
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import handover
 from acp_inspector.replay.parts import whole_frames
 from acp_inspector.replay.player import STEP_TIMEOUT, PlayLimits
@@ -79,15 +79,15 @@ MAX_DIFFERENCES_SHOWN: Final = 20
     "--on-miss",
     type=click.Choice(["fail", "forward", "nearest", "error"]),
     help="What to do with a request that the recording does not have. As the client: fail "
-    "(default), or forward it to a real client that reads and writes in the replay's directories "
-    "only. As the agent: send the nearest recorded response (default), an error that names it, or "
-    "that error, and then the end (fail).",
+    "(default), or forward it to a real client in the replay's directories, see --allow. As the "
+    "agent: send the nearest recorded response (default), an error that names it, or that error, "
+    "and then the end (fail).",
 )
 @click.option(
     "--allow",
     type=click.Choice(get_args(AllowLevel)),
-    help="With --on-miss forward: what the agent may do where the recording has no permission. "
-    "Default: reads.",
+    help="With --on-miss forward: what the agent may do beyond the recording: reads (default) "
+    "reads files, edits writes them too, all runs commands too.",
 )
 @click.option(
     "--output",
@@ -174,8 +174,7 @@ def command(
     forwards = on_miss == "forward"
     check_options(cwd, allow, learns=learn, forwards=forwards)
     recording = read_recording(file)
-    beside = expectations_beside(file)
-    expect = beside if expect is None and beside.exists() else expect
+    expect = expectations_file(file, expect)
     expected = applied_expectations(expect)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -17,8 +17,10 @@ from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
 from acp_console.client.agents import AgentSpec
+from acp_console.client.elicitation import Elicitation, ElicitationAnswer
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
+from acp_console.client.terminals import TERMINAL_METHODS
 from acp_inspector.analysis.diff import CompareOptions, Ignore
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import Header, new_header
@@ -28,10 +30,24 @@ from acp_inspector.replay.directories import ReplayDirectories, replay_directori
 from acp_inspector.replay.expectations import compare_with, expectations_beside, propose
 from acp_inspector.replay.player import PlayLimits, play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
-from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.errors import AcpError, RequestFailedError, describe_os_error
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import get_int, get_text
-from acp_protocol.jsonrpc import Json, Notification, Request, SuccessResponse, read_message
+from acp_protocol.jsonrpc import (
+    METHOD_NOT_FOUND,
+    Json,
+    Notification,
+    Request,
+    SuccessResponse,
+    read_message,
+)
+
+_LEVELS: Final[dict[str, AllowLevel]] = {
+    "fs/read_text_file": "reads",
+    "fs/write_text_file": "edits",
+    **dict.fromkeys(TERMINAL_METHODS, "all"),
+}
+"""What has to be allowed for each method."""
 
 
 class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
@@ -85,11 +101,15 @@ class ClientReplay:
         """
         header = self.recording.header
         with self._directories() as directories:
-            means = None
-            if self.forwards_as is not None:
-                means = OwnMeans(directories, self.forwards_as, self.frames)
             live = new_header(self.agent.command, directories.cwd, about=header.about)
-            with record_replay(journal, self.output, replace(live, meta=header.meta)):
+            async with AsyncExitStack() as stack:
+                stack.enter_context(
+                    record_replay(journal, self.output, replace(live, meta=header.meta))
+                )
+                means = None
+                if self.forwards_as is not None:
+                    means = OwnMeans(directories, self.forwards_as, self.frames)
+                    await stack.enter_async_context(means.handlers)
                 return await play_as_client(
                     self.recording,
                     self.agent.absolute_command(),
@@ -183,26 +203,50 @@ def _write_new(path: Path, text: str) -> bool:
 
 
 class OwnMeans:
-    """Responds to requests that the recording does not have, inside the replay's directories."""
+    """Responds to requests that the recording does not have, inside the replay's directories.
+
+    What is allowed is decided as `exec` does. There is no user, so forms and pages are cancelled.
+    """
 
     def __init__(
         self, directories: ReplayDirectories, allow: AllowLevel, frames: Sequence[Frame]
     ) -> None:
         self._directories = directories
-        self._handlers = ClientHandlers(PolicyDecider(allow, self._report))
+        self.handlers = ClientHandlers(
+            PolicyDecider(allow, self._report),
+            reads=allow != "none",
+            writes=allow in {"edits", "all"},
+            runs=allow == "all",
+            elicitor=self,
+        )
+        """To be entered: its end ends the commands that still run."""
         versions = (get_int(_result(frame), "protocolVersion") for frame in frames)
-        self._handlers.version = next((each for each in versions if each is not None), 1)
+        self.handlers.version = next((each for each in versions if each is not None), 1)
 
     def observe(self, notification: Notification) -> None:
-        self._handlers.observe_notification(notification)
+        self.handlers.observe_notification(notification)
 
     async def respond(self, request: Request) -> Json:
         say(f"forwarded: {request.method}")
         session = get_text(request.params, "sessionId")
         if session is not None:
             others = list(self._directories.places.values())
-            self._handlers.open_session(session, self._directories.cwd, others)
-        return await self._handlers.handle_request(request)
+            self.handlers.open_session(session, self._directories.cwd, others)
+        try:
+            return await self.handlers.handle_request(request)
+        except RequestFailedError as refusal:
+            level = _LEVELS.get(request.method)
+            is_switched_off = level is not None and refusal.code == METHOD_NOT_FOUND
+            why = f"needs --allow {level}" if is_switched_off else refusal.message
+            say(f"refused: {request.method}: {why}")
+            raise
+
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        say(f"cancelled, as a replay has no user: {request.message}")
+        return ElicitationAnswer("cancel")
+
+    def complete(self, elicitation_id: str) -> None:
+        """No page was opened."""
 
     def _report(self, request: PermissionPrompt, is_allowed: bool) -> None:
         say(f"{'allowed' if is_allowed else 'rejected'}: {request.title}")

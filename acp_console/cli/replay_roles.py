@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
@@ -16,17 +16,32 @@ from click.core import ParameterSource
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
-from acp_console.cli.ignores import ignores_of, report_ignores
+from acp_console.cli.ignores import (
+    applied_expectations,
+    expectations_file,
+    ignores_of,
+    report_expectations,
+    report_ignores,
+    tolerances_of,
+)
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
 from acp_console.render.values import OUTPUT_VERSION, plural
 from acp_inspector.analysis.diff import Ignore
+from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording, read_recording
-from acp_inspector.replay.agent_player import CLIENT_TIMEOUT, AgentPlayer, MissPolicy
+from acp_inspector.replay.agent_player import (
+    ABOUT_CLIENT,
+    CLIENT_TIMEOUT,
+    AgentPlayer,
+    MissPolicy,
+)
 from acp_inspector.replay.agent_script import AgentScript, connections
+from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import client_actions
 from acp_inspector.replay.reports import write_report
+from acp_inspector.replay.result import ReplayResult
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.transport.stdio import open_stdio
 
@@ -45,9 +60,9 @@ OPTIONS: Final[dict[str, tuple[Role, ...]]] = {
     "allow": ("client",),
     "output": ("client",),
     "learn": ("client",),
-    "level": ("client",),
-    "strict": ("client",),
-    "expect": ("client",),
+    "level": ("client", "agent"),
+    "strict": ("client", "agent"),
+    "expect": ("client", "agent"),
     "connection": ("agent",),
     "report": ("agent",),
     "is_update": ("alone",),
@@ -60,8 +75,6 @@ ROLE_SECTIONS: Final = {
 """The options of each role in the help."""
 MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are requested."""
-MAX_DIFF_LINES: Final = 200
-"""Lines of a difference between snapshots that are shown, unless all are requested."""
 
 
 def role_options(command: Decorated) -> Decorated:
@@ -98,6 +111,9 @@ def role_options(command: Decorated) -> Decorated:
             timeout=CLIENT_TIMEOUT if is_default else options["timeout"],
             report=report,
             ignores=ignores,
+            expect=expectations_file(recording.path, options["expect"]),
+            level=options["level"],
+            strict=options["strict"],
             is_trusted=options["trust"],
             is_json=is_json,
             limit=None if is_all else MAX_DIFFERENCES_SHOWN,
@@ -174,6 +190,9 @@ class _AgentOptions:
     timeout: float
     report: Path | None
     ignores: Sequence[Ignore]
+    expect: Path | None
+    level: Level
+    strict: Sequence[str]
     is_trusted: bool
     is_json: bool
     limit: int | None
@@ -187,6 +206,7 @@ def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
         RecordingError: it has no such connection, or would have the client start or touch what it
             names; nothing was sent.
     """
+    expected = applied_expectations(options.expect)
     script = _script(recording, options)
     is_redacted = bool(recording.header.redacted)
     if is_redacted:
@@ -199,7 +219,12 @@ def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
             on_miss=options.on_miss,
             speed=options.speed,
             is_redacted=is_redacted,
-            ignores=options.ignores,
+            ignores=[*options.ignores, *expected.ignores],
+            options={
+                "level": options.level,
+                "matchers": expected.matchers,
+                "tolerances": tolerances_of(options.strict),
+            },
         )
         code = exit_codes.FOUND
         try:
@@ -208,6 +233,8 @@ def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
         finally:
             # A client may also end its agent by a signal, and wants the verdict then too.
             result = player.result()
+            if hint := _hint_about_client(result, recording.path):
+                result = replace(result, notes=(*result.notes, hint))
             for note in player.notes:
                 say(escape_controls(note))
             if options.report is not None:
@@ -221,11 +248,29 @@ def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
             sys.stderr.write(f"{text}\n")
             if result.is_passed:
                 code = exit_codes.DONE
-            if not report_ignores(options.ignores):
+            is_expected = report_expectations(expected, options.expect)
+            if not report_ignores(options.ignores) or not is_expected:
                 code = exit_codes.USAGE
         return code
 
     return run_until_signal(play)
+
+
+def _hint_about_client(result: ReplayResult, recording: Path) -> str:
+    """Return how to allow another client; empty if it describes itself as recorded."""
+    paths = [
+        each.path.partition("[")[0]
+        for each in result.differences
+        if each.name in ABOUT_CLIENT and each.path.startswith("$.params.")
+    ]
+    if not paths:
+        return ""
+    entry = f'[[ignore]] path = "{paths[0]}" reason = "…"'
+    name = expectations_beside(recording).name
+    return (
+        f"the client describes itself otherwise: {', '.join(dict.fromkeys(paths))}; "
+        f"if that may be, put it into {name}, as {entry}, or use --ignore"
+    )
 
 
 def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
@@ -259,60 +304,35 @@ def _replay_alone(recording: Recording, *, is_update: bool, is_json: bool, is_al
         RecordingError: the snapshot is missing or invalid, or cannot be written.
     """
     # pydantic takes time, and the other roles do not need it.
-    from acp_inspector.replay.alone import (
-        read_snapshot,
-        snapshot_diff,
-        snapshot_path,
-        take_snapshot,
-        write_snapshot,
-    )
+    from acp_inspector.replay.alone import replay_alone, snapshot_path
 
-    path = snapshot_path(recording.path)
-    try:
-        stored = read_snapshot(path)
-    except RecordingError:
-        if not is_update:
-            raise
-        stored = None
-    if stored is None and not is_update:
+    found = replay_alone(recording, is_updating=is_update)
+    if found is None:
+        path = snapshot_path(recording.path)
         raise RecordingError(f"there is no snapshot {path}", hint="store one with --update")
-    now = take_snapshot(recording)
-    diff = [] if stored == now else [escape_controls(line) for line in snapshot_diff(stored, now)]
-    is_empty = not recording.frames
-    is_passed = not diff and not is_empty
-    counts = ", ".join(
-        [
-            plural(len(now.findings), "finding"),
-            plural(len(now.conversation), "session"),
-            plural(len(now.exchanges), "exchange"),
-        ]
-    )
     if is_json:
         print_json(
             {
                 "file": str(recording.path),
-                "snapshot": str(path),
-                "passed": is_passed,
-                "updated": is_update and bool(diff),
-                "findings": len(now.findings),
-                "sessions": len(now.conversation),
-                "exchanges": len(now.exchanges),
-                "diff": [*diff],
+                "snapshot": str(found.path),
+                "passed": found.is_passed,
+                "updated": is_update and bool(found.diff),
+                "findings": len(found.now.findings),
+                "sessions": len(found.now.conversation),
+                "exchanges": len(found.now.exchanges),
+                "diff": [*found.diff],
             }
         )
     else:
-        shown = diff if is_all else diff[:MAX_DIFF_LINES]
-        for line in shown:
+        for line in found.diff if is_all else found.shown(" (--all shows them)"):
             click.echo(line)
-        if len(diff) > len(shown):
-            click.echo(f"… and {plural(len(diff) - len(shown), 'line')} more (--all shows them)")
-        why = "the recording holds no frame" if is_empty else f"{path.name} differs"
-        verdict = f"pass: {counts}" if is_passed else f"fail: {why}; {counts}"
-        if is_update and not is_empty:
-            verdict = f"stored {path.name}: {counts}" if diff else f"unchanged: {counts}"
+        why = "the recording holds no frame" if found.is_empty else f"{found.path.name} differs"
+        verdict = f"pass: {found.counts}" if found.is_passed else f"fail: {why}; {found.counts}"
+        if is_update and not found.is_empty:
+            done = f"stored {found.path.name}" if found.diff else "unchanged"
+            verdict = f"{done}: {found.counts}"
         click.echo(f"{escape_controls(recording.path.name)}: {verdict}")
-    if is_update and diff and not is_empty:
-        write_snapshot(path, now)
-    if is_empty:
-        return exit_codes.FOUND
-    return exit_codes.DONE if is_passed or is_update else exit_codes.FOUND
+    if is_update:
+        found.store()
+    is_done = found.is_passed or (is_update and not found.is_empty)
+    return exit_codes.DONE if is_done else exit_codes.FOUND

@@ -25,7 +25,6 @@ from acp_console.client.permissions import (
     requested_tool_call,
 )
 from acp_console.client.terminals import TERMINAL_METHODS, serve_terminal
-from acp_console.client.turns import TurnTracker
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
@@ -34,6 +33,7 @@ from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.turns import TurnTracker
 
 logger = logging.getLogger(__name__)
 

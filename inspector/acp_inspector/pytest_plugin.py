@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SUFFIX: Final = ".acp.ndjson"
 LEVELS: Final = ("strict", "semantic", "shape")
+VERSIONS: Final = ("1", "2")
 RECORD_MODES: Final = ("none", "once", "new", "rewrite")
 UPDATED: Final = "acp_updated"
 """The property of a report that has the differences of an updated recording."""
@@ -80,6 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("acp_recordings", "directories and files with recordings", "paths", default=[])
     parser.addini("acp_agent", "command of the agent, see --acp-agent", default="")
     parser.addini("acp_level", "how closely messages are compared", default="semantic")
+    parser.addini("acp_protocol", "newest version that acp_agent offers: 1 or 2", default="1")
+    parser.addini("acp_dialect", "dialect of the agent, if it cannot be recognised", default="")
 
 
 def _duration(text: str) -> float:
@@ -103,6 +106,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if config.getini("acp_level") not in LEVELS:
         raise pytest.UsageError(f"acp_level is none of {', '.join(LEVELS)}")
+    if config.getini("acp_protocol") not in VERSIONS:
+        raise pytest.UsageError(f"acp_protocol is none of {', '.join(VERSIONS)}")
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         # A project names its recordings once, and not in testpaths again.
         known = [Path(config.invocation_params.dir, each).resolve() for each in config.args]
@@ -276,7 +281,13 @@ def acp_agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AcpAge
 
     config, item = request.config, request.node
     options = play_options(config)
-    agent = AcpAgent(options.command, tmp_path, config.getoption("--acp-timeout"))
+    agent = AcpAgent(
+        options.command,
+        tmp_path,
+        config.getoption("--acp-timeout"),
+        int(config.getini("acp_protocol")),
+        config.getini("acp_dialect") or None,
+    )
     recording = marked_recording(item)
     if recording is not None:
         mode: Any = config.getoption("--acp-record")

@@ -5,6 +5,7 @@ Each is recorded with our agent behind the proxy, and then meets the recording.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -84,6 +85,52 @@ async def test_a_client_on_the_python_sdk_cannot_tell_the_recording_from_the_age
     assert list(played.buffers.values()) == list(real.buffers.values()) == ["Buy bread.\n"]
     assert played.asked == real.asked
     assert sorted(played.text) == sorted(real.text)
+
+
+async def open_and_greet(places: list[Path], is_reversed: bool, *command: str) -> dict[str, str]:
+    """Open a session in each directory, set both up at once, and greet; return what was said."""
+    editor = Editor()
+    said: dict[str, str] = {}
+    order = reversed(places) if is_reversed else places
+    with anyio.fail_after(LIMIT):
+        started = acp.spawn_agent_process(
+            cast("acp.Client", editor), *command, env=dict(os.environ)
+        )
+        async with started as (agent, _):
+            await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
+            for place in order:
+                opened = await agent.new_session(cwd=str(place))
+                setup = [
+                    agent.set_session_mode(session_id=opened.session_id, mode_id="code"),
+                    agent.set_config_option(
+                        session_id=opened.session_id, config_id="model", value="demo"
+                    ),
+                ]
+                await asyncio.gather(*(reversed(setup) if is_reversed else setup))
+                words: list[Any] = [TextContentBlock(type="text", text=f"hello {place.name}")]
+                before = len(editor.text)
+                ended = await agent.prompt(session_id=opened.session_id, prompt=words)
+                assert ended.stop_reason == "end_turn"
+                said[place.name] = "".join(editor.text[before:])
+    return said
+
+
+async def test_a_client_on_the_python_sdk_may_open_and_set_up_its_sessions_in_another_order(
+    tmp_path: Path,
+) -> None:
+    path, report = tmp_path / "it.acp.ndjson", tmp_path / "verdict.json"
+    places = [tmp_path / "ui", tmp_path / "core"]
+    for place in places:
+        place.mkdir()
+    real = await open_and_greet(places, False, *recorder(path))
+    played = await open_and_greet(places, True, *player(path, report))
+    assert played == real
+    found = verdict(report)
+    assert found["passed"], found
+    assert found["tolerated"] == {"request-order": 3}
+    strict = (*player(path, report), "--strict", "request-order")
+    await open_and_greet(places, True, *strict)
+    assert not verdict(report)["passed"]
 
 
 def run_pair(agent: tuple[str, ...], client: tuple[str, ...], cwd: Path) -> tuple[int, int]:

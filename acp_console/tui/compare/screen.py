@@ -14,6 +14,7 @@ from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Static
 
 from acp_console.render.comparison import comparison_summary, difference_lines, step_json
 from acp_console.state.comparison import ComparisonRun, ComparisonSource
@@ -23,7 +24,7 @@ from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy
 from acp_console.tui.transcript.cards import diff_rows
 from acp_console.tui.transcript.rows import Row
-from acp_inspector.analysis.diff import StepPair, frame_numbers
+from acp_inspector.analysis.diff import StepPair, frame_numbers, tolerated_text
 from acp_inspector.analysis.steps import JournalStep
 from acp_protocol.host.sanitize import single_line
 
@@ -44,6 +45,11 @@ class CompareScreen(Screen[None]):
             border-title-color: $text;
             border-subtitle-color: $text;
         }
+        #tolerated {
+            height: auto;
+            padding: 0 1;
+            color: $text-muted;
+        }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
@@ -56,6 +62,9 @@ class CompareScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield PairList()
+        tolerated = Static(id="tolerated", markup=False)
+        tolerated.display = False
+        yield tolerated
         yield KeyFooter()
 
     def on_mount(self) -> None:
@@ -78,6 +87,9 @@ class CompareScreen(Screen[None]):
             self.pairs.show(run.found.pairs)
             parts = [comparison_summary(run.found), run.cut]
             self.pairs.border_subtitle = Content(single_line(" · ".join(filter(None, parts)), 200))
+            tolerated = self.query_one("#tolerated", Static)
+            tolerated.update(f"tolerated: {tolerated_text(run.found.tolerated)}")
+            tolerated.display = bool(run.found.tolerated)
         if run.found is not None or run.problem:
             self._timer.stop()
         self.pairs.instead = text

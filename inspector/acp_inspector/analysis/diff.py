@@ -35,7 +35,7 @@ from acp_inspector.analysis.items import string
 from acp_inspector.analysis.session_model import MAX_GAP, SessionModel
 from acp_inspector.analysis.steps import OPENING, JournalStep, Level, Steps
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.jsonpath import JSONPath, delete_at, formatted_member, parse_path
+from acp_inspector.jsonpath import JSONPath, delete_at, find_all, formatted_member, parse_path
 from acp_inspector.messages import Decoder
 from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get
@@ -69,6 +69,10 @@ _NO_SESSION: Final = "\0"
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 _MAX_MOVES: Final = 1_000_000
 """Above this number of pairs of steps in a turn, steps in another order are not matched."""
+_UNORDERED: Final = ({"session/new"}, {"session/set_mode", "session/set_model"})
+"""Requests of a client that do not touch what the other one of their set touches."""
+_FIXED: Final = frozenset({"initialize", "session/prompt", *OPENING}) - {"session/new"}
+"""Requests of a client that keep their place, even if others are open at the same time."""
 _BINDINGS: Final[frozenset[Tolerance]] = frozenset({"ids-in-text", "shapes", "temp-paths"})
 """Tolerances of the level `strict`."""
 _StepKey: TypeAlias = tuple[str | None, int, Side]
@@ -207,6 +211,8 @@ class Ignore:
     """How often it applied."""
     covered: int = 0
     """How often it would have applied in frames that another exclusion ignores."""
+    elsewhere: int = 0
+    """How often it would have applied to a side that is not compared."""
 
 
 @dataclass(slots=True)
@@ -220,6 +226,8 @@ class Matcher:
     """Returns whether the values of both journals are as they should be."""
     applied: int = 0
     """How often there was a value at the path."""
+    elsewhere: int = 0
+    """How often there was one in a side that is not compared."""
 
 
 class CompareOptions(TypedDict, total=False):
@@ -266,10 +274,11 @@ def compare(
     numbers = {each: at for at, each in enumerate(dict.fromkeys(ids.directories.values()), 1)}
     names = {live: _directory_name(at) for live, at in numbers.items()}
     recorded_names = {each: names[live] for each, live in ids.directories.items()}
-    ours = _read(left, level, ignores, selectors[0], sides, recorded_names, allowed, work)
-    theirs = _read(right, level, ignores, selectors[1], sides, names, allowed, work)
+    excluding = ignores, matchers
+    ours = _read(left, level, excluding, selectors[0], sides, recorded_names, allowed, work)
+    theirs = _read(right, level, excluding, selectors[1], sides, names, allowed, work)
     comparing = _Comparing(ours, theirs, ids, allowed, matchers)
-    for session, other in _paired_sessions(ours.steps, theirs.steps):
+    for session, other in _paired_sessions(ours.steps, theirs.steps, ids):
         comparing.match_session(session, other, sides, lambda: work.advance(0))
     pairs = comparing.pairs()
     found = [difference for pair in pairs for difference in pair.differences]
@@ -403,11 +412,14 @@ class _Run:
         """Return whether two steps of one side may come in either order.
 
         A request and the tool call that it names may, parallel tool calls and requests of an agent,
-        and responses to requests that were open at the same time.
+        responses to requests that were open at the same time, and requests of a client that are
+        open at the same time or do not touch the same.
         """
         kinds = {_order_kind(one), _order_kind(other)}
-        if "" in kinds or kinds == {"response", "work"}:
+        if "" in kinds or len(kinds) > 1:
             return False
+        if kinds == {"call"} and any({one.name, other.name} == each for each in _UNORDERED):
+            return True
         calls = [
             {each.value for each in self.mark(step)[1] if each.kind == "toolCallId"}
             for step in (one, other)
@@ -425,11 +437,15 @@ class _Run:
 
 
 def _order_kind(step: JournalStep) -> str:
-    """Return `work` for tool calls and requests of an agent, `response`; empty for others."""
+    """Return `work` for tool calls and requests of an agent, `call`, `response`; empty for others.
+
+    A call is a request of a client that may come in another order.
+    """
     if step.opened and step.name != "response to session/prompt":
         return "response"
-    is_request = step.is_request and step.side == "agent"
-    return "work" if is_request or step.name in {"tool call", "terminal"} else ""
+    if step.is_request and step.side == "client":
+        return "" if step.name in _FIXED else "call"
+    return "work" if step.is_request or step.name in {"tool call", "terminal"} else ""
 
 
 def _span(step: JournalStep) -> tuple[int, int]:
@@ -480,7 +496,7 @@ def context_of(step: JournalStep) -> TextContext:
 def _read(
     entries: Sequence[Entry],
     level: Level,
-    ignores: Sequence[Ignore],
+    excluding: tuple[Sequence[Ignore], Sequence[Matcher]],
     wanted: FrameSelector | None,
     sides: Sequence[Side],
     names: Mapping[str, str],
@@ -491,6 +507,7 @@ def _read(
 
     `names` stand for directories in its texts.
     """
+    ignores, _ = excluding
     steps, places = Steps(level, tolerances), dict(names)
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
@@ -512,6 +529,8 @@ def _read(
         if wanted is not None and not wanted.matches(frame, exchanges, notes):
             continue
         if frame.side not in sides:
+            if any(excluding):
+                _count_elsewhere(excluding, frame, paired, exchanges, notes)
             steps.apply(frame, paired)
             continue
         is_ignored = _is_ignored(ignores, frame, exchanges, notes)
@@ -587,21 +606,45 @@ def _is_ignored(
     return is_ignored
 
 
+def _count_elsewhere(
+    excluding: tuple[Sequence[Ignore], Sequence[Matcher]],
+    frame: Frame,
+    paired: Iterable[PairedMessage],
+    exchanges: Exchanges,
+    notes: FrameNotes,
+) -> None:
+    """Count what would apply in a frame of a side that is not compared."""
+    ignores, matchers = excluding
+    paths = [(each, each.what) for each in ignores if isinstance(each.what, JSONPath)]
+    paths += [(each, each.path) for each in matchers]
+    for message, _ in paired:
+        for each, path in paths:
+            each.elsewhere += len(find_all(_whole(message), path))
+    for ignore in ignores:
+        if not isinstance(ignore.what, JSONPath):
+            ignore.elsewhere += ignore.what.matches(frame, exchanges, notes)
+
+
+def _whole(message: Message) -> dict[str, Json]:
+    """Return a copy of a message as paths see it; empty if it has none."""
+    match message:
+        case Request() | Notification():
+            return {"method": message.method, "params": _copied(message.params)}
+        case SuccessResponse():
+            return {"result": _copied(message.result)}
+        case ErrorResponse(code=code, message=text):
+            return {"error": {"code": code, "message": text, "data": _copied(message.data)}}
+        case _:
+            return {}
+
+
 def _without(message: Message, ignores: Iterable[Ignore], *, is_ignored: bool) -> Message:
     """Return a message without ignored paths, and count them.
 
     `is_ignored`: the whole frame is ignored.
     """
     paths = [(ignore, ignore.what) for ignore in ignores if isinstance(ignore.what, JSONPath)]
-    match message:
-        case Request() | Notification():
-            whole: dict[str, Json] = {"method": message.method, "params": _copied(message.params)}
-        case SuccessResponse():
-            whole = {"result": _copied(message.result)}
-        case ErrorResponse(code=code, message=text):
-            whole = {"error": {"code": code, "message": text, "data": _copied(message.data)}}
-        case _:
-            return message
+    whole = _whole(message)
     deleted = 0
     for ignore, path in paths:
         count = delete_at(whole, path)
@@ -620,6 +663,8 @@ def _without(message: Message, ignores: Iterable[Ignore], *, is_ignored: bool) -
         case ErrorResponse():
             error = whole.get("error")
             return replace(message, message=string(error, "message"), data=get(error, "data"))
+        case _:
+            return message
 
 
 def _copied(value: Json) -> Json:
@@ -650,11 +695,20 @@ def _steps_by_channel(steps: Iterable[JournalStep]) -> dict[_ChannelKey, list[Jo
 
 
 def _paired_sessions(
-    left: Sequence[JournalStep], right: Sequence[JournalStep]
+    left: Sequence[JournalStep], right: Sequence[JournalStep], ids: IdMap
 ) -> list[tuple[str | None, str | None]]:
-    """Pair the sessions in the order in which they were opened; steps without one come first."""
-    pairs = zip_longest(_sessions(left), _sessions(right), fillvalue=_NO_SESSION)
-    return [(None, None), *pairs]
+    """Pair the sessions that are known to be one, and the others in the order of their opening.
+
+    Steps without a session come first.
+    """
+    ours, theirs = _sessions(left), _sessions(right)
+    known = {one: ids.counterpart("sessionId", one) for one in ours}
+    pairs = [(one, other) for one, other in known.items() if other in theirs]
+    rest = (
+        [one for one in ours if known[one] not in theirs],
+        [other for other in theirs if other not in known.values()],
+    )
+    return [(None, None), *pairs, *zip_longest(*rest, fillvalue=_NO_SESSION)]
 
 
 def _sessions(steps: Sequence[JournalStep]) -> list[str]:

@@ -317,6 +317,11 @@ class IdMap:
             self._texts.pop(recorded, None)
         self.agree(kind, recorded, live)
 
+    def counterpart(self, kind: str, recorded: str) -> str | None:
+        """Return the live id of a recorded one; None if it is unknown, or no text."""
+        live = self._live.get((kind, _hashable(recorded)))
+        return live if isinstance(live, str) else None
+
     def agree_on(self, recorded: Variable, live: Variable) -> bool:
         """Map two variables when first seen; later return whether they are a pair.
 

@@ -16,14 +16,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import count
+from itertools import count, takewhile
 from math import inf
 from typing import Final, Literal, TypeAlias
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from acp_inspector.analysis.diff import Ignore, compare
+from acp_inspector.analysis.diff import CompareOptions, Ignore, compare
 from acp_inspector.analysis.id_map import IdMap, secrets_between, with_directories
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.replay.agent_script import (
@@ -81,7 +81,7 @@ _TEXT: Final = 2000
 """Characters of params that are compared to find the nearest ones."""
 _SHOWN: Final = 100
 """Characters of params that an error quotes."""
-_ABOUT_CLIENT: Final = frozenset({"initialize", *OPENING})
+ABOUT_CLIENT: Final = frozenset({"initialize", *OPENING})
 """Requests by which a client describes itself and its directories: the next one matches."""
 _WITHOUT_RESULT: Final = frozenset(
     {
@@ -149,6 +149,7 @@ class AgentPlayer:
         speed: float = 0.0,
         is_redacted: bool = False,
         ignores: Sequence[Ignore] = (),
+        options: CompareOptions | None = None,
     ) -> None:
         """Play `script`.
 
@@ -159,6 +160,7 @@ class AgentPlayer:
             speed: recorded pauses are multiplied by this; 0: no pauses.
             is_redacted: placeholders in the recording stand for secrets.
             ignores: what is not compared; each counts how often it applied.
+            options: how the client is compared.
         """
         self._script = script
         self._transport = transport
@@ -166,6 +168,7 @@ class AgentPlayer:
         self._speed = speed
         self._is_redacted = is_redacted
         self._ignores = ignores
+        self._options = options or {}
         has_batches = any(isinstance(read_message(cue.frame.data), Batch) for cue in script.cues)
         self._endpoint = Endpoint(allow_batches=has_batches)
         self._journal = Journal()
@@ -419,7 +422,7 @@ class AgentPlayer:
     def _begin_scene(self, method: str, params: Json, id_: RequestId, *, is_request: bool) -> None:
         """Begin the scene of a request, or of an object without JSON-RPC."""
         cue, is_exact = self._match(method, params)
-        is_miss = cue is None or cue.is_used or not (is_exact or method in _ABOUT_CLIENT)
+        is_miss = cue is None or cue.is_used or not (is_exact or method in ABOUT_CLIENT)
         self._unrecorded += is_miss
         if is_miss and is_request and self._refuse(cue, method, params, id_):
             return
@@ -485,14 +488,29 @@ class AgentPlayer:
         text = self._recorded_text(params)
         exact = [cue for cue in found if not cue.is_used and self._is_same(cue.text, text)]
         if exact:
-            return next((cue for cue in exact if cue.params == params), exact[0]), True
+            return max(exact, key=lambda cue: self._nearness(cue, params)), True
         unused = [cue for cue in found if not cue.is_used]
-        if method in _ABOUT_CLIENT and unused:
+        if method in ABOUT_CLIENT and unused:
             return unused[0], False
         if same := [cue for cue in found if self._is_same(cue.text, text)]:
             return same[-1], True
         nearest = max(unused or found, key=lambda cue: _similarity(cue.text, text), default=None)
         return nearest, False
+
+    def _nearness(self, cue: Cue, params: Json) -> tuple[bool, int, int]:
+        """Return how well a recorded request with the same content fits a live one.
+
+        Best are the same ids and directories; then a directory that is bound to the live one
+        already; then one with the same last names.
+        """
+        is_same = cue.params == params
+        for recorded, live in zip(places(cue.params), places(params), strict=False):
+            known = self._directories.get(recorded)
+            if known is not None:
+                return is_same, 1 if known == live else -1, 0
+            names = zip(recorded.split("/")[::-1], live.split("/")[::-1], strict=False)
+            return is_same, 0, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], names))
+        return is_same, 0, 0
 
     def _recorded_session(self, live: str | None) -> str | None:
         if live is None:
@@ -657,6 +675,7 @@ class AgentPlayer:
             ignores=self._ignores,
             sides=("client",),
             ids=self._compared_ids,
+            **self._options,
         )
         errors = list(self._errors)
         if unused:
@@ -672,6 +691,7 @@ class AgentPlayer:
             self._sent,
             comparison.compared[0],
             len(unused),
+            tolerated=comparison.tolerated,
             side="agent",
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,9 +22,13 @@ from acp_inspector.lint.engine import Finding, lint
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.recording.writer import atomic_replacement
+from acp_inspector.replay.result import counted
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.sanitize import escape_controls
 
 SUFFIX: Final = ".snapshot.json"
+MAX_DIFF_LINES: Final = 200
+"""Lines of a difference between snapshots that are shown, unless all are requested."""
 MAX_BYTES: Final = 1 << 28
 """Size of a snapshot that is read, at most."""
 
@@ -53,6 +58,68 @@ class RecordingSnapshot(BaseModel):
             return json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n"
         except (RecursionError, ValueError):
             raise RecordingError("no snapshot: a value is nested too deeply") from None
+
+
+@dataclass(frozen=True, slots=True)
+class AloneResult:
+    """Our reading of a recording, compared with the stored one."""
+
+    path: Path
+    """The file of the snapshot."""
+    now: RecordingSnapshot
+    diff: Sequence[str]
+    """The lines that differ, safe to show."""
+    is_empty: bool
+    """Whether the recording has no frames, so that there is nothing to compare."""
+
+    @property
+    def is_passed(self) -> bool:
+        return not self.diff and not self.is_empty
+
+    @property
+    def counts(self) -> str:
+        parts = [
+            counted(len(self.now.findings), "finding"),
+            counted(len(self.now.conversation), "session"),
+            counted(len(self.now.exchanges), "exchange"),
+        ]
+        return ", ".join(parts)
+
+    def shown(self, hint: str = "") -> list[str]:
+        """Return the first lines that differ, and how many more there are, with a hint."""
+        lines, more = list(self.diff[:MAX_DIFF_LINES]), len(self.diff) - MAX_DIFF_LINES
+        return [*lines, f"… and {counted(more, 'line')} more{hint}"] if more > 0 else lines
+
+    def store(self) -> None:
+        """Write the snapshot, unless nothing differs or nothing is to be compared.
+
+        Raises:
+            RecordingError: it cannot be written.
+        """
+        if self.diff and not self.is_empty:
+            write_snapshot(self.path, self.now)
+
+
+def replay_alone(recording: Recording, *, is_updating: bool = False) -> AloneResult | None:
+    """Compare our reading of a recording with the stored one; return None if there is none.
+
+    With `is_updating` none, and an invalid one, are compared as an empty one.
+
+    Raises:
+        RecordingError: the snapshot is invalid.
+    """
+    path = snapshot_path(recording.path)
+    try:
+        stored = read_snapshot(path)
+    except RecordingError:
+        if not is_updating:
+            raise
+        stored = None
+    if stored is None and not is_updating:
+        return None
+    now = take_snapshot(recording)
+    diff = () if stored == now else map(escape_controls, snapshot_diff(stored, now))
+    return AloneResult(path, now, tuple(diff), not recording.frames)
 
 
 def snapshot_path(recording: Path) -> Path:

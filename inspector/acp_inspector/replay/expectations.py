@@ -208,11 +208,14 @@ class AppliedExpectations:
         return applied
 
     def unused(self) -> list[str]:
-        """Return the filters and paths that had to apply and did not."""
+        """Return the filters and paths that had to apply and did not.
+
+        One about the side that was played is for the other role.
+        """
         return [
             each.text
             for each in self.must_apply
-            if not each.applied and not (isinstance(each, Ignore) and each.covered)
+            if not (each.applied or each.elsewhere or (isinstance(each, Ignore) and each.covered))
         ]
 
 

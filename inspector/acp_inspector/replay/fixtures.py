@@ -79,8 +79,19 @@ class AcpAgent:
     All methods but `connect` block. They raise what `LiveAgent` raises.
     """
 
-    def __init__(self, command: Sequence[str], cwd: Path, timeout: float | None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        timeout: float | None,
+        protocol: int = 1,
+        dialect: str | None = None,
+    ) -> None:
         self.command = tuple(command)
+        self.protocol = protocol
+        """The newest protocol version that the agent may choose."""
+        self.dialect = dialect
+        """The dialect that it speaks; None: it is recognised."""
         self.cwd = cwd
         """The working directory: put the files there that the agent is to find."""
         self.timeout = REQUEST_TIMEOUT if timeout is None else timeout
@@ -98,6 +109,8 @@ class AcpAgent:
         command: Sequence[str] | str | None = None,
         *,
         env: Mapping[str, str] | None = None,
+        protocol: int | None = None,
+        dialect: str | None = None,
         **params: Any,
     ) -> dict[str, Any]:
         """Start the agent and return the result of `initialize`.
@@ -105,9 +118,12 @@ class AcpAgent:
         Args:
             command: instead of the project's agent.
             env: variables that are added to ours.
+            protocol: the newest version that the agent may choose, instead of the project's.
+            dialect: the one that it speaks, instead of the project's.
             params: added to those of `initialize`, such as `clientCapabilities`.
         """
-        connecting = self.connect(command, env=env, **params)
+        choice = {"protocol": protocol, "dialect": dialect}
+        connecting = self.connect(command, env=env, **choice, **params)
         self._portal = self._resources.enter_context(start_blocking_portal())
         wrapped = self._portal.wrap_async_context_manager(connecting)
         try:
@@ -121,6 +137,8 @@ class AcpAgent:
         command: Sequence[str] | str | None = None,
         *,
         env: Mapping[str, str] | None = None,
+        protocol: int | None = None,
+        dialect: str | None = None,
         **params: Any,
     ) -> AbstractAsyncContextManager[LiveAgent]:
         """Return the agent for `async with`, in the event loop of the test; see `start`."""
@@ -139,6 +157,8 @@ class AcpAgent:
             journal=self.journal,
             timeout=self.timeout,
             env=env,
+            protocol=protocol or self.protocol,
+            dialect=dialect or self.dialect,
             **params,
         )
 
@@ -146,6 +166,11 @@ class AcpAgent:
     def initialized(self) -> Mapping[str, Any]:
         """The result of `initialize`."""
         return self._started().initialized
+
+    @property
+    def version(self) -> int:
+        """The protocol version that the agent chose."""
+        return self._started().version
 
     def new_session(self, **params: Any) -> str:
         """Open a session and return its id; `params` are added to the usual ones."""

@@ -21,7 +21,9 @@ from anyio.abc import TaskStatus
 
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
+from acp_protocol.dialects.registry import BATCHES, open_dialect
 from acp_protocol.errors import (
+    AcpError,
     AgentExitedError,
     ConnectionClosedError,
     LocalProtocolError,
@@ -31,7 +33,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
-from acp_protocol.json_values import as_object, get, get_list, get_text
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -39,8 +41,11 @@ from acp_protocol.jsonrpc import (
     Notification,
     Request,
 )
+from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.turns import TurnTracker
 from acp_protocol.version import VERSION
 
 REQUEST_TIMEOUT: Final = 30.0
@@ -71,7 +76,7 @@ class PromptTurn:
     permissions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The params of each permission request, with the `outcome` that it got."""
     result: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The result of `session/prompt`."""
+    """The result of `session/prompt`; in version 2 the state update that ended the turn."""
 
     @property
     def stop_reason(self) -> str:
@@ -80,26 +85,37 @@ class PromptTurn:
     @property
     def text(self) -> str:
         """The agent's message, its chunks joined."""
-        return self._joined("agent_message_chunk")
+        return self._joined("agent_message")
 
     @property
     def thoughts(self) -> str:
-        return self._joined("agent_thought_chunk")
+        return self._joined("agent_thought")
 
     @property
     def tool_calls(self) -> dict[str, dict[str, Any]]:
         """The last state of each tool call, by its id."""
         calls: dict[str, dict[str, Any]] = {}
         for update in self.updates:
-            if update.get("sessionUpdate") in {"tool_call", "tool_call_update"}:
-                call = calls.setdefault(str(update.get("toolCallId")), {})
+            kind, call_id = update.get("sessionUpdate"), str(update.get("toolCallId"))
+            if kind in {"tool_call", "tool_call_update"}:
+                call = calls.setdefault(call_id, {})
                 changes = {key: value for key, value in update.items() if value is not None}
                 call |= {key: changes[key] for key in changes if key != "sessionUpdate"}
+            elif kind == "tool_call_content_chunk":
+                call = calls.setdefault(call_id, {"toolCallId": call_id})
+                call["content"] = [*get_list(call, "content"), update.get("content")]
         return calls
 
     def _joined(self, kind: str) -> str:
-        chunks = (each for each in self.updates if each.get("sessionUpdate") == kind)
-        return "".join(get_text(each.get("content"), "text") or "" for each in chunks)
+        texts: dict[Any, str] = {}
+        for update in self.updates:
+            message_id, content = update.get("messageId"), update.get("content")
+            if update.get("sessionUpdate") == f"{kind}_chunk":
+                texts[message_id] = texts.get(message_id, "") + (get_text(content, "text") or "")
+            elif update.get("sessionUpdate") == kind and content is not None:
+                # In version 2 the whole message.
+                texts[message_id] = "".join(get_text(x, "text") or "" for x in as_list(content))
+        return "".join(texts.values())
 
 
 class LiveAgent:
@@ -115,28 +131,38 @@ class LiveAgent:
         """Seconds for each request."""
         self.cwd = handler.cwd
         """The working directory of its sessions, in which it may read and write."""
+        self.version = 1
+        """The protocol version that the agent chose."""
         self.initialized: Mapping[str, Any] = {}
         """The result of `initialize`: `agentInfo`, `agentCapabilities`, `authMethods`."""
         self.session_id: str | None = None
         """The session that was opened last."""
 
-    async def initialize(self, **params: Any) -> dict[str, Any]:
-        """Return the result of `initialize`; `params` are added to the usual ones."""
-        usual = {
-            "protocolVersion": 1,
-            "clientCapabilities": CAPABILITIES,
-            "clientInfo": {"name": "acp-console-test", "version": VERSION},
-        }
-        result = as_object(await self.request("initialize", {**usual, **params}))
-        if result.get("protocolVersion") != 1:
-            found = result.get("protocolVersion")
-            raise RemoteProtocolError(f"the agent chose protocol version {found!r}, not 1")
-        self.initialized = result
+    async def initialize(self, protocol: int = 1, **params: Any) -> dict[str, Any]:
+        """Return the result of `initialize`; `params` are added to the usual ones.
+
+        `protocol` is the newest version that the agent may choose.
+        """
+        info: Json = {"name": "acp-console-test", "version": VERSION}
+        usual = {"clientCapabilities": CAPABILITIES, "clientInfo": info}
+        # Which version the agent reads is not known yet.
+        newer: dict[str, Json] = {"info": info, "capabilities": {}} if protocol > 1 else {}
+        sent = {"protocolVersion": protocol, **usual, **newer, **params}
+        result = as_object(await self.request("initialize", sent))
+        version = result.get("protocolVersion")
+        if type(version) is not int or version not in range(1, protocol + 1):
+            known = "1" if protocol == 1 else f"1 to {protocol}"
+            raise RemoteProtocolError(f"the agent chose protocol version {version!r}, not {known}")
+        self.version, self.initialized = version, result
+        if version == 1:
+            self._connection.disallow_batches()
         return result
 
     async def new_session(self, **params: Any) -> str:
         """Open a session in `cwd` and return its id; `params` are added to the usual ones."""
-        usual: dict[str, Json] = {"cwd": str(self.cwd), "mcpServers": []}
+        usual: dict[str, Json] = {"cwd": str(self.cwd)}
+        if self.version == 1:
+            usual["mcpServers"] = []
         session_id = get_text(await self.request("session/new", {**usual, **params}), "sessionId")
         if session_id is None:
             raise RemoteProtocolError("the agent's response to session/new has no sessionId")
@@ -162,11 +188,19 @@ class LiveAgent:
         self._handler.turns.pop(session_id, None)
         turn = self._handler.turns[session_id] = PromptTurn(session_id)
         self._handler.permissions[session_id] = permission
+        self._handler.tracker.begin(session_id)
         task_status.started()
-        result = await self.request(
-            "session/prompt", {"sessionId": session_id, "prompt": blocks}, timeout=timeout
-        )
-        turn.result = as_object(result)
+        params: Json = {"sessionId": session_id, "prompt": blocks}
+        limit = self.timeout if timeout is None else timeout
+        try:
+            with anyio.fail_after(limit):
+                result = as_object(await self.request("session/prompt", params, timeout=limit))
+                if self.version > 1:
+                    end = self._handler.tracker.wait_for_end(session_id, result, self._connection)
+                    result = dict(await self._watched(end))
+        except TimeoutError:
+            raise self._with_stderr(OperationTimeoutError("the end of the turn", limit)) from None
+        turn.result = result
         self._handler.grew.set()
         return turn
 
@@ -228,9 +262,12 @@ class LiveAgent:
             error = AgentExitedError(code, self._child.stderr_tail())
         except OperationTimeoutError as problem:
             error = problem
+        raise self._with_stderr(error)
+
+    def _with_stderr(self, error: AcpError) -> AcpError:
         for line in self._child.stderr_tail():
             error.add_note(f"stderr: {line}")
-        raise error
+        return error
 
 
 class _TestClient:
@@ -246,6 +283,7 @@ class _TestClient:
             "fs/write_text_file": self._write,
             "session/request_permission": self._permit,
         }
+        self.tracker = TurnTracker()
         self.grew = anyio.Event()
         """Set on the next update."""
         self._files = SandboxedFiles([cwd])
@@ -260,9 +298,12 @@ class _TestClient:
         self.observe_notification(notification)
 
     def observe_notification(self, notification: Notification) -> None:
-        turn = self.turns.get(get_text(notification.params, "sessionId") or "")
+        session_id = get_text(notification.params, "sessionId") or ""
+        turn = self.turns.get(session_id)
         if turn is not None and notification.method == "session/update":
-            turn.updates.append(as_object(get(notification.params, "update")))
+            update = as_object(get(notification.params, "update"))
+            turn.updates.append(update)
+            self.tracker.observe(session_id, update)
             self.grew.set()
 
     def _permit(self, params: dict[str, Any]) -> Json:
@@ -309,6 +350,8 @@ async def start_agent(
     journal: Journal | None = None,
     timeout: float = REQUEST_TIMEOUT,
     env: Mapping[str, str] | None = None,
+    protocol: int = 1,
+    dialect: str | None = None,
     **params: Any,
 ) -> AsyncGenerator[LiveAgent]:
     """Start an agent in `cwd` and initialize it; end it with the block.
@@ -319,6 +362,9 @@ async def start_agent(
         journal: gets what both sides send, and the agent's stderr.
         timeout: seconds for each request.
         env: variables that are added to ours.
+        protocol: the newest version that the agent may choose.
+        dialect: the one that it speaks; by default it is recognised by what the agent sends. The
+            journal gets the frames of the dialect, everything else the official ones.
         params: added to those of `initialize`.
 
     Raises:
@@ -329,12 +375,19 @@ async def start_agent(
     whole = {**os.environ, **(env or {})}
     async with spawn(command, cwd=cwd, env=whole, on_stderr=journal.stderr) as child:
         journal.event("spawn", pid=child.pid)
-        transport = TapTransport(StreamTransport(child.stdout, child.stdin), "client", journal.line)
+        has_batches = dialect == BATCHES
+        translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))
+        framing = "lines" if has_batches else translator and translator.framing
+        pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
+        transport: Transport = TapTransport(pipes, "client", journal.line)
+        if not has_batches:
+            transport = DialectTransport(transport, "client", translator)
         handler = _TestClient(cwd)
+        handler.tracker.names_messages = not has_batches
         try:
-            async with Connection(transport, handler) as connection:
+            async with Connection(transport, handler, allow_batches=has_batches) as connection:
                 agent = LiveAgent(connection, child, handler, timeout)
-                await agent.initialize(**params)
+                await agent.initialize(2 if has_batches else protocol, **params)
                 yield agent
         finally:
             await child.stop()

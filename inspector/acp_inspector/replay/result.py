@@ -84,8 +84,8 @@ class ReplayResult:
         return escape_controls("\n".join(self._lines(limit)))
 
     def _lines(self, limit: int | None) -> Iterator[str]:
-        counts = f"{_count(self.played, f'{self.side} frame')} played, "
-        counts += f"{_count(self.compared, 'step')} compared"
+        counts = f"{counted(self.played, f'{self.side} frame')} played, "
+        counts += f"{counted(self.compared, 'step')} compared"
         if self.unreached:
             counts += f", {self.unreached} not reached"
         if self.tolerated:
@@ -95,7 +95,7 @@ class ReplayResult:
             yield from (f"\nnote: {note}" for note in self.notes)
             return
         count = len(self.differences) + len(self.errors)
-        yield f"fail: {_count(count, 'problem')}; {counts}"
+        yield f"fail: {counted(count, 'problem')}; {counts}"
         for error in self.errors:
             yield f"\n* {error}"
         yield from (f"\nnote: {note}" for note in self.notes)
@@ -110,7 +110,8 @@ class ReplayResult:
                 yield f"\n… and {number - limit} more: {kind} (--all shows them)"
 
 
-def _count(count: int, word: str) -> str:
+def counted(count: int, word: str) -> str:
+    """Return a number with its noun."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 

@@ -50,8 +50,6 @@ from acp_protocol.jsonrpc import Json
 Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
 
 NO_AGENT: Final = "no agent was named to play it against, and it has no snapshot"
-MAX_DIFF_LINES: Final = 200
-"""Lines of a difference between snapshots that are shown."""
 _LINE_WIDTH: Final = 200
 
 
@@ -168,31 +166,19 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
 def _play_alone(recording: Recording, *, is_updating: bool) -> PlayOutcome:
     """Compare our reading of a recording with the one that is stored beside it."""
     # pydantic takes time, and an agent makes it unnecessary.
-    from acp_inspector.replay.alone import (
-        read_snapshot,
-        snapshot_diff,
-        snapshot_path,
-        take_snapshot,
-        write_snapshot,
-    )
+    from acp_inspector.replay.alone import replay_alone
 
-    path = snapshot_path(recording.path)
-    if not is_updating and not path.exists():
+    found = replay_alone(recording, is_updating=is_updating)
+    if found is None:
         return PlayOutcome(recording.path, "skipped", NO_AGENT)
-    stored = read_snapshot(path)
-    now = take_snapshot(recording)
-    exchanges = f"{len(now.exchanges)} exchanges, {len(now.findings)} findings"
-    if not recording.frames:
+    if found.is_passed:
+        return PlayOutcome(recording.path, "passed", f"pass: alone, {found.counts}")
+    if found.is_empty:
         return PlayOutcome(recording.path, "failed", "fail: the recording holds no message")
-    if stored == now:
-        return PlayOutcome(recording.path, "passed", f"pass: alone, {exchanges}")
-    diff = [] if stored is None else list(snapshot_diff(stored, now))
-    more = len(diff) - MAX_DIFF_LINES
-    lines = [*diff[:MAX_DIFF_LINES], *([f"… and {more} more lines"] if more > 0 else [])]
-    text = escape_controls("\n".join([f"{path.name} differs; {exchanges}", *lines]))
+    text = "\n".join([f"{found.path.name} differs; {found.counts}", *found.shown()])
     if not is_updating:
         return PlayOutcome(recording.path, "failed", f"fail: {text}")
-    write_snapshot(path, now)
+    found.store()
     return PlayOutcome(recording.path, "updated", f"stored: {text}")
 
 

@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_inspector.analysis.id_map import TOLERANCES, Tolerance
+from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.writer import RecordingWriter
 from tests.console.cli.test_analysis_commands import SLOW, slow_recording
 from tests.console.conftest import Call
+from tests.inspector.analysis.test_tolerances import CASES as TOLERANCE_CASES
+from tests.inspector.talks import Said, chunk, frames
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 EDIT, HELLO = str(RECORDINGS / "edit.acp.ndjson"), str(RECORDINGS / "hello.acp.ndjson")
@@ -90,6 +95,68 @@ def test_an_invalid_expression_is_shown_with_its_position(call: Call) -> None:
 def test_two_runs_of_different_things_differ_on_each_level(call: Call) -> None:
     for level in ("strict", "semantic", "shape"):
         assert call("diff", "--level", level, EDIT, HELLO).code == exit_codes.FOUND
+
+
+def written(path: Path, *said: Said) -> str:
+    writer = RecordingWriter(path, new_header(["agent"], Path("/project")))
+    writer.write(frames(*said))
+    writer.close()
+    return str(path)
+
+
+@pytest.mark.parametrize("name", sorted(TOLERANCES))
+def test_each_tolerance_can_be_switched_off(call: Call, tmp_path: Path, name: Tolerance) -> None:
+    left, right, _ = TOLERANCE_CASES[name]
+    files = written(tmp_path / "a.acp.ndjson", *left), written(tmp_path / "b.acp.ndjson", *right)
+    done = call("diff", *files)
+    assert done.code == exit_codes.DONE, done.out
+    others = [option for other in TOLERANCES - {name} for option in ("--strict", other)]
+    assert call("diff", *others, *files).code == exit_codes.DONE
+    for strict in (name, "all"):
+        done = call("diff", "--strict", strict, *files)
+        assert done.code == exit_codes.FOUND
+        assert "tolerated" not in done.out
+
+
+def test_what_was_tolerated_is_counted(call: Call, tmp_path: Path) -> None:
+    left, right, _ = TOLERANCE_CASES["usage"]
+    files = written(tmp_path / "a.acp.ndjson", *left), written(tmp_path / "b.acp.ndjson", *right)
+    assert call("diff", *files).out.endswith("; tolerated: 1 usage number\n")
+    assert json.loads(call("diff", "--json", *files).out)["tolerated"] == {"usage": 1}
+
+
+@pytest.mark.parametrize(
+    ("level", "same_text", "other_text"),
+    [
+        ("strict", exit_codes.FOUND, exit_codes.FOUND),
+        ("semantic", exit_codes.DONE, exit_codes.FOUND),
+        ("shape", exit_codes.DONE, exit_codes.DONE),
+    ],
+)
+def test_a_level_decides_how_closely_two_texts_are_compared(
+    call: Call, tmp_path: Path, level: str, same_text: int, other_text: int
+) -> None:
+    whole, cut, other = (
+        written(tmp_path / f"{at}.acp.ndjson", *(chunk(text) for text in texts))
+        for at, texts in enumerate((["one, two"], ["one, ", "two"], ["one, three"]))
+    )
+    assert call("diff", "--level", level, whole, whole).code == exit_codes.DONE
+    assert call("diff", "--level", level, whole, cut).code == same_text
+    assert call("diff", "--level", level, whole, other).code == other_text
+
+
+def test_expected_differences_are_none_and_each_expectation_has_to_apply(
+    call: Call, other: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "edit.expect.toml"
+    entry = '[[ignore]]\npath = "$.result.outcome.optionId"\nreason = "either"\n'
+    file.write_text(entry)
+    assert call("diff", EDIT, other).code == exit_codes.FOUND
+    assert call("diff", "--expect", str(file), EDIT, other).code == exit_codes.DONE
+    file.write_text(entry + '[[ignore]]\nfilter = "method == _never"\nreason = "x"\n')
+    done = call("diff", "--expect", str(file), EDIT, other)
+    assert done.code == exit_codes.USAGE
+    assert "method == _never: never applied" in done.err
 
 
 def test_a_file_that_is_none_is_a_wrong_file(call: Call, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import encode_notification, encode_request, encode_result
 from tests.console.conftest import Agent, Call
+from tests.inspector.talks import answer, ask, chunk, frames, prompt
 
 COUNTING = """
 prompt = hear_prompt()
@@ -29,6 +31,8 @@ hear("never")
 """
 
 
+GREETING = {"protocolVersion": 1}
+SESSION = {"sessionId": "s1"}
 HANDED = "note: hands to the agent: prompts: 1\n"
 
 
@@ -479,6 +483,68 @@ hear("never")
     assert f"note: {sentence}: Run it\n" in done.err
 
 
+RUNNING = """
+prompt = hear_prompt()
+where = os.getcwd()
+made = ask("terminal/create", command="sh", args=["-c", "echo one, two; sleep 600 & pwd"])
+if "result" in made:
+    id_ = made["result"]["terminalId"]
+    code = ask("terminal/wait_for_exit", terminalId=id_)["result"]["exitCode"]
+    output = ask("terminal/output", terminalId=id_)["result"]["output"]
+    assert (code, output) == (0, f"one, two\\n{where}\\n"), (code, output)
+    say("one, two")
+else:
+    say(made["error"]["message"])
+end(prompt)
+hear("never")
+"""
+
+
+def test_forwarded_terminals_are_served_if_everything_is_allowed(
+    recording: Path, agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    longer = tmp_path / "longer.acp.ndjson"
+    options = ("--on-miss", "forward", "--allow", "all", "--output", str(longer))
+    done = call("replay", *options, str(recording), "--", *agent(RUNNING))
+    assert done.code == exit_codes.DONE, done.out
+    assert done.out.count("was forwarded") == 3
+    # Nothing runs for a recording that is played again: its terminals are in it.
+    done = call("replay", str(longer), "--", *agent(RUNNING))
+    assert done.code == exit_codes.DONE, done.out
+    done = call("replay", *options[:2], "--allow", "edits", str(recording), "--", *agent(RUNNING))
+    assert done.code == exit_codes.FOUND
+    assert "note: refused: terminal/create: needs --allow all\n" in done.err
+
+
+WRITING = READING.replace("fs/read_text_file", "fs/write_text_file").replace(
+    '"/notes.txt"', '"/notes.txt", content="milk"'
+)
+
+
+@pytest.mark.parametrize(("level", "is_written"), [("reads", False), ("edits", True)])
+def test_forwarded_writes_are_carried_out_if_edits_are_allowed(
+    recording: Path, agent: Agent, call: Call, tmp_path: Path, level: str, is_written: bool
+) -> None:
+    options = ("--on-miss", "forward", "--allow", level, "--cwd", str(tmp_path))
+    done = call("replay", *options, str(recording), "--", *agent(WRITING))
+    assert (tmp_path / "notes.txt").exists() is is_written
+    assert ("refused: fs/write_text_file: needs --allow edits" in done.err) is not is_written
+
+
+def test_a_forwarded_form_is_cancelled(recording: Path, agent: Agent, call: Call) -> None:
+    command = agent("""
+prompt = hear_prompt()
+schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+form = ask("elicitation/create", mode="form", message="Your name?", requestedSchema=schema)
+say({"cancel": "one, two"}[form["result"]["action"]])
+end(prompt)
+hear("never")
+""")
+    done = call("replay", "--on-miss", "forward", str(recording), "--", *command)
+    assert done.code == exit_codes.DONE, done.out
+    assert "note: cancelled, as a replay has no user: Your name?\n" in done.err
+
+
 def test_a_forwarded_request_reaches_no_file_outside(
     recording: Path, agent: Agent, call: Call, tmp_path: Path
 ) -> None:
@@ -508,9 +574,107 @@ def test_a_wrong_option_is_refused(
     assert sentence in done.err
 
 
-def test_recorded_pauses_are_kept(recording: Path, agent: Agent, call: Call) -> None:
-    done = call("replay", "--time", "recorded", str(recording), "--", *agent(COUNTING))
-    assert done.code == exit_codes.DONE, done.out
+WAITING = """
+import select
+prompt = hear_prompt()
+end(prompt)
+is_quick = bool(select.select([sys.stdin], [], [], 1.0)[0])
+prompt = hear("session/prompt")
+say("quick" if is_quick else "slow")
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize(
+    ("pace", "code"),
+    [
+        ("instant", exit_codes.FOUND),
+        ("recorded", exit_codes.DONE),
+        ("0.75", exit_codes.DONE),
+        ("0.001", exit_codes.FOUND),
+    ],
+)
+def test_recorded_pauses_are_kept_if_that_is_wanted(
+    agent: Agent, call: Call, tmp_path: Path, pace: str, code: int
+) -> None:
+    """The agent notices whether the second prompt comes within a second."""
+    path = tmp_path / "pause.acp.ndjson"
+    said = [
+        *(ask("client", 0, "initialize", protocolVersion=1), answer("agent", 0, GREETING)),
+        *(ask("client", 1, "session/new", cwd="/p", mcpServers=[]), answer("agent", 1, SESSION)),
+        *(prompt(2, "wait"), answer("agent", 2, {"stopReason": "end_turn"})),
+        *(prompt(3, "now"), chunk("slow"), answer("agent", 3, {"stopReason": "end_turn"})),
+    ]
+    writer = RecordingWriter(path, new_header(["agent"], Path("/p")))
+    later = (replace(each, time=each.time + 2 * (each.seq > 6)) for each in frames(*said))
+    writer.write([*later])
+    writer.close()
+    done = call("replay", "--time", pace, str(path), "--", *agent(WAITING))
+    assert done.code == code, done.out
+
+
+TELLING = """
+import uuid
+prompt = hear_prompt()
+say(f"run {uuid.uuid4()}")
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ((), exit_codes.DONE),
+        (("--strict", "usage"), exit_codes.DONE),
+        (("--strict", "usage", "--strict", "shapes"), exit_codes.FOUND),
+        (("--strict", "all"), exit_codes.FOUND),
+        (("--level", "shape", "--strict", "all"), exit_codes.DONE),
+    ],
+)
+def test_what_is_tolerated_can_be_switched_off(
+    agent: Agent, call: Call, tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
+    path, command = tmp_path / "x.acp.ndjson", agent(TELLING)
+    assert call("exec", "--record", str(path), "hello", "--", *command).code == exit_codes.DONE
+    done = call("replay", *options, str(path), "--", *command)
+    assert done.code == code
+    assert ("tolerated: 1 value bound by shape" in done.out) is (
+        code == exit_codes.DONE and "--level" not in options
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "cut", "changed"),
+    [
+        ("strict", exit_codes.FOUND, exit_codes.FOUND),
+        ("semantic", exit_codes.DONE, exit_codes.FOUND),
+        ("shape", exit_codes.DONE, exit_codes.DONE),
+    ],
+)
+def test_a_level_decides_how_closely_an_agent_is_compared(
+    recording: Path, agent: Agent, call: Call, level: str, cut: int, changed: int
+) -> None:
+    talk = 'prompt = hear_prompt(); say("one, {}"); end(prompt); hear("never")'
+    for text, code in (("two", cut), ("three", changed)):
+        words = ("--level", level, str(recording), "--", *agent(talk.format(text)))
+        assert call("replay", *words).code == code
+
+
+def test_expectations_of_another_file_replace_those_beside_the_recording(
+    recording: Path, agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    command = agent(COUNTING.replace("two", "three"))
+    entry = '[[ignore]]\nfilter = "update == agent_message_chunk"\nreason = "live model"\n'
+    (tmp_path / "counting.expect.toml").write_text(entry)
+    empty = tmp_path / "empty.toml"
+    empty.write_text("")
+    assert call("replay", str(recording), "--", *command).code == exit_codes.DONE
+    done = call("replay", "--expect", str(empty), str(recording), "--", *command)
+    assert done.code == exit_codes.FOUND
+    missing = call("replay", "--expect", str(tmp_path / "no"), str(recording), "--", *command)
+    assert missing.code == exit_codes.USAGE
 
 
 @pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])

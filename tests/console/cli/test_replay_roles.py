@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import shutil
 import signal
 import subprocess
@@ -112,6 +113,110 @@ def test_the_verdict_is_the_exit_code_and_its_text_is_on_stderr(recording: Path)
     done = talk(recording, "--json", lines=lines.splitlines(keepends=True)[0])
     assert done.code == exit_codes.FOUND
     assert json.loads(done.err)["unreached"] == 2
+
+
+def other_client(recording: Path) -> bytes:
+    """Return what a client with another name and an MCP server of its own sends."""
+    lines = sent_by_client(recording).replace(b'"name":"acp-console"', b'"name":"other"')
+    server = b'"mcpServers":[{"name":"m","command":"/bin/m","args":[],"env":[]}]'
+    assert lines.count(b'"mcpServers":[]') == 1
+    return lines.replace(b'"mcpServers":[]', server)
+
+
+EXPECTED = """
+[[ignore]]
+path = "$.params.clientInfo"
+reason = "any client may play"
+
+[[match]]
+path = "$.params.mcpServers"
+type = "array"
+reason = "each client has servers of its own"
+
+[[ignore]]
+filter = "update == agent_message_chunk"
+reason = "for the other role, which compares the agent"
+"""
+
+
+def test_what_a_client_says_about_itself_is_compared_and_may_be_expected(
+    recording: Path, tmp_path: Path
+) -> None:
+    lines = other_client(recording)
+    report = tmp_path / "verdict.json"
+    done = talk(recording, "--report", report, lines=lines)
+    assert done.code == exit_codes.FOUND
+    assert "* initialize, at $.params.clientInfo.name (recorded frame 2)" in done.err
+    hint = (
+        "the client describes itself otherwise: $.params.clientInfo.name, $.params.mcpServers; if "
+        "that may be, put it into counting.expect.toml, as [[ignore]] path = "
+        '"$.params.clientInfo.name" reason = "…", or use --ignore'
+    )
+    assert f"note: {hint}\n" in done.err
+    assert verdict(report)["notes"] == [hint]
+    elsewhere = tmp_path / "any.toml"
+    elsewhere.write_text(EXPECTED)
+    assert talk(recording, "--expect", elsewhere, lines=lines).code == exit_codes.DONE
+    recording.with_name("counting.expect.toml").write_text(EXPECTED)
+    assert talk(recording, lines=lines).code == exit_codes.DONE
+    # What differs elsewhere is still found.
+    done = talk(recording, lines=lines.replace(b"count", b"sing"))
+    assert done.code == exit_codes.FOUND
+    assert "describes itself" not in done.err
+
+
+def test_expectations_serve_both_roles_but_one_that_never_applies_is_an_error(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    beside = recording.with_name("counting.expect.toml")
+    beside.write_text(EXPECTED)
+    done = call("replay", str(recording), "--", *agent(COUNTING.replace("two", "three")))
+    assert done.code == exit_codes.DONE, done.out
+    assert talk(recording, lines=sent_by_client(recording)).code == exit_codes.DONE
+    beside.write_text('[[ignore]]\npath = "$.params.no"\nreason = "none"\n')
+    done = talk(recording, lines=sent_by_client(recording))
+    assert done.code == exit_codes.USAGE
+    assert "$.params.no: never applied" in done.err
+    done = call("replay", str(recording), "--", *agent(COUNTING))
+    assert done.code == exit_codes.USAGE
+    assert "$.params.no: never applied" in done.err
+
+
+def test_the_level_decides_how_closely_a_client_is_compared(recording: Path) -> None:
+    lines = sent_by_client(recording).replace(b"count", b"sing")
+    assert talk(recording, lines=lines).code == exit_codes.FOUND
+    assert talk(recording, "--level", "strict", lines=lines).code == exit_codes.FOUND
+    assert talk(recording, "--level", "shape", lines=lines).code == exit_codes.DONE
+
+
+@pytest.mark.parametrize("pace", ["instant", "recorded"])
+def test_recorded_pauses_of_the_agent_are_kept_if_that_is_wanted(
+    recording: Path, tmp_path: Path, pace: str
+) -> None:
+    """Before its response to the prompt there is one of an hour."""
+    lines = recording.read_text().splitlines()
+    at = next(at for at, line in enumerate(lines) if "stopReason" in line)
+    lines[at] = json.dumps(json.loads(lines[at]) | {"t": 3600.0})
+    slow = tmp_path / "slow.acp.ndjson"
+    slow.write_text("\n".join([*lines, ""]))
+    with subprocess.Popen(
+        as_agent(slow, "--time", pace),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(sent_by_client(slow))
+            for _ in range(4):
+                process.stdout.readline()
+            wait = 1.0 if pace == "recorded" else LIMIT_S
+            comes = bool(select.select([process.stdout], [], [], wait)[0])
+            assert comes is (pace == "instant")
+        finally:
+            process.kill()
 
 
 def test_a_cut_recording_is_played_as_far_as_it_goes(recording: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acp_inspector.analysis.id_map import TOLERANCES, Tolerance
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.agent_player import AgentPlayer
 from acp_inspector.replay.agent_script import AgentScript, connections
@@ -143,6 +144,11 @@ class Play:
     def is_passed(self) -> bool:
         assert self.result is not None
         return self.result.is_passed
+
+    @property
+    def tolerated(self) -> Mapping[Tolerance, int]:
+        assert self.result is not None
+        return self.result.tolerated
 
     def steps(self) -> list[str]:
         assert self.result is not None
@@ -285,6 +291,104 @@ async def test_prompts_in_another_order_get_their_own_responses_and_the_order_is
         await client.prompt("one")
     assert client.texts() == ["2", "1"]
     assert play.errors == ""
+    assert not play.is_passed
+
+
+SETTINGS: list[Said] = [
+    *OPENING,
+    ask("client", 3, "session/set_mode", sessionId="s1", modeId="code"),
+    answer("agent", 3, {}),
+    ask("client", 4, "session/set_model", sessionId="s1", modelId="big"),
+    answer("agent", 4, {}),
+    *(prompt(5, "hi"), chunk("1"), answer("agent", 5, END)),
+]
+STRICT: dict[str, Any] = {"tolerances": TOLERANCES - {"request-order"}}
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_requests_that_touch_different_things_may_come_in_another_order(
+    is_strict: bool,
+) -> None:
+    options = STRICT if is_strict else {}
+    async with playing(SETTINGS, options=options) as (client, play):
+        await client.open()
+        await client.request("session/set_model", sessionId="s1", modelId="big")
+        await client.request("session/set_mode", sessionId="s1", modeId="code")
+        await client.prompt("hi")
+    assert play.is_passed is not is_strict
+    assert play.tolerated == ({} if is_strict else {"request-order": 1})
+
+
+async def test_a_setting_that_comes_after_the_prompt_fails() -> None:
+    async with playing(SETTINGS) as (client, play):
+        await client.open()
+        await client.request("session/set_mode", sessionId="s1", modeId="code")
+        await client.prompt("hi")
+        await client.request("session/set_model", sessionId="s1", modelId="big")
+    assert play.steps() == ["session/set_model"] * 2
+
+
+@pytest.mark.parametrize(("is_parallel", "passes"), [(True, True), (False, False)])
+async def test_requests_that_may_depend_on_each_other_keep_their_order_unless_they_were_parallel(
+    is_parallel: bool, passes: bool
+) -> None:
+    options: list[Said] = [
+        ask("client", 3, "session/set_config_option", sessionId="s1", configId="a", value="x"),
+        answer("agent", 3, {"configOptions": []}),
+        ask("client", 4, "session/set_config_option", sessionId="s1", configId="b", value="y"),
+        answer("agent", 4, {"configOptions": []}),
+    ]
+    if is_parallel:
+        options[1], options[2] = options[2], options[1]
+    async with playing([*OPENING, *options]) as (client, play):
+        session = {"sessionId": await client.open()}
+        await client.request("session/set_config_option", **session, configId="b", value="y")
+        await client.request("session/set_config_option", **session, configId="a", value="x")
+    assert play.is_passed is passes
+
+
+async def test_parallel_prompts_of_one_session_keep_their_order() -> None:
+    """In version 2 the second one waits in the agent."""
+    said: list[Said] = [
+        *OPENING,
+        *(prompt(3, "one"), prompt(4, "two"), answer("agent", 3, END), answer("agent", 4, END)),
+    ]
+    async with playing(said) as (client, play):
+        await client.open()
+        for text in ("two", "one"):
+            await client.begin("session/prompt", sessionId="s1", prompt=blocks(text))
+        await client.response(104)
+    assert not play.is_passed
+
+
+async def test_sessions_may_be_opened_in_another_order_if_their_directories_tell_them_apart() -> (
+    None
+):
+    said: list[Said] = [
+        *OPENING[:2],
+        ask("client", 2, "session/new", cwd="/w/ui", mcpServers=[]),
+        answer("agent", 2, {"sessionId": "s1"}),
+        ask("client", 3, "session/new", cwd="/w/core", mcpServers=[]),
+        answer("agent", 3, {"sessionId": "s2"}),
+        *(prompt(4, "in /w/ui"), chunk("see /w/ui/a"), answer("agent", 4, END)),
+        prompt(5, "in /w/core", session="s2"),
+        *(chunk("see /w/core/b", session="s2"), answer("agent", 5, END)),
+    ]
+    async with playing(said) as (client, play):
+        await client.request("initialize", protocolVersion=1)
+        assert await client.session("/live/core") == "s2"
+        assert await client.session("/live/ui") == "s1"
+        await client.prompt("in /live/core", "s2")
+        await client.prompt("in /live/ui", "s1")
+    assert (client.texts("s1"), client.texts("s2")) == (["see /live/ui/a"], ["see /live/core/b"])
+    assert play.is_passed, play.steps()
+    assert play.tolerated == {"request-order": 1}
+    async with playing(said, options=STRICT) as (client, play):
+        await client.request("initialize", protocolVersion=1)
+        for cwd in ("/live/core", "/live/ui"):
+            await client.session(cwd)
+        await client.prompt("in /live/core", "s2")
+        await client.prompt("in /live/ui", "s1")
     assert not play.is_passed
 
 

@@ -463,6 +463,131 @@ def test_a_plain_function_talks_to_the_agent(pytester: pytest.Pytester) -> None:
     done.assert_outcomes(passed=5)
 
 
+V2_TESTS = """
+import pytest
+
+def test_what_a_turn_of_version_2_was(acp_agent):
+    (acp_agent.cwd / "notes.md").write_text("Buy milk.\\n")
+    turn = acp_agent.prompt("edit notes.md: milk => bread")
+    assert acp_agent.version == 2
+    assert "capabilities" in acp_agent.initialized
+    assert turn.stop_reason == turn.result["stopReason"] == "end_turn"
+    assert turn.text.startswith("I edit")
+    assert [each["subject"]["toolCall"]["kind"] for each in turn.permissions] == ["edit"]
+    (call,) = turn.tool_calls.values()
+    assert call["status"] == "completed"
+    assert (acp_agent.cwd / "notes.md").read_text() == "Buy bread.\\n"
+    assert "# Buy" not in acp_agent.prompt("hello").text
+
+def test_rejected(acp_agent):
+    (acp_agent.cwd / "notes.md").write_text("Buy milk.\\n")
+    turn = acp_agent.prompt("edit notes.md: milk => bread", permission="reject")
+    assert (turn.stop_reason, turn.permissions[0]["outcome"]["optionId"]) == ("end_turn", "reject")
+    assert (acp_agent.cwd / "notes.md").read_text() == "Buy milk.\\n"
+
+def test_cancelled(acp_agent):
+    turn = acp_agent.start_prompt("run sleep 30")
+    acp_agent.wait_for_update("tool_call_update")
+    acp_agent.cancel()
+    assert turn.result(20).stop_reason == "cancelled"
+
+def test_two_sessions_at_once(acp_agent):
+    one, two = acp_agent.new_session(), acp_agent.new_session()
+    turns = [acp_agent.start_prompt("hello", session_id=each) for each in (one, two)]
+    texts = {each.result(20).text for each in turns}
+    assert len(texts) == 1 and texts.pop()
+
+@pytest.mark.acp_recording("hello.acp.ndjson")
+def test_recorded(acp_agent):
+    assert acp_agent.prompt("hello").stop_reason == "end_turn"
+"""
+
+
+def our_agent(*words: str) -> str:
+    return shlex.join([sys.executable, "-m", "acp_agent", "--no-config", *words])
+
+
+def test_an_agent_of_version_2_is_talked_to_in_version_2(pytester: pytest.Pytester) -> None:
+    project(pytester, our_agent("--protocol", "2"), acp_protocol="2")
+    pytester.makepyfile(test_it=V2_TESTS)
+    run(pytester, "--acp-record", "once").assert_outcomes(passed=5)
+    assert b'"state":"idle"' in (pytester.path / "hello.acp.ndjson").read_bytes()
+    run(pytester, "-k", "recorded").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("newest", "offered"), [("1", "2"), ("2", "1")])
+def test_the_older_version_is_spoken_if_one_side_has_no_newer_one(
+    pytester: pytest.Pytester, newest: str, offered: str
+) -> None:
+    project(pytester, our_agent("--protocol", newest), acp_protocol=offered)
+    pytester.makepyfile(
+        """
+        def test_it(acp_agent):
+            assert acp_agent.prompt("hello").stop_reason == "end_turn"
+            assert acp_agent.version == 1
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_a_test_chooses_the_version_itself(pytester: pytest.Pytester) -> None:
+    project(pytester, our_agent("--protocol", "2"))
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("version", [1, 2])
+        def test_it(acp_agent, version):
+            assert acp_agent.start(protocol=version)["protocolVersion"] == version
+            assert acp_agent.prompt("hello").text
+        """
+    )
+    run(pytester).assert_outcomes(passed=2)
+    project(pytester, acp_protocol="3")
+    done = run(pytester)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*acp_protocol is none of 1, 2*"])
+
+
+def test_a_turn_of_version_2_that_does_not_end_fails_in_time(pytester: pytest.Pytester) -> None:
+    project(pytester, scripted(pytester.path, HANGING + "\n", "a.toml"), acp_protocol="2")
+    (pytester.path / "a.toml").write_text(f"protocol = 2\n{HANGING}")
+    pytester.makepyfile("def test_it(acp_agent): acp_agent.prompt('x', timeout=0.5)")
+    done = run(pytester)
+    done.assert_outcomes(failed=1)
+    assert "OperationTimeoutError" in text_of(done)
+    assert "0.5" in text_of(done)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "is_named"),
+    [("continuum", False), ("acpex", False), ("openoxide", True), ("v2-batch", True)],
+)
+def test_an_agent_of_a_dialect_is_talked_to_in_official_words(
+    pytester: pytest.Pytester, dialect: str, is_named: bool
+) -> None:
+    named = {"acp_dialect": dialect} if is_named else {}
+    project(pytester, our_agent("--dialect", dialect), **named)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        def test_it(acp_agent):
+            (acp_agent.cwd / "notes.md").write_text("Buy milk.\\n")
+            session = acp_agent.new_session()
+            turn = acp_agent.prompt("read notes.md", session_id=session)
+            assert turn.stop_reason == "end_turn"
+            assert "milk" in turn.text + str(turn.tool_calls)
+
+        @pytest.mark.acp_recording("hello.acp.ndjson")
+        def test_recorded(acp_agent):
+            assert acp_agent.prompt("hello").text
+        """
+    )
+    run(pytester, "--acp-record", "once").assert_outcomes(passed=2)
+    run(pytester).assert_outcomes(passed=2)
+
+
 def test_a_coroutine_talks_to_the_agent(pytester: pytest.Pytester) -> None:
     done = in_project(
         pytester,
@@ -680,6 +805,37 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
         done = run(pytester)
         done.assert_outcomes(failed=1)
         assert "agent |     - count\nE       agent |     + count again" in text_of(done)
+
+
+@pytest.mark.parametrize(
+    ("top", "options"),
+    [
+        ("protocol = 2", ("--protocol", "2")),
+        ('dialect = "acpex"', ("--dialect", "acpex")),
+        ('dialect = "openoxide"\nframing = "content-length"', ("--dialect", "openoxide")),
+    ],
+)
+def test_a_client_of_version_2_or_a_dialect_is_run_recorded_and_compared(
+    pytester: pytest.Pytester, top: str, options: tuple[str, ...]
+) -> None:
+    """The script says what its agent speaks, and the recording what it spoke."""
+    (pytester.path / "good.toml").write_text(f"{top}\n{COUNTING}")
+    client = [sys.executable, "-m", "acp_console", "exec", *options, "count", "--", "{agent}"]
+    test = f"""
+        import pytest
+
+        @pytest.mark.acp_recording("count.acp.ndjson")
+        def test_it(acp_client):
+            run = acp_client({client!r}, script="good.toml")
+            run.assert_passed()
+            assert run.stdout.strip() == "one, two"
+    """
+    pytester.makepyfile(test_it=test)
+    run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
+    (pytester.path / "good.toml").unlink()
+    run(pytester).assert_outcomes(passed=1)
+    pytester.makepyfile(test_it=test.replace("'count'", "'count again'"))
+    run(pytester).assert_outcomes(failed=1)
 
 
 MODEL_AGENT = """

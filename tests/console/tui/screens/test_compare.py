@@ -317,6 +317,39 @@ async def test_a_comparison_looks_as_it_should(
         assert await settled(pilot) == picture
 
 
+RUN = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+OTHER_RUN = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+
+
+async def test_what_was_tolerated_is_shown_below_the_steps() -> None:
+    app = compared(talk(f"run {RUN}"), talk(f"run {OTHER_RUN}"))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await until(pilot, lambda: "12 equal" in say(app))
+        assert "tolerated: 1 value bound by shape" in say(app)
+
+
+async def test_nothing_is_shown_below_the_steps_if_nothing_was_tolerated() -> None:
+    app = compared(LEFT, LEFT)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await until(pilot, lambda: "12 equal" in say(app))
+        assert "tolerated" not in say(app)
+
+
+@pytest.mark.parametrize("size", [(40, 24), (120, 40)])
+async def test_tolerated_values_look_as_they_should(
+    size: tuple[int, int], picture: SnapshotAssertion
+) -> None:
+    """Also where the line does not fit."""
+    usage = update("usage_update", used=1, size=2), update("usage_update", used=3, size=2)
+    mode = update("current_mode_update", currentModeId="ask")
+    left = [*talk(f"pid 100, run {RUN}"), *entries(mode, usage[0])]
+    right = [*talk(f"pid 100, run {OTHER_RUN}"), *entries(usage[1], mode)]
+    app = compared(left, right)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "equal" in say(app))
+        assert await settled(pilot) == picture
+
+
 @pytest.mark.parametrize("theme", ["acp-dark", "acp-light"])
 async def test_a_whole_step_looks_as_it_should(theme: str, picture: SnapshotAssertion) -> None:
     app = ConsoleApp(cwd=Path(), theme=theme)
