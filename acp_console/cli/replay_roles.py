@@ -40,7 +40,7 @@ from acp_inspector.replay.agent_player import (
 from acp_inspector.replay.agent_script import AgentScript, connections
 from acp_inspector.replay.expectations import expectations_beside
 from acp_inspector.replay.handover import client_actions
-from acp_inspector.replay.reports import write_report
+from acp_inspector.replay.reports import reported_refusal, write_report
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.transport.stdio import open_stdio
@@ -96,29 +96,30 @@ def role_options(command: Decorated) -> Decorated:
         _check_options(context, role)
         if role == "client":
             return command(*args, **options)
-        ignores = ignores_of(options["ignored"], lacks=UNKNOWN_FIELDS)
-        recording = read_recording(options["file"])
-        for fault in recording.bad_lines:
-            warn(f"{recording.path}, line {fault.line}: {fault.reason}")
-        is_json, is_all = options["format_"] == "json", options["is_all"]
-        if role == "alone":
-            return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
-        is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
-        agent = _AgentOptions(
-            on_miss=_policy(options["on_miss"]),
-            speed=options["pace"],
-            connection=connection,
-            timeout=CLIENT_TIMEOUT if is_default else options["timeout"],
-            report=report,
-            ignores=ignores,
-            expect=expectations_file(recording.path, options["expect"]),
-            level=options["level"],
-            strict=options["strict"],
-            is_trusted=options["trust"],
-            is_json=is_json,
-            limit=None if is_all else MAX_DIFFERENCES_SHOWN,
-        )
-        return _replay_as_agent(recording, agent)
+        with reported_refusal(report, options["file"], "agent"):
+            ignores = ignores_of(options["ignored"], lacks=UNKNOWN_FIELDS)
+            recording = read_recording(options["file"])
+            for fault in recording.bad_lines:
+                warn(f"{recording.path}, line {fault.line}: {fault.reason}")
+            is_json, is_all = options["format_"] == "json", options["is_all"]
+            if role == "alone":
+                return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
+            is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
+            agent = _AgentOptions(
+                on_miss=_policy(options["on_miss"]),
+                speed=options["pace"],
+                connection=connection,
+                timeout=CLIENT_TIMEOUT if is_default else options["timeout"],
+                report=report,
+                ignores=ignores,
+                expect=expectations_file(recording.path, options["expect"]),
+                level=options["level"],
+                strict=options["strict"],
+                is_trusted=options["trust"],
+                is_json=is_json,
+                limit=None if is_all else MAX_DIFFERENCES_SHOWN,
+            )
+            return _replay_as_agent(recording, agent)
 
     options = (
         click.option(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import islice, zip_longest
 from math import inf
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final, Literal, Protocol, TypeAlias, TypedDict, cast, get_args
 
 from acp_inspector.analysis.annotations import FrameNotes
@@ -578,11 +579,15 @@ class _Pairing:
 
 
 def _add_directories(places: dict[str, str], paired: Iterable[PairedMessage]) -> None:
-    """Name the working directory of each session that is opened; each has a name of its own."""
+    """Name the working directory of each session that is opened; each has a name of its own.
+
+    A relative one is another value where an absolute one was recorded.
+    """
     for message, _ in paired:
         if isinstance(message, Request) and message.method in OPENING:
             cwd = string(message.params, "cwd").rstrip("/")
-            if cwd and cwd not in places:
+            is_absolute = any(kind(cwd).is_absolute() for kind in (PurePosixPath, PureWindowsPath))
+            if is_absolute and cwd not in places:
                 known = len({*places.values()})
                 places[cwd] = _directory_name(known + 1)
 

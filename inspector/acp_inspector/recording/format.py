@@ -33,6 +33,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 BOM: Final = b"\xef\xbb\xbf"
+MARKED: Final = "it begins with a byte order mark"
 """Byte order mark; valid before text in some files, never before JSON."""
 
 
@@ -119,6 +120,8 @@ def header_error(path: Path, first: RecordingLine) -> RecordingError:
         return RecordingError(
             f"cannot read {path}: {first.reason}", hint="use the version of the tool that wrote it"
         )
+    if first == UnreadableLine(MARKED):
+        return RecordingError(f"{path} is not a recording: {MARKED}", hint="save it without one")
     return RecordingError(f"{path} is not a recording: its first line is not a header")
 
 
@@ -165,6 +168,8 @@ def decode_line(line: bytes) -> RecordingLine:
         if line.endswith(b"}") and not raw.startswith(BOM) and _parses(raw):
             n, at, side = start.groups()
             return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
+    if line.startswith(BOM):
+        return UnreadableLine(MARKED)
     try:
         members = members_of(line.decode())
     except UnicodeDecodeError:

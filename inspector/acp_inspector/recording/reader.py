@@ -67,6 +67,9 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
     Raises:
         RecordingError: there is no such file, it cannot be read, or it is not a recording.
     """
+    # A pipe without a writer would block for ever.
+    if path.exists() and not path.is_file():
+        raise RecordingError(f"cannot read {path}: it is no regular file")
     entries: list[Entry] = []
     bad_lines: list[BadLine] = []
     footer: Footer | None = None

@@ -529,7 +529,9 @@ class AgentPlayer:
         """Learn the ids and directories of a live request; return those of its scene."""
         live = session_in(params)
         ids = self._maps.get(live or "", self._ids)
-        named = list(zip(places(cue.params), places(params), strict=False))
+        pairs = zip(places(cue.params), places(params), strict=False)
+        # A relative directory is none where an absolute one was recorded: it is a difference.
+        named = [pair for pair in pairs if pair[1].startswith("/") or pair[0][0] != "/"]
         is_other = any(
             self._directories.get(each, live_path) != live_path for each, live_path in named
         )

@@ -7,6 +7,7 @@ shows as a difference.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -172,12 +173,12 @@ def read_snapshot(path: Path) -> RecordingSnapshot | None:
 
 
 def write_snapshot(path: Path, snapshot: RecordingSnapshot) -> None:
-    """Write a snapshot, whole or not at all.
+    """Write a snapshot, whole or not at all; a link stays one.
 
     Raises:
         RecordingError: it cannot be written.
     """
-    with atomic_replacement(path, overwrite=True) as part:
+    with atomic_replacement(Path(os.path.realpath(path)), overwrite=True) as part:
         # Python writes a lone surrogate as JSON does.
         part.write_text(snapshot.text(), encoding="utf-8", errors="backslashreplace")
 

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
 from acp_inspector.lint.reports import xml_text
+from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.writer import atomic_replacement
-from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.result import ReplayResult, first_problem
+from acp_protocol.errors import AcpError
+from acp_protocol.framing import Side
+
+
+@contextmanager
+def reported_refusal(path: Path | None, recording: Path, side: Side) -> Generator[None]:
+    """Check that the report can be written, and write one if the block raises an error.
+
+    Raises:
+        RecordingError: it cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    if not os.access(path.parent, os.W_OK):
+        raise RecordingError(f"cannot write the report {path}: no such directory, or no permission")
+    try:
+        yield
+    except AcpError as problem:
+        write_report(path, recording, ReplayResult((), (str(problem),), 0, 0, side=side))
+        raise
 
 
 def write_report(path: Path, recording: Path, result: ReplayResult) -> None:
@@ -36,7 +61,7 @@ def _junit(recording: Path, result: ReplayResult) -> str:
     )
     text = result.render()
     if not result.is_passed:
-        first = xml_text(text.split("\n")[0])
+        first = xml_text(first_problem(text))
         ElementTree.SubElement(case, "failure", message=first, type="replay").text = xml_text(text)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)

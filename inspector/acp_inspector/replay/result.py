@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
 from acp_inspector.analysis.diff import (
@@ -16,7 +17,7 @@ from acp_inspector.analysis.diff import (
 )
 from acp_inspector.analysis.id_map import Tolerance
 from acp_protocol.framing import Side
-from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
 _WORDS: Final[dict[Kind, str]] = {
@@ -24,6 +25,8 @@ _WORDS: Final[dict[Kind, str]] = {
     "left only": "is missing",
     "changed": "differs",
 }
+_PROBLEM_WIDTH: Final = 300
+"""Characters of a problem in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,20 @@ class ReplayResult:
         for kind, number in counts_by_kind.items():
             if limit is not None and number > limit:
                 yield f"\n… and {number - limit} more: {kind} (--all shows them)"
+
+
+def first_problem(text: str) -> str:
+    """Return the first problem in the text of a result as one line; its first line if it has none.
+
+    The agent of a client writes the result on its stderr.
+    """
+    lines = [line.removeprefix("agent | ") for line in text.split("\n")]
+    start = next((n for n, line in enumerate(lines) if line.startswith("* ")), None)
+    if start is None:
+        return lines[0]
+    values = takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
+    whole = " ".join([lines[start].removeprefix("* "), *(each.strip() for each in values)])
+    return single_line(whole, _PROBLEM_WIDTH)
 
 
 def counted(count: int, word: str) -> str:

@@ -94,8 +94,29 @@ def test_another_prompt_gets_the_nearest_turn_and_fails(
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     text = suite.findtext("testcase/failure")
     assert text is not None
+    message = suite[0][0].get("message") or ""
+    assert "session/prompt, at $.params.prompt[0].text" in message
+    assert message.endswith("- count + count to two")
     assert "session/prompt, at $.params.prompt[0].text" in text
     assert "+ count to two" in text
+
+
+def test_a_recording_that_is_not_played_has_a_report_too(call: Call, tmp_path: Path) -> None:
+    report = tmp_path / "verdict.xml"
+    done = call("replay", "--as", "agent", "no/such", "--report", str(report))
+    assert done.code == exit_codes.USAGE
+    failure = ElementTree.parse(report).getroot().find(".//failure")
+    assert failure is not None
+    assert "cannot read no/such" in (failure.get("message") or "")
+
+
+def test_a_report_that_cannot_be_written_is_an_error_before_the_first_turn(
+    recording: Path,
+) -> None:
+    path = "/no/such/report.xml"
+    done = talk(recording, "--report", path, lines=sent_by_client(recording))
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert f"cannot write the report {path}" in done.err
 
 
 def test_another_prompt_is_refused_if_that_is_wanted(recording: Path, call: Call) -> None:

@@ -755,3 +755,11 @@ def test_every_interleaving_that_causality_allows_passes(
         assert play.is_passed, play.result
 
     anyio.run(play)
+
+
+async def test_a_relative_directory_is_a_difference_where_an_absolute_one_is_recorded() -> None:
+    async with playing(OPENING) as (client, play):
+        await client.open("notes")
+    assert play.result is not None
+    (difference,) = play.result.differences
+    assert (difference.path, difference.right) == ("$.params.cwd", "notes")
