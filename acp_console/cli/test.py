@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, cast, get_args
 
 import click
+from click.core import ParameterSource
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
@@ -18,6 +21,8 @@ from acp_console.cli.replay import MAX_DIFFERENCES_SHOWN
 from acp_console.cli.run_async import run_until_signal
 from acp_console.render.values import format_seconds
 from acp_inspector.analysis.steps import Level
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.replay.clients import AGENT_MARK, CLIENT_TIMEOUT, play_client
 from acp_inspector.replay.player import STEP_TIMEOUT
 from acp_inspector.replay.testing import (
     PlayOptions,
@@ -27,6 +32,7 @@ from acp_inspector.replay.testing import (
     find_recordings,
     junit_report,
     resolved_command,
+    run_recording,
     run_recordings,
 )
 from acp_protocol.errors import describe_os_error
@@ -64,6 +70,12 @@ class _ShardParam(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
     help="Play them against this agent; or give its command after --.",
 )
 @click.option(
+    "--client",
+    metavar="CMD",
+    help=f"Test a client instead: run this command with the recorded agent, which {AGENT_MARK} in "
+    "it becomes.",
+)
+@click.option(
     "-n",
     "jobs",
     type=click.IntRange(1),
@@ -85,7 +97,8 @@ class _ShardParam(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
     default=STEP_TIMEOUT,
     show_default=True,
     metavar="DURATION",
-    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m.",
+    help="Time limit for each expected message, in seconds or with a unit: 90, 500ms, 5m. With "
+    "--client: for the whole run of the client, by default 60.",
 )
 @click.option(
     "--shard", type=_ShardParam(), metavar="I/N", help="Play only this part of the recordings."
@@ -103,7 +116,8 @@ class _ShardParam(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent MCP servers, and directories that cannot be replaced.",
+    help="Hand the agent MCP servers, and directories that cannot be replaced. With --client: have "
+    "the client write files and run commands as recorded.",
 )
 @click.option(
     "--junit",
@@ -119,6 +133,7 @@ def command(
     *,
     paths: tuple[Path, ...],
     agent: str | None,
+    client: str | None,
     jobs: int,
     level: Level,
     timeout: float,
@@ -136,34 +151,49 @@ def command(
     the recordings below the current directory are played. Exits with 0 if all pass, with 1 if one
     differs.
 
+    With --client each recording is the agent of a client, which must send what is recorded.
+
     \b
     acp-console test recordings --agent demo
     acp-console test -n 4 --junit report.xml recordings -- my-agent --acp
     acp-console test --update recordings -- my-agent --acp
+    acp-console test --client 'my-client --agent {agent}' recordings
     """  # noqa: D301 - the mark by which click keeps lines apart
     chosen = chosen_agent(context, agent)
-    found = find_recordings(paths or (Path(),))
-    if not found:
-        raise UsageError("there are no recordings", "name files, or directories with *.acp.ndjson")
-    played = [path for path in found if shard is None or os.path.relpath(path) in shard]
-    options = PlayOptions(
-        command=() if chosen is None else resolved_command(chosen.absolute_command(), Path.cwd()),
-        level=level,
-        timeout=timeout,
-        is_trusted=trust,
-        allows_redacted=allow_redacted,
-        is_updating=update,
-        env=None if chosen is None else {**os.environ, **chosen.env},
-    )
+    played = _found(paths or (Path(),), shard, is_named=chosen is not None or client is not None)
+    play_one: Callable[[Path], Awaitable[PlayOutcome]]
+    if client is not None:
+        is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
+        play_one = partial(
+            play_client,
+            command=_client_command(context, client),
+            level=level,
+            timeout=CLIENT_TIMEOUT if is_default else timeout,
+            is_trusted=trust,
+        )
+    else:
+        command = () if chosen is None else chosen.absolute_command()
+        options = PlayOptions(
+            command=resolved_command(command, Path.cwd()),
+            level=level,
+            timeout=timeout,
+            is_trusted=trust,
+            allows_redacted=allow_redacted,
+            is_updating=update,
+            env=None if chosen is None else {**os.environ, **chosen.env},
+        )
+        play_one = partial(run_recording, options=options)
 
     def show(outcome: PlayOutcome) -> None:
         for note in outcome.notes:
             warn(f"{outcome.path}, {note}")
+        if outcome.handed:
+            say(f"{outcome.path} hands to the agent: {outcome.handed}")
         if format_ == "text":
             _print_line(outcome)
 
     async def play() -> int:
-        outcomes = await run_recordings(played, options, jobs=jobs, on_outcome=show)
+        outcomes = await run_recordings(played, play_one, jobs=jobs, on_outcome=show)
         counts = Counter[Status](each.status for each in outcomes)
         if format_ == "json":
             every = [each.to_json() for each in outcomes]
@@ -176,6 +206,45 @@ def command(
         return _exit_code(outcomes)
 
     return run_until_signal(play)
+
+
+def _found(paths: Sequence[Path], shard: Shard | None, *, is_named: bool) -> list[Path]:
+    """Return the recordings to play; `is_named` is whether an agent or a client was named.
+
+    Raises:
+        UsageError: there are none.
+    """
+    try:
+        found = find_recordings(paths)
+    except RecordingError as problem:
+        hint = "" if is_named else "an agent's command comes after --, its name after --agent"
+        raise UsageError(problem.summary, hint) from None
+    if not found:
+        raise UsageError("there are no recordings", "name files, or directories with *.acp.ndjson")
+    return [path for path in found if shard is None or os.path.relpath(path) in shard]
+
+
+def _client_command(context: click.Context, client: str) -> Sequence[str]:
+    """Return the words of a client's command.
+
+    Raises:
+        UsageError: it is no command, or an option was given that is about an agent under test.
+    """
+    names = {"agent": "--agent", "update": "--update", "allow_redacted": "--allow-redacted"}
+    given = [name for param, name in names.items() if context.params[param]]
+    if given or context.meta.get("agent_command") is not None:
+        what = given[0] if given else "a command after --"
+        raise UsageError(f"{what} does not go with --client", "the agent is the recorded one")
+    try:
+        words = resolved_command(client, Path.cwd())
+    except ValueError as problem:
+        raise UsageError(f"--client: {problem}: {client}") from None
+    if not any(AGENT_MARK in word for word in words):
+        raise UsageError(
+            f"--client: there is no {AGENT_MARK} in {shlex.quote(client)}",
+            f"put {AGENT_MARK} where the client takes the command of its agent",
+        )
+    return words
 
 
 def _print_line(outcome: PlayOutcome) -> None:

@@ -8,6 +8,8 @@ Source: docs/testing.md.
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,9 +33,15 @@ VERSIONS: Final = ("1", "2")
 RECORD_MODES: Final = ("none", "once", "new", "rewrite")
 UPDATED: Final = "acp_updated"
 """The property of a report that has the differences of an updated recording."""
+HANDED: Final = "acp_handed"
+"""The property of a report that has what the recording decided in place of the user."""
 MARKER: Final = "acp_recording"
 _CONVERSATION: Final[pytest.StashKey[HeldConversation]] = pytest.StashKey()
 _MODEL: Final[pytest.StashKey[AcpModel]] = pytest.StashKey()
+_DESELECTED: Final[pytest.StashKey[int]] = pytest.StashKey()
+"""How many items are in other shards."""
+_PLAYERS: Final[pytest.StashKey[list[AcpReplay | AcpClient]]] = pytest.StashKey()
+"""The fixtures of a test that play the recording of its marker if the test calls them."""
 
 
 class AcpRecordingWarning(pytest.PytestWarning):
@@ -88,13 +96,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _duration(text: str) -> float:
     from acp_protocol.host.arguments import parse_duration
 
-    return parse_duration(text)
+    try:
+        return parse_duration(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def _shard(text: str) -> str:
     from acp_inspector.replay.testing import Shard
 
-    Shard.parse(text)
+    try:
+        Shard.parse(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
     return text
 
 
@@ -108,6 +122,19 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"acp_level is none of {', '.join(LEVELS)}")
     if config.getini("acp_protocol") not in VERSIONS:
         raise pytest.UsageError(f"acp_protocol is none of {', '.join(VERSIONS)}")
+    given = config.getoption("--acp-agent"), config.getini("acp_agent")
+    for name, command in zip(("--acp-agent", "acp_agent"), given, strict=True):
+        try:
+            shlex.split(command or "")
+        except ValueError as problem:
+            raise pytest.UsageError(f"{name}: {problem}: {command}") from None
+    if config.getoption("--acp-record") == "none":
+        for path in _recording_paths(config):
+            if not path.exists():
+                raise pytest.UsageError(
+                    f"acp_recordings names {path}, which does not exist; record with acp-console "
+                    "exec --record, or with --acp-record once"
+                )
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         # A project names its recordings once, and not in testpaths again.
         known = [Path(config.invocation_params.dir, each).resolve() for each in config.args]
@@ -197,6 +224,8 @@ def agent_command(config: pytest.Config) -> Sequence[str]:
 
 def _conclude(item: pytest.Item, outcome: PlayOutcome) -> None:
     """Let the test end as the recording did."""
+    if outcome.handed:
+        item.user_properties.append((HANDED, f"{outcome.path.name}: {outcome.handed}"))
     # The options have other names here than those of the command, which the errors name.
     text = outcome.text.replace("with --", "with --acp-") if outcome.problem else outcome.text
     match outcome.status:
@@ -220,6 +249,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     shard = Shard.parse(text)
     others = [item for item in items if (name := _shard_name(item)) and name not in shard]
     if others:
+        config.stash[_DESELECTED] = len(others)
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
 
@@ -243,6 +273,16 @@ def marked_recording(item: pytest.Item) -> Path | None:
     return item.path.parent / marker.args[0]
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Let an empty part of the recordings pass: another part has them."""
+    config = session.config
+    # With xdist the items are deselected in its workers.
+    is_elsewhere = config.stash.get(_DESELECTED, 0) or config.pluginmanager.hasplugin("dsession")
+    is_shard = config.getoption("--acp-shard") is not None
+    if is_shard and is_elsewhere and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [
         report
@@ -250,28 +290,57 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "call"
     ]
-    shown = [
-        str(text) for each in reports for name, text in each.user_properties if name == UPDATED
-    ]
-    if shown:
-        terminalreporter.section("updated recordings")
-        for text in shown:
-            terminalreporter.write_line(text)
+    for name, title in ((UPDATED, "updated recordings"), (HANDED, "handed to the agent")):
+        shown = [str(text) for each in reports for key, text in each.user_properties if key == name]
+        if name == HANDED and shown and terminalreporter.verbosity <= 0:
+            what = "recordings that set modes or options, or allow permissions"
+            terminalreporter.write_line(f"{what}: {len(shown)}; -v lists them")
+        elif shown:
+            terminalreporter.section(title)
+            for text in shown:
+                terminalreporter.write_line(text)
 
 
 # Fixtures
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    recording = marked_recording(item)
+    if recording is None or item.config.getoption("--acp-record") != "none":
+        return
+    if not recording.exists():
+        pytest.fail(f"there is no {recording}; --acp-record once records it", pytrace=False)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Compare what a test has said with its recording, once the test itself has passed."""
-    yield
+    """Compare what a test has sent with its recording, once the test itself has passed."""
+    conversation = item.stash.get(_CONVERSATION, None)
+    try:
+        yield
+    except (Exception, pytest.fail.Exception):
+        # A test's own assertion often fails by what the comparison explains.
+        if conversation is not None and (text := conversation.difference()):
+            item.add_report_section("call", "acp", text)
+        raise
     model = item.stash.get(_MODEL, None)
     if model is not None and (problem := model.finish()):
         pytest.fail(problem, pytrace=False)
-    conversation = item.stash.get(_CONVERSATION, None)
-    if conversation is not None:
+    recording = marked_recording(item)
+    if recording is None:
+        return
+    players = [each for each in item.stash.get(_PLAYERS, ()) if each.has_played_marked]
+    if conversation is not None and (conversation.has_begun or not players):
         _conclude(item, conversation.finish())
+    elif not players:
+        pytest.fail(
+            f"{recording.name}: the test has not used it: call acp_client or acp_replay, or talk "
+            "to acp_agent",
+            pytrace=False,
+        )
+    for each in players:
+        if each.problem:
+            pytest.fail(f"{recording.name}: {each.problem}", pytrace=False)
 
 
 @pytest.fixture
@@ -291,8 +360,6 @@ def acp_agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AcpAge
     recording = marked_recording(item)
     if recording is not None:
         mode: Any = config.getoption("--acp-record")
-        if mode == "none" and not recording.exists():
-            pytest.fail(f"there is no {recording}; --acp-record once records it", pytrace=False)
         item.stash[_CONVERSATION] = HeldConversation(agent, recording, mode, options, item.nodeid)
     try:
         yield agent
@@ -308,7 +375,9 @@ def acp_replay(request: pytest.FixtureRequest) -> AcpReplay:
     def options(given: Mapping[str, Any]) -> PlayOptions:
         return play_options(request.config, **given)
 
-    return AcpReplay(request.path.parent, marked_recording(request.node), options)
+    replay = AcpReplay(request.path.parent, marked_recording(request.node), options)
+    request.node.stash.setdefault(_PLAYERS, []).append(replay)
+    return replay
 
 
 @pytest.fixture
@@ -317,7 +386,9 @@ def acp_client(request: pytest.FixtureRequest, tmp_path: Path) -> AcpClient:
     from acp_inspector.replay.fixtures import AcpClient
 
     mode: Any = request.config.getoption("--acp-record")
-    return AcpClient(request.path.parent, tmp_path, marked_recording(request.node), mode)
+    client = AcpClient(request.path.parent, tmp_path, marked_recording(request.node), mode)
+    request.node.stash.setdefault(_PLAYERS, []).append(client)
+    return client
 
 
 @pytest.fixture

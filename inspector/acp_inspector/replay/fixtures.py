@@ -6,24 +6,28 @@ own, in a thread. `AcpAgent.connect` is for tests that are coroutines.
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from acp_inspector.journal import Entry, Journal, JournalEvent, StderrChunk
+from acp_inspector.journal import Journal, StderrChunk
 from acp_inspector.recording.format import new_header
-from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.clients import (
+    CLIENT_TIMEOUT,
+    ClientRun,
+    exit_code_of,
+    recorded_agent,
+    run_client,
+)
+from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.live_agent import (
     REQUEST_TIMEOUT,
     AgentHandler,
@@ -32,20 +36,20 @@ from acp_inspector.replay.live_agent import (
     PromptTurn,
     start_agent,
 )
+from acp_inspector.replay.result import counted
 from acp_inspector.replay.testing import (
+    STARTED_ELSEWHERE,
     PlayOptions,
     PlayOutcome,
     conversation_outcome,
     resolved_command,
     run_recording,
+    update_recording,
 )
 from acp_inspector.replay.updating import replace_recording
-from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AcpError, LocalProtocolError
-from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.errors import AcpError, AgentExitedError, LocalProtocolError
 from acp_protocol.host.sanitize import escape_controls
-from acp_protocol.json_values import as_int, get
-from acp_protocol.jsonrpc import Json, parse
+from acp_protocol.jsonrpc import Json
 
 RecordMode: TypeAlias = Literal["none", "once", "new", "rewrite"]
 
@@ -53,22 +57,12 @@ MAX_FILES: Final = 100
 """Files of a working directory that are stored in a recording."""
 MAX_FILE_BYTES: Final = 1 << 16
 """Bytes of such a file; larger ones are left out."""
-OUTPUT_LIMIT: Final = 1 << 20
-"""Bytes of each output of a client that are kept."""
-CLIENT_TIMEOUT: Final = 60.0
-"""Seconds that a client may run."""
-
-SIGNALS: Final = 128
-"""Exit codes from here on are those of programs that were ended by a signal."""
-MAX_OUTPUT_LINES: Final = 50
-"""Last lines of an output that a failed test shows."""
 __tracebackhide__ = True
 """Keeps our lines out of the tracebacks of pytest: an error points to the line of the test."""
 _CONSOLE: Final = (sys.executable, "-m", "acp_console")
-_PROXY: Final = (*_CONSOLE, "proxy", "--no-control")
-_REPLAY: Final = (*_CONSOLE, "replay")
 _MODEL: Final = (*_CONSOLE, "model")
 _AGENT: Final = (sys.executable, "-m", "acp_agent")
+_RECORD_ANEW: Final = "if that is wanted, --acp-record rewrite records it anew, with the script"
 
 _Result = TypeVar("_Result")
 
@@ -129,6 +123,8 @@ class AcpAgent:
         try:
             self._agent = self._resources.enter_context(wrapped)
         except AcpError as problem:
+            if isinstance(problem, AgentExitedError):
+                problem.add_note(f"hint: {STARTED_ELSEWHERE}")
             raise problem.with_traceback(None) from None
         return dict(self._agent.initialized)
 
@@ -231,7 +227,7 @@ class AcpAgent:
     @property
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; None while the agent runs."""
-        return _exit_code(self.journal.entries)
+        return exit_code_of(self.journal.entries)
 
     def close(self) -> None:
         """End the agent; the fixture does this."""
@@ -262,12 +258,25 @@ class HeldConversation:
     options: PlayOptions
     about: str
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the agent was started."""
+        return bool(len(self.agent.journal))
+
     def finish(self) -> PlayOutcome:
         """End the agent, compare or record the conversation, and return how it ended."""
         self.agent.close()
-        if not len(self.agent.journal):
-            return PlayOutcome(self.path, "passed", "the test has not used its agent")
-        if self.mode == "rewrite" or (self.mode != "none" and not self.path.exists()):
+        is_recorded = self.mode == "rewrite" or (self.mode != "none" and not self.path.exists())
+        if not self.has_begun:
+            text = "the test has sent nothing"
+            if not is_recorded:
+                outcome = self._compared()
+                if outcome.result is None:
+                    return outcome
+                sent = [each for each in read_recording(self.path).frames if each.side == "client"]
+                text += f"; {counted(len(sent), 'frame')} of the client are recorded"
+            return PlayOutcome(self.path, "failed", text)
+        if is_recorded:
             return self._record(f"recorded with --acp-record {self.mode}")
         outcome = self._compared()
         result = outcome.result
@@ -275,9 +284,24 @@ class HeldConversation:
             return outcome
         is_new = any(each.side == "client" for each in result.differences)
         if self.options.is_updating or (self.mode == "new" and is_new):
-            return self._record(f"updated; {outcome.text}")
+            return self._update(outcome)
         hint = "the test sends something else; --acp-record new records it" if is_new else ""
         return PlayOutcome(self.path, "failed", f"{outcome.text}\n{hint}".rstrip(), result=result)
+
+    def difference(self) -> str:
+        """Return how the conversation differs so far; empty if there is nothing to compare."""
+        if not self.has_begun or not self.path.exists():
+            return ""
+        self.agent.close()
+        outcome = self._compared()
+        return "" if outcome.passed else outcome.text
+
+    def _update(self, outcome: PlayOutcome) -> PlayOutcome:
+        recording, cwd = read_recording(self.path), self.agent.cwd.resolve()
+        directories = replay_directories(recording.frames, cwd, cwd)
+        meta = {**recording.header.meta, "files": self.agent.files}
+        recording = replace(recording, header=replace(recording.header, meta=meta))
+        return update_recording(recording, self.agent.journal.entries, directories, outcome)
 
     def _compared(self) -> PlayOutcome:
         entries, level = self.agent.journal.entries, self.options.level
@@ -317,6 +341,10 @@ class AcpReplay:
         self._folder = folder
         self._recording = recording
         self._options = options
+        self.has_played_marked = False
+        """Whether it has played the recording of the marker."""
+        self.problem = ""
+        """Why a test fails whatever it asserts: nothing, since it gets the outcome."""
 
     def __call__(
         self,
@@ -337,64 +365,13 @@ class AcpReplay:
             trust: hand the agent MCP servers and directories that the recording names.
         """
         path = self._recording if recording is None else self._folder / recording
+        self.has_played_marked = self.has_played_marked or path == self._recording
         if path is None:
             raise LocalProtocolError("name a recording, here or with the marker acp_recording")
         words = None if command is None else resolved_command(command, Path.cwd())
         given = {"command": words, "level": level, "timeout": timeout, "is_trusted": trust}
         with start_blocking_portal() as portal:
             return portal.call(run_recording, path, self._options(given))
-
-
-@dataclass(frozen=True, slots=True)
-class ClientRun:
-    """How a client ended, and what it and its agent have sent."""
-
-    exit_code: int | None
-    """None if it did not end in time and was ended."""
-    stdout: str
-    stderr: str
-    traffic: Recording | None
-    """What both sides have sent; None if the client has started no agent."""
-    agent_exit_code: int | None
-    """1 if the client did something that the script does not expect."""
-    agent_stderr: str
-    is_as_recorded: bool | None = None
-    """Whether the client sent what is recorded; None without a recording, or without a verdict."""
-
-    @property
-    def problem(self) -> str:
-        """Why the client did not pass; empty if it did."""
-        if self.exit_code is None:
-            return "the client did not end in time"
-        if self.exit_code:
-            return f"the client exited with code {self.exit_code}"
-        if self.traffic is None:
-            return "the client has started no agent"
-        if not any(frame.side == "client" for frame in self.traffic.frames):
-            return "the client has sent nothing to its agent"
-        # Many clients end their agent by a signal.
-        code = self.agent_exit_code or 0
-        if self.is_as_recorded is False or (0 < code < SIGNALS and not self.is_as_recorded):
-            return "the client did not do what its agent expects"
-        return ""
-
-    @property
-    def passed(self) -> bool:
-        return not self.problem
-
-    def assert_passed(self) -> None:
-        """Fail the test with the output of both sides, unless both have ended well.
-
-        Raises:
-            AssertionError: one has not.
-        """
-        if self.problem:
-            own = self.stderr if self.stderr.strip() != self.agent_stderr.strip() else ""
-            outputs = (("agent", self.agent_stderr), ("client", own or self.stdout))
-            lines = [self.problem]
-            for name, text in outputs:
-                lines += (f"{name} | {line}" for line in text.splitlines()[-MAX_OUTPUT_LINES:])
-            raise AssertionError(escape_controls("\n".join(lines)))
 
 
 class AcpClient:
@@ -404,6 +381,10 @@ class AcpClient:
         self._folder = folder
         self._recording = recording
         self._mode: RecordMode = mode
+        self.has_played_marked = False
+        """Whether a client was run with the recording of the marker."""
+        self.problem = ""
+        """How a client differed from the recording of the marker, whatever the test asserts."""
         self.cwd = cwd
         """The working directory: put the files there that the client is to find."""
 
@@ -433,100 +414,40 @@ class AcpClient:
             trust: let the recorded agent request files and commands of the client.
         """
         path = self._recording if recording is None else self._folder / recording
-        is_recorded = False
-        if path is not None:
-            is_missing = not path.exists()
-            is_recorded = self._mode == "rewrite" or (self._mode != "none" and is_missing)
-            if is_missing and not is_recorded:
-                raise LocalProtocolError(f"there is no {path}; --acp-record once records it")
+        is_marked = path is not None and path == self._recording
+        self.has_played_marked = self.has_played_marked or is_marked
+        is_recorded = path is not None and (
+            self._mode == "rewrite" or (self._mode != "none" and not path.exists())
+        )
+        options: dict[str, Any] = {"stdin": stdin, "env": env, "timeout": timeout}
         if path is not None and not is_recorded:
-            agent = [*_REPLAY, str(path), "--as", "agent", *(["--trust"] if trust else [])]
-            return self._run(command, agent, stdin, env or {}, timeout, has_verdict=True)
-        if script is not None:
-            file = self._folder / script
-            agent = [*_AGENT, "--script", str(file if file.exists() else script)]
-        else:
+            if not path.exists():
+                raise LocalProtocolError(f"there is no {path}; --acp-record once records it")
+            agent = recorded_agent(path, is_trusted=trust)
+            run = self._run(command, agent, **options, has_verdict=True)
+            if run.is_as_recorded is False:
+                run = replace(run, hint=_RECORD_ANEW if script is not None else "")
+                self.problem = self.problem or (run.text if is_marked else "")
+            return run
+        if script is None:
             raise LocalProtocolError("name a script for the agent, or a recording that is there")
-        run = self._run(command, agent, stdin, env or {}, timeout)
-        if path is not None and is_recorded and run.passed and run.traffic is not None:
+        file = self._folder / script
+        agent = [*_AGENT, "--script", str(file if file.exists() else script)]
+        run = self._run(command, agent, **options)
+        if path is not None and run.passed and run.traffic is not None:
             replace_recording(path, replace(run.traffic.header, env=[]), run.traffic.entries)
+        elif is_marked:
+            self.problem = f"not recorded: {run.text}"
         return run
 
-    def _run(
-        self,
-        command: Sequence[str] | str,
-        agent: Sequence[str],
-        stdin: str,
-        env: Mapping[str, str],
-        timeout: float,
-        *,
-        has_verdict: bool = False,
-    ) -> ClientRun:
-        with tempfile.TemporaryDirectory(prefix="acp-client-") as name:
-            traffic, verdict = Path(name) / "traffic.acp.ndjson", Path(name) / "verdict.json"
-            proxied = [*_PROXY, "--append", "--record", str(traffic), "--", *agent]
-            proxied += ["--report", str(verdict)] if has_verdict else []
-            words = _with_agent(resolved_command(command, Path.cwd()), proxied)
-            with start_blocking_portal() as portal:
-                ended = portal.call(_run_client, words, self.cwd, env, stdin, timeout)
-            run = _client_run(*ended, traffic)
-            if not verdict.exists():
-                return run
-            return replace(run, is_as_recorded=get(parse(verdict.read_bytes()), "passed") is True)
-
-
-def _with_agent(command: Sequence[str], agent: Sequence[str]) -> list[str]:
-    words: list[str] = []
-    for word in command:
-        words += agent if word == "{agent}" else [word.replace("{agent}", shlex.join(agent))]
-    return words
-
-
-async def _run_client(
-    command: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: str, timeout: float
-) -> tuple[int | None, str, str]:
-    """Return the exit code of a client and its outputs; the code is None if it took too long."""
-    outputs = bytearray(), bytearray()
-
-    def keep(output: bytearray, chunk: bytes) -> None:
-        output += chunk[: OUTPUT_LIMIT - len(output)]
-
-    code: int | None = None
-    whole = {**os.environ, **env}
-    async with spawn(command, cwd=cwd, env=whole, on_stderr=partial(keep, outputs[1])) as child:
-        with anyio.move_on_after(timeout):
-            async with BackgroundTasks() as tasks:
-                tasks.start_soon(_send_all, child, stdin.encode())
-                async for chunk in child.stdout:
-                    keep(outputs[0], chunk)
-            code = await child.wait()
-    out, err = (bytes(each).decode(errors="replace") for each in outputs)
-    return code, out, err
-
-
-async def _send_all(child: ChildProcess, data: bytes) -> None:
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await child.stdin.send(data)
-        await child.stdin.aclose()
-
-
-def _exit_code(entries: Sequence[Entry]) -> int | None:
-    exits = [
-        each.data for each in entries if isinstance(each, JournalEvent) and each.name == "exit"
-    ]
-    if not exits:
-        return None
-    signal = as_int(exits[-1].get("signal"))
-    return as_int(exits[-1].get("code")) if signal is None else -signal
-
-
-def _client_run(code: int | None, out: str, err: str, path: Path) -> ClientRun:
-    if not path.exists():
-        return ClientRun(code, out, err, None, None, "")
-    traffic = read_recording(path)
-    chunks = (each.data for each in traffic.entries if isinstance(each, StderrChunk))
-    agent_err = b"".join(chunks).decode(errors="replace")
-    return ClientRun(code, out, err, traffic, _exit_code(traffic.entries), agent_err)
+    def _run(self, command: Sequence[str] | str, agent: Sequence[str], **options: Any) -> ClientRun:
+        words = resolved_command(command, Path.cwd())
+        with start_blocking_portal() as portal:
+            try:
+                return portal.call(partial(run_client, words, agent, self.cwd, **options))
+            except AcpError as problem:
+                # As if it came from the line of the test.
+                raise problem.with_traceback(None) from None
 
 
 class AcpModel:

@@ -67,13 +67,14 @@ class Handover:
         lines = [f"MCP server: {server}" for server in self.servers]
         lines += [f"directory: {directory}" for directory in self.foreign_directories]
         lines += [f"extension: {extension}" for extension in self.extensions]
-        lines += [f"mode or option: {setting}" for setting in self.settings]
-        counts = (
-            ("lines that are not JSON", self.unreadable),
-            ("prompts", self.prompts),
-            ("permissions that allow", self.allowed),
-        )
-        return lines + [f"{what}: {count}" for what, count in counts if count]
+        counts = (("lines that are not JSON", self.unreadable), ("prompts", self.prompts))
+        lines += [f"{what}: {count}" for what, count in counts if count]
+        return lines + self.decisions()
+
+    def decisions(self) -> list[str]:
+        """Return a line for each thing that is decided in place of the user."""
+        lines = [f"mode or option: {setting}" for setting in self.settings]
+        return lines + ([f"permissions that allow: {self.allowed}"] if self.allowed else [])
 
 
 def handover(frames: Sequence[Frame]) -> Handover:

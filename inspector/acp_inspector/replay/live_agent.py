@@ -9,6 +9,7 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ __tracebackhide__ = True
 _Result = TypeVar("_Result")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class PromptTurn:
     """What an agent did in response to one prompt."""
 
@@ -77,6 +78,11 @@ class PromptTurn:
     """The params of each permission request, with the `outcome` that it got."""
     result: dict[str, Any] = field(default_factory=dict[str, Any])
     """The result of `session/prompt`; in version 2 the state update that ended the turn."""
+
+    def __repr__(self) -> str:
+        calls = {name: call.get("status") for name, call in self.tool_calls.items()}
+        shown = [f"stop_reason={self.stop_reason!r}", f"tool_calls={reprlib.repr(calls)}"]
+        return f"PromptTurn({', '.join(shown)}, text={reprlib.repr(self.text)})"
 
     @property
     def stop_reason(self) -> str:

@@ -7,10 +7,11 @@ outcomes, not exceptions: a run of many recordings goes on.
 from __future__ import annotations
 
 import shlex
+import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ from acp_inspector.replay.expectations import (
     expectations_beside,
     read_expectations,
 )
+from acp_inspector.replay.handover import handover
 from acp_inspector.replay.parts import gaps
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
@@ -41,7 +43,7 @@ from acp_inspector.replay.player import (
     play_as_client,
     prepare_workspace,
 )
-from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.result import ReplayResult, first_problem
 from acp_inspector.replay.updating import replace_recording, updated_entries
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -50,7 +52,13 @@ from acp_protocol.jsonrpc import Json
 Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
 
 NO_AGENT: Final = "no agent was named to play it against, and it has no snapshot"
+STARTED_ELSEWHERE: Final = (
+    "it was started in the directory of its session, not in this one: python -m finds "
+    "only what is installed; install it, or name its files in the command"
+)
+"""The hint for a program that ends before it has sent anything."""
 _LINE_WIDTH: Final = 200
+_HANDED_WIDTH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +94,8 @@ class PlayOutcome:
     """None if nothing was played."""
     problem: AcpError | None = None
     """Why nothing could be played."""
+    handed: str = ""
+    """What the recording decides for the user: modes, options, logins and permissions."""
     seconds: float = 0.0
 
     @property
@@ -94,8 +104,8 @@ class PlayOutcome:
 
     @property
     def summary(self) -> str:
-        """The first line of the text."""
-        return self.text.partition("\n")[0]
+        """The first problem as one line."""
+        return first_problem(self.text)
 
     def assert_passed(self) -> None:
         """Fail the test with every difference, unless the agent behaves as recorded.
@@ -116,6 +126,7 @@ class PlayOutcome:
             "passed": self.passed,
             "text": self.text,
             "notes": list(self.notes),
+            "handed": self.handed,
             "seconds": round(self.seconds, 3),
         }
 
@@ -127,9 +138,11 @@ async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
         recording = await anyio.to_thread.run_sync(read_recording, path)
         notes = tuple(gaps(recording))
         outcome = await _play(recording, options)
-        outcome = replace(outcome, notes=notes)
+        handed = handover(recording.frames).decisions() if options.command else []
+        text = single_line("; ".join(handed), _HANDED_WIDTH)
+        outcome = replace(outcome, notes=notes, handed=text)
     except AcpError as problem:
-        outcome = _error(path, problem)
+        outcome = error_outcome(path, problem)
     return replace(outcome, seconds=time.monotonic() - began)
 
 
@@ -153,6 +166,9 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
             env=options.env,
             journal=journal,
         )
+    frames = [each for each in journal.entries if isinstance(each, Frame)]
+    if result.has_agent_ended and not any(each.side == "agent" for each in frames):
+        result = replace(result, notes=(*result.notes, STARTED_ELSEWHERE))
     outcome = result_outcome(recording.path, result, expected)
     if result.is_passed or not options.is_updating:
         return outcome
@@ -181,8 +197,37 @@ def _play_alone(recording: Recording, *, is_updating: bool) -> PlayOutcome:
 def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
     directories = replay_directories(recording.frames, None, folder.resolve())
     directories.create()
-    prepare_workspace(recording.header, directories.cwd)
+    prepare_directory(recording, directories.cwd)
     return directories
+
+
+def prepare_directory(recording: Recording, directory: Path) -> None:
+    """Put the files of a recording into the directory that it is played in.
+
+    Raises:
+        RecordingError: they cannot be written.
+    """
+    prepare_workspace(recording.header, directory.resolve())
+    copy_files_beside(recording.path, directory)
+
+
+def copy_files_beside(recording: Path, directory: Path) -> None:
+    """Copy what is in the directory `NAME.files` beside `NAME.acp.ndjson`; links are left out.
+
+    Raises:
+        RecordingError: it cannot be copied.
+    """
+    source = recording.with_name(f"{recording.name.removesuffix(SUFFIX)}.files")
+    if not source.is_dir():
+        return
+
+    def links(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(folder, name).is_symlink()]
+
+    try:
+        shutil.copytree(source, directory, ignore=links, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as problem:
+        raise RecordingError(f"cannot copy {source}: {problem}") from None
 
 
 def update_recording(
@@ -218,7 +263,7 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
         recording, expected = read_recording(path), _expected(path)
         places = replay_directories(recording.frames, cwd.resolve(), cwd.resolve()).places
     except AcpError as problem:
-        return _error(path, problem)
+        return error_outcome(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})
     found = compare(
         recording.entries,
@@ -245,12 +290,13 @@ def result_outcome(path: Path, result: ReplayResult, expected: AppliedExpectatio
     """Return how a recording was played; an expectation that never applied is an error."""
     if result.is_passed and (unused := expected.unused()):
         name = expectations_beside(path).name
-        return _error(path, AcpError(f"{name}: never applied: {', '.join(unused)}"))
+        return error_outcome(path, AcpError(f"{name}: never applied: {', '.join(unused)}"))
     status: Status = "passed" if result.is_passed else "failed"
     return PlayOutcome(path, status, result.render(), result=result)
 
 
-def _error(path: Path, problem: AcpError) -> PlayOutcome:
+def error_outcome(path: Path, problem: AcpError) -> PlayOutcome:
+    """Return the outcome of a recording that could not be played."""
     tail = (single_line(line, _LINE_WIDTH) for line in getattr(problem, "stderr_tail", ()))
     text = "\n".join([f"error: {problem}", *(f"    | {line}" for line in tail)])
     return PlayOutcome(path, "error", escape_controls(text), problem=problem)
@@ -273,7 +319,7 @@ def resolved_command(command: Sequence[str] | str, folder: Path) -> Sequence[str
 
 async def run_recordings(
     paths: Iterable[Path],
-    options: PlayOptions,
+    play: Callable[[Path], Awaitable[PlayOutcome]],
     *,
     jobs: int = 1,
     on_outcome: Callable[[PlayOutcome], object] = lambda outcome: None,
@@ -288,7 +334,7 @@ async def run_recordings(
 
     async def work() -> None:
         for number, path in waiting:
-            outcomes[number] = await run_recording(path, options)
+            outcomes[number] = await play(path)
             on_outcome(outcomes[number])
 
     async with anyio.create_task_group() as tasks:
@@ -332,7 +378,7 @@ class Shard:
         number, slash, count = text.partition("/")
         if slash and number.isdecimal() and count.isdecimal() and 0 < int(number) <= int(count):
             return cls(int(number), int(count))
-        raise ValueError(f"{text!r} is not a shard such as 2/4")
+        raise ValueError(f"{text!r} is no shard: expected I/N with 1 ≤ I ≤ N, such as 2/4")
 
     def __contains__(self, name: str) -> bool:
         """Return whether a recording is in this shard: by its name alone, so it never moves."""

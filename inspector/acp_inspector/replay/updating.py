@@ -6,6 +6,7 @@ with the ids and directories of the recording in place of the new ones.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -111,11 +112,12 @@ def _in_order(entries: Sequence[Entry], recorded: Sequence[Entry]) -> list[Entry
 
 
 def replace_recording(path: Path, header: Header, entries: Iterable[Entry]) -> None:
-    """Write a recording at `path`, whole or not at all.
+    """Write a recording at `path`, whole or not at all; a link stays one.
 
     Raises:
         RecordingError: it cannot be written.
     """
+    path = Path(os.path.realpath(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -57,6 +60,9 @@ def test_the_report_for_build_servers_has_the_differences(
     assert counts == {"tests": "3", "failures": "2", "errors": "1", "skipped": "0"}
     failures = [failure.text or "" for failure in suite.iter("failure")]
     assert ["+ one, three" in text for text in failures] == [True, True]
+    messages = {failure.get("message") for failure in suite.iter("failure")}
+    path = "agent_message_chunk, at $.params.update.content.text (recorded frame 7)"
+    assert messages == {f"{path} - one, two + one, three"}
     (error,) = suite.iter("error")
     assert "it is empty" in (error.get("message") or "")
 
@@ -95,7 +101,7 @@ def test_shards_have_each_recording_once(corpus: Path, agent: Agent, call: Call)
     ]
     assert sum(out.count("passed  ") for out in played) == 2
     done = call("test", "--shard", "4/3", str(corpus))
-    assert (done.code, "'4/3' is not a shard such as 2/4" in done.err) == (exit_codes.USAGE, True)
+    assert (done.code, "'4/3' is no shard: expected I/N" in done.err) == (exit_codes.USAGE, True)
 
 
 def test_without_an_agent_nothing_is_started(corpus: Path, call: Call) -> None:
@@ -125,3 +131,141 @@ def test_a_directory_without_recordings_is_no_green(call: Call, tmp_path: Path) 
     (tmp_path / "empty").mkdir()
     done = call("test", str(tmp_path / "empty"))
     assert (done.code, "there are no recordings" in done.err) == (exit_codes.USAGE, True)
+
+
+def test_an_agent_of_the_current_directory_has_a_hint(corpus: Path, call: Call) -> None:
+    """It is started in the directory of its session."""
+    done = call("test", str(corpus), "--", sys.executable, "-m", "no_such_module")
+    assert done.code == exit_codes.FOUND
+    assert "No module named no_such_module" in done.out
+    assert done.out.count("install it, or name its files in the command") == 2
+
+
+def with_header(path: Path, **members: object) -> None:
+    """Change the header of a recording."""
+    header, *lines = path.read_text().splitlines(keepends=True)
+    path.write_text(f"{json.dumps({**json.loads(header), **members})}\n{''.join(lines[:-1])}")
+
+
+def test_files_beside_a_recording_are_put_into_the_directory_of_the_replay(
+    corpus: Path, agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    script = COUNTING.replace('"one, two"', 'open(os.getcwd() + "/src/notes.md").read()')
+    path = corpus / "one.acp.ndjson"
+    path.write_text(path.read_text().replace("one, two", "milk").rpartition('{"end"')[0])
+    files = corpus / "one.files/src"
+    files.mkdir(parents=True)
+    (files / "notes.md").write_text("milk")
+    done = call("test", str(path), "--", *agent(script))
+    assert done.code == exit_codes.DONE, done.out
+    secret = tmp_path / "secret"
+    (files / "notes.md").rename(secret)
+    (files / "notes.md").symlink_to(secret)
+    # What others have written may lead anywhere.
+    assert call("test", str(path), "--", *agent(script)).code == exit_codes.FOUND
+
+
+def test_what_a_recording_decides_for_the_user_is_shown(
+    corpus: Path, agent: Agent, call: Call
+) -> None:
+    path = corpus / "one.acp.ndjson"
+    lines = path.read_text().splitlines(keepends=True)[:-1]
+    params = {"sessionId": "s1", "modeId": "yolo"}
+    mode = {"jsonrpc": "2.0", "id": 70, "method": "session/set_mode", "params": params}
+    frame = {"n": 99, "t": 9.0, "from": "client", "msg": mode}
+    path.write_text("".join([*lines, json.dumps(frame) + "\n"]))
+    done = call("test", str(path), "--timeout", "500ms", "--", *agent(COUNTING))
+    assert "hands to the agent: mode or option: mode = yolo\n" in done.err
+
+
+def test_an_update_of_a_link_writes_what_it_leads_to(
+    corpus: Path, agent: Agent, call: Call
+) -> None:
+    link = corpus / "link.acp.ndjson"
+    target = (corpus / "one.acp.ndjson").rename(corpus / "stored")
+    link.symlink_to(target)
+    for words in ((str(link), "--", *agent(MISCOUNTING)), (str(link),)):
+        before = len(list(corpus.iterdir()))
+        assert call("test", "--update", *words).code == exit_codes.DONE
+        assert link.is_symlink()
+        assert len(list(corpus.iterdir())) == before + (len(words) == 1)
+    assert "one, three" in target.read_text()
+
+
+def test_a_pipe_is_no_recording(corpus: Path, agent: Agent, call: Call) -> None:
+    os.mkfifo(corpus / "pipe.acp.ndjson")
+    done = call("test", str(corpus), "--", *agent(COUNTING))
+    assert done.code == exit_codes.USAGE
+    assert "pipe.acp.ndjson: it is no regular file" in done.out
+    assert done.out.endswith("\n2 passed, 1 error\n")
+
+
+def test_a_byte_order_mark_is_named(corpus: Path, agent: Agent, call: Call) -> None:
+    path = corpus / "one.acp.ndjson"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    done = call("test", str(path), "--", *agent(COUNTING))
+    assert "is not a recording: it begins with a byte order mark; save it without" in done.out
+
+
+# Clients
+
+CLIENT = shlex.join([sys.executable, "-m", "acp_console", "exec"])
+
+
+def test_a_client_is_run_with_each_recording_in_the_place_of_its_agent(
+    corpus: Path, call: Call
+) -> None:
+    client = f"{CLIENT} count -- {{agent}}"
+    done = call("test", "--client", client, str(corpus))
+    assert (done.code, done.out.endswith("\n2 passed\n")) == (exit_codes.DONE, True)
+    done = call("test", "--client", f"{CLIENT} 'count again' -- {{agent}}", str(corpus))
+    assert done.code == exit_codes.FOUND
+    assert done.out.count("fail: the client did not do what its agent expects") == 2
+    assert done.out.count("    - count\nagent |     + count again\n") == 2
+
+
+def test_a_client_may_take_its_agent_as_one_word(corpus: Path, call: Call) -> None:
+    inner = f'exec {CLIENT} "$0" -- $1'
+    client = shlex.join(["sh", "-c", inner, "count", "{agent} "])
+    done = call("test", "--client", client, str(corpus / "one.acp.ndjson"))
+    assert done.code == exit_codes.DONE, done.out
+
+
+def test_a_client_finds_the_files_of_the_recording(
+    corpus: Path, call: Call, tmp_path: Path
+) -> None:
+    path = corpus / "one.acp.ndjson"
+    with_header(path, meta={"files": {"notes.md": "milk"}})
+    script = tmp_path / "client.sh"
+    script.write_text(f'grep -q milk notes.md || exit 9; exec {CLIENT} count -- "$@"')
+    done = call("test", "--client", f"sh {script} {{agent}}", str(path))
+    assert done.code == exit_codes.DONE, done.out
+
+
+@pytest.mark.parametrize(
+    ("client", "code", "sentence"),
+    [
+        ("true {agent}", exit_codes.FOUND, "fail: the client has started no agent"),
+        ("false {agent}", exit_codes.FOUND, "fail: the client exited with code 1"),
+        ("/no/such/client {agent}", exit_codes.AGENT, "the client could not be started: cannot"),
+        ("my-client", exit_codes.USAGE, "there is no {agent} in my-client"),
+        ("'my-client {agent}", exit_codes.USAGE, "--client: No closing quotation"),
+    ],
+)
+def test_a_client_that_cannot_be_tested_has_a_sentence(
+    corpus: Path, call: Call, client: str, code: int, sentence: str
+) -> None:
+    done = call("test", "--client", client, str(corpus / "one.acp.ndjson"))
+    assert (done.code, sentence in done.out + done.err) == (code, True), done.out + done.err
+
+
+def test_what_is_about_an_agent_does_not_go_with_a_client(corpus: Path, call: Call) -> None:
+    for words in (("--update",), ("--agent", "demo"), ("--", "my-agent")):
+        done = call("test", "--client", "my-client {agent}", str(corpus), *words)
+        assert done.code == exit_codes.USAGE
+        assert "does not go with --client" in done.err
+
+
+def test_an_agent_without_its_separator_has_a_hint(corpus: Path, call: Call) -> None:
+    done = call("test", str(corpus), "lab-agent")
+    assert (done.code, "an agent's command comes after --" in done.err) == (exit_codes.USAGE, True)

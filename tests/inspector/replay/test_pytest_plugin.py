@@ -77,6 +77,7 @@ def record(
 
 def project(pytester: pytest.Pytester, agent: str = "", **more: str) -> None:
     """Write the configuration of a project with recordings."""
+    (pytester.path / "recordings").mkdir(exist_ok=True)
     lines = {"acp_recordings": "recordings", "acp_agent": agent, **more}
     config = "\n".join(f"{name} = {value}" for name, value in lines.items() if value)
     pytester.makeini(f"[pytest]\n{config}\n")
@@ -390,6 +391,48 @@ def test_shards_split_the_recordings_by_their_paths_alone(pytester: pytest.Pytes
     done.stderr.fnmatch_lines(["*--acp-shard*"])
 
 
+def test_a_shard_without_recordings_passes(pytester: pytest.Pytester) -> None:
+    command = scripted(pytester.path, COUNTING)
+    record(pytester.path / "recordings/0.acp.ndjson", command)
+    project(pytester, command)
+    codes = [run(pytester, "--acp-shard", f"{number}/3").ret for number in (1, 2, 3)]
+    assert codes == [pytest.ExitCode.OK] * 3
+    (pytester.path / "recordings/0.acp.ndjson").unlink()
+    assert run(pytester, "--acp-shard", "1/3").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--acp-shard", "x"], "--acp-shard: 'x' is no shard: expected I/N with 1 ≤ I ≤ N"),
+        (["--acp-timeout", "soon"], "--acp-timeout: 'soon' is not a duration"),
+        (["--acp-agent", "'unclosed"], "--acp-agent: No closing quotation: 'unclosed"),
+    ],
+)
+def test_a_wrong_option_is_one_usage_error(
+    pytester: pytest.Pytester, words: list[str], sentence: str
+) -> None:
+    record(pytester.path / "recordings/0.acp.ndjson", scripted(pytester.path, COUNTING))
+    project(pytester)
+    done = run(pytester, *words)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert sentence in "\n".join(done.errlines)
+
+
+def test_configuration_that_names_nothing_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(): pass")
+    project(pytester, "'unclosed")
+    done = run(pytester)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*acp_agent: No closing quotation*"])
+    pytester.makeini("[pytest]\nacp_recordings = recs\n")
+    done = run(pytester)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*acp_recordings names */recs, which does not exist*"])
+    # A first run makes them.
+    run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
+
+
 def test_it_works_under_xdist(pytester: pytest.Pytester) -> None:
     command = scripted(pytester.path, COUNTING)
     for name in "abc":
@@ -629,6 +672,25 @@ def test_an_agent_without_a_command_is_an_error_with_a_hint(pytester: pytest.Pyt
     assert "no agent was named; give --acp-agent, or set acp_agent" in text_of(done)
 
 
+def test_programs_of_the_project_that_are_not_found_have_a_hint(
+    pytester: pytest.Pytester,
+) -> None:
+    """They are started in the directory of a session, or of the test."""
+    project(pytester, f"{sys.executable} -m no_such_module")
+    pytester.makepyfile(
+        f"""
+        COMMAND = [{sys.executable!r}, "-m", "no_such_module", "{{agent}}"]
+
+        def test_agent(acp_agent): acp_agent.prompt("x")
+
+        def test_client(acp_client): acp_client(COMMAND, script="echo").assert_passed()
+        """
+    )
+    done = run(pytester)
+    done.assert_outcomes(failed=2)
+    assert text_of(done).count("hint: it was started in the directory of its session") == 2
+
+
 MARKED = """
 import pytest
 
@@ -685,6 +747,67 @@ def test_a_marked_test_allows_what_the_expectations_of_its_recording_allow(
     done = in_project(pytester, COUNTING, MARKED)
     done.assert_outcomes(failed=1)
     assert "counting.expect.toml: never applied: update == usage_update" in text_of(done)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "body", "why"),
+    [
+        ("acp_agent", "pass", "the test has sent nothing; 3 frames of the client are recorded"),
+        ("acp_client", "pass", "the test has not used it"),
+        ("acp_replay", "pass", "the test has not used it"),
+        ("acp_replay", "acp_replay('other.acp.ndjson')", "the test has not used it"),
+        ("", "pass", "the test has not used it"),
+    ],
+)
+def test_a_test_that_does_not_use_the_recording_of_its_marker_fails(
+    pytester: pytest.Pytester, fixture: str, body: str, why: str
+) -> None:
+    record(pytester.path / "counting.acp.ndjson", scripted(pytester.path, COUNTING))
+    test = (
+        'import pytest\n@pytest.mark.acp_recording("counting.acp.ndjson")\n'
+        f"def test_it({fixture}): {body}\n"
+    )
+    for words in ((), ("--acp-record", "once")):
+        done = in_project(pytester, COUNTING, test, *words)
+        done.assert_outcomes(failed=1)
+        assert f"counting.acp.ndjson: {why}" in text_of(done)
+    (pytester.path / "counting.acp.ndjson").unlink()
+    done = in_project(pytester, COUNTING, test)
+    done.assert_outcomes(errors=1)
+    assert "--acp-record once records it" in text_of(done)
+    in_project(pytester, COUNTING, test, "--acp-record", "once").assert_outcomes(failed=1)
+    assert not (pytester.path / "counting.acp.ndjson").exists()
+
+
+def test_an_update_of_a_test_keeps_the_lines_that_mean_the_same(pytester: pytest.Pytester) -> None:
+    path = pytester.path / "counting.acp.ndjson"
+    in_project(pytester, COUNTING, MARKED, "--acp-record", "once").assert_outcomes(passed=1)
+    before = path.read_text().splitlines()
+    in_project(pytester, MISCOUNTING, MARKED, "--acp-update").assert_outcomes(passed=1)
+    changed = [line for line in path.read_text().splitlines() if line not in before]
+    # The chunk, and the digest.
+    assert len(changed) == 2
+    assert "one, three" in changed[0]
+    in_project(pytester, MISCOUNTING, MARKED).assert_outcomes(passed=1)
+    other = MARKED.replace('"count"', '"count again"').replace('"milk"', '"bread"')
+    in_project(pytester, MISCOUNTING, other, "--acp-record", "new").assert_outcomes(passed=1)
+    assert read_recording(path).header.meta["files"] == {"list.txt": "bread"}
+    changed = [line for line in path.read_text().splitlines() if line not in before]
+    assert len(changed) == 4
+    in_project(pytester, MISCOUNTING, other).assert_outcomes(passed=1)
+
+
+def test_a_test_that_fails_by_itself_shows_how_the_conversation_differs(
+    pytester: pytest.Pytester,
+) -> None:
+    test = MARKED.replace("assert acp", "turn = acp")
+    test = test.replace('.stop_reason == "end_turn"', '\n    assert "two" in turn.text, turn')
+    in_project(pytester, COUNTING, test, "--acp-record", "once").assert_outcomes(passed=1)
+    done = in_project(pytester, MISCOUNTING, test)
+    done.assert_outcomes(failed=1)
+    turn = "PromptTurn(stop_reason='end_turn', tool_calls={}, text='one, three')"
+    assert f"AssertionError: {turn}" in text_of(done)
+    assert "    - one, two\n    + one, three" in text_of(done)
 
 
 def test_a_test_that_fails_by_itself_records_nothing(pytester: pytest.Pytester) -> None:
@@ -807,7 +930,7 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
     """
     pytester.makepyfile(test_it=test)
     done = run(pytester)
-    done.assert_outcomes(failed=1)
+    done.assert_outcomes(errors=1)
     assert "--acp-record once records it" in text_of(done)
     run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
     (pytester.path / "good.toml").unlink()
