@@ -18,13 +18,14 @@ from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import AgentSpec
 from acp_console.paths import FileWriteError
 from acp_console.render.values import OUTPUT_VERSION, ascii_json
-from acp_inspector.conformance.judge import Close, agent_suite, judge_agent
+from acp_inspector.conformance.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import PROFILES, Case, Profile, Report
 from acp_inspector.conformance.peer import (
     DEMO_PROMPTS,
     PLAIN_PROMPTS,
     PROMPT_KINDS,
     TIMEOUT_S,
+    Close,
     Options,
 )
 from acp_inspector.conformance.reports import html_report, junit_report, text_report

@@ -30,6 +30,8 @@ T = TypeVar("T")
 Reply: TypeAlias = SuccessResponse | ErrorResponse
 MAX_MESSAGES: Final = 50_000
 """Messages of the peer on one connection, at most."""
+START_FACTOR: Final = 4
+"""Timeouts that the first message of a peer may take: it has to start."""
 
 
 class CaseWire:
@@ -48,6 +50,8 @@ class CaseWire:
         """What the peer has sent, in order."""
         self.has_ended = False
         """Whether the peer has closed the connection."""
+        self.is_left = False
+        """Whether what the peer still sends is dropped."""
         self._replies: dict[tuple[str, RequestId], list[tuple[int, Reply]]] = {}
         self._ids = count(1)
         self.change = anyio.Event()
@@ -137,7 +141,8 @@ class CaseWire:
         Raises:
             CaseFailedError: it takes too long, or the peer ends first.
         """
-        with anyio.move_on_after(self.timeout):
+        limit = self.timeout if self.messages else START_FACTOR * self.timeout
+        with anyio.move_on_after(limit):
             while True:
                 change = self.change
                 if (found := find()) is not None:
@@ -145,7 +150,7 @@ class CaseWire:
                 if self.has_ended:
                     raise CaseFailedError(f"the peer closed the connection before {what}")
                 await change.wait()
-        raise CaseFailedError(f"the peer did not send {what} within {self.timeout:g} s")
+        raise CaseFailedError(f"the peer did not send {what} within {limit:g} s")
 
     async def ping(self) -> None:
         """Return when the peer has read everything so far, as far as can be seen."""
@@ -160,6 +165,8 @@ class CaseWire:
         try:
             while True:
                 line = await self._transport.receive()
+                if self.is_left:
+                    continue
                 self.journal.line(opposite(self.side), line)
                 if line.strip():
                     self._accept(read_message(line))

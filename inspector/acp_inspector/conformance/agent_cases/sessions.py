@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
@@ -143,8 +145,9 @@ async def new_roots(peer: Peer) -> None:
     "A prompt for a session that does not exist is refused.",
 )
 async def unknown_prompt(peer: Peer) -> None:
-    blocks: Json = [{"type": "text", "text": "hello"}]
-    await peer.refused("session/prompt", {"sessionId": NO_SESSION, "prompt": blocks})
+    turn = await peer.prompt(NO_SESSION, "hello")
+    if isinstance(turn.reply, SuccessResponse) and (turn.stop_reason != "refusal" or turn.updates):
+        raise CaseFailedError("the prompt was carried out")
 
 
 @case(
@@ -211,6 +214,21 @@ async def _close_if_possible(peer: Peer, session: str) -> None:
         await _close(peer, session)
 
 
+@asynccontextmanager
+async def _ended(peer: Peer, session: str) -> AsyncGenerator[Peer]:
+    """End a session, and yield a connection on which it can be opened again.
+
+    What is still open need not be loadable: without session/close the agent has to be restarted.
+    """
+    if peer.version == 2 or peer.offers("sessionCapabilities.close") is not None:
+        await _close(peer, session)
+        yield peer
+    else:
+        async with peer.restarted() as later:
+            await later.open()
+            yield later
+
+
 async def _close(peer: Peer, session: str) -> None:
     if isinstance(await peer.request("session/close", {"sessionId": session}), ErrorResponse):
         raise NotReachedError("the session could not be closed")
@@ -227,13 +245,22 @@ async def load_replays(peer: Peer) -> None:
     await peer.open()
     method = _load_method(peer)
     session = await _talked_session(peer)
-    await _close_if_possible(peer, session)
-    begin = len(peer.messages)
-    await peer.result(method, _reopen_params(peer, session, replays=True))
-    end = next(at for at in range(len(peer.messages) - 1, 0, -1) if _is_response(peer, at))
-    kinds = {each.kind for each in _history(peer.updates, session, begin, end)}
-    if not kinds & {"user_message_chunk", "user_message"}:
-        raise CaseFailedError("the user's message was not sent again before the response")
+    async with _ended(peer, session) as later:
+        begin = len(later.messages)
+        await later.result(method, _reopen_params(later, session, replays=True))
+        end = next(at for at in range(len(later.messages) - 1, 0, -1) if _is_response(later, at))
+        replayed = _history(later.updates, session, begin, end)
+        ours = [each.body for each in replayed if each.kind.startswith("user_message")]
+        # An agent may send words of its own as the user, and blanks may change.
+        words = "".join("".join(_texts(each)) for each in ours).split()
+        if "".join(peer.prompt_text("text").split()) not in "".join(words):
+            raise CaseFailedError("the user's message was not sent again before the response")
+
+
+def _texts(body: Mapping[str, Json]) -> list[str]:
+    """Return the texts of a message or chunk."""
+    blocks = get_objects(dict(body), "content") or [get_object(dict(body), "content")]
+    return [get_text(each, "text") or "" for each in blocks]
 
 
 def _is_response(peer: Peer, at: int) -> bool:
@@ -250,12 +277,12 @@ async def load_nothing_after(peer: Peer) -> None:
     await peer.open()
     method = _load_method(peer)
     session = await _talked_session(peer)
-    await _close_if_possible(peer, session)
-    await peer.result(method, _reopen_params(peer, session, replays=True))
-    end = next(at for at in range(len(peer.messages) - 1, 0, -1) if _is_response(peer, at))
-    await peer.settle()
-    if _history(peer.updates, session, end, len(peer.messages)):
-        raise CaseFailedError("parts of the conversation were sent after the response")
+    async with _ended(peer, session) as later:
+        await later.result(method, _reopen_params(later, session, replays=True))
+        end = next(at for at in range(len(later.messages) - 1, 0, -1) if _is_response(later, at))
+        await later.settle()
+        if _history(later.updates, session, end, len(later.messages)):
+            raise CaseFailedError("parts of the conversation were sent after the response")
 
 
 @case(
@@ -268,9 +295,9 @@ async def load_goes_on(peer: Peer) -> None:
     await peer.open()
     method = _load_method(peer)
     session = await _talked_session(peer)
-    await _close_if_possible(peer, session)
-    await peer.result(method, _reopen_params(peer, session, replays=True))
-    await peer.turn(session, peer.prompt_text("text"))
+    async with _ended(peer, session) as later:
+        await later.result(method, _reopen_params(later, session, replays=True))
+        await later.turn(session, later.prompt_text("text"))
 
 
 @case(
@@ -305,11 +332,11 @@ async def resume_no_replay(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.resume", "-")
     session = await _talked_session(peer)
-    await _close_if_possible(peer, session)
-    begin = len(peer.messages)
-    await peer.result("session/resume", _reopen_params(peer, session, replays=False))
-    if _history(peer.updates, session, begin, len(peer.messages)):
-        raise CaseFailedError("parts of the conversation were sent again")
+    async with _ended(peer, session) as later:
+        begin = len(later.messages)
+        await later.result("session/resume", _reopen_params(later, session, replays=False))
+        if _history(later.updates, session, begin, len(later.messages)):
+            raise CaseFailedError("parts of the conversation were sent again")
 
 
 @case(
@@ -322,9 +349,9 @@ async def resume_goes_on(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.resume", "-")
     session = await _talked_session(peer)
-    await _close_if_possible(peer, session)
-    await peer.result("session/resume", _reopen_params(peer, session, replays=False))
-    await peer.turn(session, peer.prompt_text("text"))
+    async with _ended(peer, session) as later:
+        await later.result("session/resume", _reopen_params(later, session, replays=False))
+        await later.turn(session, later.prompt_text("text"))
 
 
 @case(
