@@ -328,6 +328,7 @@ DEFECTS: dict[str, Defect] = {
         versions=(V2,),
     ),
     # cancel
+    "new session ends turns": alone(flag("new-ends-turns", "session.new-during-turn")),
     "cancel ends": flag("cancel-ends", "cancel.ends-turn", "cancel.permission", "close.cancels"),
     "cancel fails": flag(
         "cancel-fails",

@@ -446,6 +446,9 @@ class ScriptedAgent:
     async def on_session_new(self, id_: Any, params: Any) -> Message | None:
         if "no-session-meta" in self.flags and "_meta" in params:
             raise RefusedError(-32602, "unknown member")
+        if "new-ends-turns" in self.flags:
+            for each in self.sessions.values():
+                self.stop(each, "close")
         number = 1 if "one-id" in self.flags else next(self.ids)
         session = Session(f"s{number}", self.place(params))
         self.sessions[session.id] = session

@@ -460,6 +460,8 @@ async def by_directory(peer: Peer) -> None:
     session = await _talked_session(peer)
     other = anyio.Path(peer.directory / "elsewhere")
     await other.mkdir()
+    if session not in await _listed(peer, cwd=str(peer.directory)):
+        raise NotReachedError("the session is not in the list of its own directory")
     if session in await _listed(peer, cwd=str(other)):
         raise CaseFailedError("a session of another directory is in the list")
 
@@ -483,7 +485,7 @@ async def pages_end(peer: Peer) -> None:
 @case(
     "list.bad-cursor",
     "Session list, Pagination",
-    "A cursor that the agent never gave is refused.",
+    "A cursor that the agent never gave should be refused.",
 )
 async def bad_cursor(peer: Peer) -> None:
     peer.require("sessionCapabilities.list", "-")
@@ -575,7 +577,7 @@ async def delete_forgets(peer: Peer) -> None:
 @case(
     "delete.twice",
     "Session delete",
-    "Deleting a session that does not exist succeeds.",
+    "Deleting a session that does not exist should succeed.",
 )
 async def delete_twice(peer: Peer) -> None:
     peer.require("sessionCapabilities.delete", "session.delete")

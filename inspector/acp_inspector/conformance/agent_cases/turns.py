@@ -303,10 +303,10 @@ async def running_first(peer: Peer) -> None:
 # Cancellation
 
 
-async def _slow(peer: Peer, session: str | None = None) -> StartedPrompt:
+async def _slow(peer: Peer) -> StartedPrompt:
     """Start a turn that takes long, and return when it works."""
     text = peer.prompt_text("slow")
-    prompt = await peer.start_prompt(session or await peer.new_session(), text)
+    prompt = await peer.start_prompt(await peer.new_session(), text)
     await peer.await_work(prompt)
     if _end_of(peer, prompt) is not None:
         raise NotReachedError("the turn ended before it could be cancelled")
@@ -412,9 +412,27 @@ async def cancel_idle(peer: Peer) -> None:
     own=True,
 )
 async def cancel_only_its_session(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    await peer.open()
     other = await peer.new_session()
+    prompt = await _slow(peer)
     await peer.notify("session/cancel", {"sessionId": other})
+    await _expect_running(peer, prompt)
+
+
+@case(
+    "session.new-during-turn",
+    f"{TURN}; Session setup",
+    "A new session does not end the running turn of another one.",
+    own=True,
+)
+async def new_during_turn(peer: Peer) -> None:
+    prompt = await _slow(peer)
+    await peer.new_session()
+    await _expect_running(peer, prompt)
+
+
+async def _expect_running(peer: Peer, prompt: StartedPrompt) -> None:
+    """Expect that a turn still runs, and cancel it."""
     await peer.settle()
     is_over = _end_of(peer, prompt) is not None
     await peer.notify("session/cancel", {"sessionId": prompt.session})
