@@ -36,7 +36,7 @@ from acp_inspector.conformance.stage import (
     client_suite,
     judge_client,
 )
-from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.host.process import spawn
 from acp_protocol.jsonrpc import Json
 from acp_protocol.transport import Transport
@@ -149,7 +149,10 @@ def command(
     suite = client_suite() if side == "client" else agent_suite()
     if side == "client" and (profile == "v2" or dialect is not None):
         raise UsageError("personas speak version 1 without a dialect", "leave out the option")
-    cases = suite.select(profile, patterns, is_dialect=dialect is not None)
+    if dialect is not None and (dialect == BATCHES) != (profile == "v2"):
+        of = "v2" if dialect == BATCHES else "v1"
+        raise UsageError(f"{dialect} is a dialect of version {of[1]}", f"add --profile {of}")
+    cases = suite.select(profile, patterns, dialect=dialect)
     if not cases:
         raise UsageError("no case matches", "--list shows their ids")
     if is_list:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Finding, Linter
+from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
@@ -70,7 +71,9 @@ class Case:
     is_bare: bool = False
     """Whether the client of that connection claims no capability."""
     is_official: bool = False
-    """Whether the case is about bytes that a dialect writes otherwise."""
+    """Whether the case is about bytes that a translated dialect writes otherwise."""
+    unlike: tuple[str, ...] = ()
+    """Dialects in which the requirement does not hold."""
     persona: str = ""
     """For clients: the persona that the client has to talk to; empty: any."""
 
@@ -178,17 +181,18 @@ class Suite:
         return register
 
     def select(
-        self, profile: Profile, patterns: Sequence[str] = (), *, is_dialect: bool = False
+        self, profile: Profile, patterns: Sequence[str] = (), *, dialect: str | None = None
     ) -> list[Case]:
         """Return the cases of a profile whose id matches one of `patterns` (all if there is none).
 
-        A case about rules that the profile does not have is left out.
+        Cases that say nothing about peers of the dialect are left out.
         """
         return [
             case
             for case in self.cases.values()
             if profile in case.profiles
-            and not (is_dialect and case.is_official)
+            and not (dialect in DIALECTS and case.is_official)
+            and dialect not in case.unlike
             and (not patterns or any(fnmatchcase(case.id, each) for each in patterns))
         ]
 

@@ -356,6 +356,7 @@ async def no_request(peer: Peer) -> None:
     rules=("ACP-L359", "ACP-L360"),
     own=True,
     is_official=True,
+    unlike=("v2-batch",),
 )
 async def no_batch(peer: Peer) -> None:
     inner: Json = {"jsonrpc": "2.0", "id": 79, "method": "_conform/inner", "params": {}}
@@ -558,6 +559,7 @@ async def params_array(peer: Peer) -> None:
     "jsonrpc.params-missing",
     "Schema, NewSessionRequest",
     "A request without its required params is refused with -32602.",
+    unlike=("continuum", "openoxide"),
 )
 async def params_missing(peer: Peer) -> None:
     await peer.refused("session/new", None, INVALID_PARAMS)

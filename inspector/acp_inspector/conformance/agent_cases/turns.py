@@ -232,6 +232,7 @@ _bad_prompt(
     "prompt.no-session-id",
     "Schema, PromptRequest",
     "A prompt that names no session is refused with -32602.",
+    unlike=("continuum",),
 )
 async def no_session_id(peer: Peer) -> None:
     await peer.refused("session/prompt", {"prompt": [_text(peer)]}, INVALID_PARAMS)
@@ -599,6 +600,7 @@ async def permission_allowed(peer: Peer) -> None:
     "A tool call that is rejected is not carried out, and the turn ends.",
     rules=("ACP-L219", "ACP-L461"),
     own=True,
+    unlike=("acpex", "openoxide"),
 )
 async def permission_rejected(peer: Peer) -> None:
     await peer.open()
@@ -623,6 +625,7 @@ async def _expect_not_done(peer: Peer) -> None:
     "Tool calls, Requesting permission",
     "A permission request that fails is no permission, and the turn ends.",
     own=True,
+    unlike=("acpex", "openoxide"),
 )
 async def permission_failed(peer: Peer) -> None:
     await peer.open()
