@@ -44,6 +44,8 @@ class Agent(Strict):
     title: str
     profile: str = "v1"
     auth: str | None = None
+    jobs: int = 3
+    """Fewer for an agent whose processes disturb each other."""
     prompts: dict[str, str] = {}
     note: str = ""
     checked: dict[str, str] = {}
@@ -97,6 +99,7 @@ def judge(name: str, page: Page, start: Start | None, output: Path) -> None:
     """Judge an agent once, and write the report as JSON."""
     agent = page.agents[name]
     words = ["--profile", agent.profile, "--json", "--output", str(output)]
+    words += ["--jobs", str(agent.jobs)]
     if agent.auth:
         words += ["--auth", agent.auth]
     with tempfile.TemporaryDirectory(prefix="acp-home-") as folder:
@@ -230,10 +233,9 @@ def main() -> None:
     starts: dict[str, Any] = json.loads(options.agents.read_text()) if options.agents else {}
     known = TypeAdapter(dict[str, Start]).validate_python(starts)
     options.results.mkdir(parents=True, exist_ok=True)
-    for name in options.names or page.agents:
-        is_ours = name.startswith("demo")
-        if name in page.agents and (is_ours or name in known):
-            for run in range(1, options.runs + 1):
+    for run in range(1, options.runs + 1):
+        for name in options.names or page.agents:
+            if name in known or name.startswith("demo"):
                 judge(name, page, known.get(name), options.results / f"{name}.{run}.json")
     sys.exit(write(page, options.results) > 0)
 

@@ -686,12 +686,14 @@ _gated("elicitation.not-offered", "elicitation/", "elicitation", "forms", "ACP-L
     own=True,
 )
 async def files_refused(peer: Peer) -> None:
-    text = peer.prompt_text("tool")
-    session = await peer.new_session()
+    await peer.open()
     peer.refuses_files = True
-    turn = await peer.prompt(session, text)
-    if not any(each.method.startswith("fs/") for each in turn.requests):
-        raise NotReachedError("the agent requested no file")
+    # Some agents read files themselves, and only write them by the client.
+    for kind in ("tool", "permission"):
+        turn = await peer.prompt(await peer.new_session(), peer.prompt_text(kind))
+        if any(each.method.startswith("fs/") for each in turn.requests):
+            return
+    raise NotReachedError("the agent requested no file")
 
 
 def _terminal_case(
