@@ -31,6 +31,7 @@ FRAMES: Final = 4
 WIDTH: Final = 240
 """Characters of such a frame."""
 OUR_DIRECTORY: Final = re.compile(r"/[\w/.-]*?/acp-conform-\w+")
+MORE: Final = re.compile(r" \(and \d+ more\)")
 OUR_HOME: Final = re.compile(r"/[\w/.-]*?/acp-home-\w+")
 
 
@@ -50,6 +51,8 @@ class Agent(Strict):
     note: str = ""
     checked: dict[str, str] = {}
     """By case: why it fails, as found by hand."""
+    as_usual: list[str] = []
+    """Cases that were checked, too, and fail for the usual reason."""
 
 
 class Page(Strict):
@@ -58,6 +61,8 @@ class Page(Strict):
     date: str
     prompts: dict[str, str]
     """Prompts for agents that have none of their own."""
+    usual: dict[str, str]
+    """By case: why it fails with several agents."""
     agents: dict[str, Agent]
 
 
@@ -92,7 +97,10 @@ class Judged(BaseModel):
 
 
 def load() -> Page:
-    return Page.model_validate(tomllib.loads((FOLDER / "agents.toml").read_text()))
+    page = Page.model_validate(tomllib.loads((FOLDER / "agents.toml").read_text()))
+    for agent in page.agents.values():
+        agent.checked |= {id_: page.usual[id_] for id_ in agent.as_usual}
+    return page
 
 
 def judge(name: str, page: Page, start: Start | None, output: Path) -> None:
@@ -141,7 +149,7 @@ def differences(runs: list[Judged]) -> dict[str, list[str]]:
 
 def settled(text: str) -> str:
     """Return a text without the directories of this machine."""
-    return OUR_HOME.sub("/home", OUR_DIRECTORY.sub("/work", text))
+    return MORE.sub("", OUR_HOME.sub("/home", OUR_DIRECTORY.sub("/work", text)))
 
 
 def report(agent: Agent, run: Judged) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree
@@ -29,10 +30,20 @@ def text_report(report: Report, *, is_all: bool = False) -> str:
             lines.append(
                 f"{SIGNS[result.verdict]} {result.case.id}  {result.case.sentence}{reason}"
             )
+    if not is_all:
+        lines += _unreached(report)
     counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
     lines.append(f"{single_line(report.peer, 80)}: {counts}")
     lines.append(report.badge)
     return "\n".join(lines)
+
+
+def _unreached(report: Report) -> Iterator[str]:
+    """Yield why cases were not reached, the most frequent reason first."""
+    reasons = Counter(each.reason for each in report.results if each.verdict == "not reached")
+    for reason, number in reasons.most_common():
+        cases = "1 case" if number == 1 else f"{number} cases"
+        yield f"{SIGNS['not reached']} {cases} not reached: {single_line(reason, WIDTH)}"
 
 
 def _failure(result: Result) -> Iterator[str]:

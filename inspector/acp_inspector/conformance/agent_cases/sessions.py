@@ -273,6 +273,7 @@ async def _close(peer: Peer, session: str) -> None:
     "Loading a session sends the whole conversation before the response.",
     rules=("ACP-L112",),
     own=True,
+    unlike=("continuum",),
 )
 async def load_replays(peer: Peer) -> None:
     await peer.open()
@@ -296,6 +297,7 @@ def _texts(body: Mapping[str, Json]) -> list[str]:
     f"{SETUP}, Loading sessions",
     "Nothing of the conversation is sent again after the response to the load.",
     own=True,
+    unlike=("continuum",),
 )
 async def load_nothing_after(peer: Peer) -> None:
     await peer.open()

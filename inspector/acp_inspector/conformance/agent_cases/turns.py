@@ -275,6 +275,7 @@ async def image_not_offered(peer: Peer) -> None:
     "The response to a prompt names the message, and the message is sent with that id.",
     profiles=V2,
     rules=("ACP-L158", "ACP-L160", "ACP-L431", "ACP-L432", "ACP-L433"),
+    unlike=("v2-batch",),
 )
 async def message_id(peer: Peer) -> None:
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
@@ -778,6 +779,7 @@ async def plan_sent(peer: Peer) -> None:
     "Cancelling a tool call that does not exist is refused with -32602.",
     profiles=V2,
     rules=("ACP-L452",),
+    unlike=("v2-batch",),
 )
 async def unknown_call(peer: Peer) -> None:
     params: Json = {"sessionId": await peer.session(), "toolCallId": "no-such-call"}
@@ -789,6 +791,7 @@ async def unknown_call(peer: Peer) -> None:
     "Terminals, Cancellation (version 2)",
     "Cancelling a terminal that does not exist is refused with -32602.",
     profiles=V2,
+    unlike=("v2-batch",),
 )
 async def unknown_terminal(peer: Peer) -> None:
     params: Json = {"sessionId": await peer.session(), "terminalId": "no-such-terminal"}
