@@ -209,6 +209,16 @@ async def repeated(peer: Peer) -> None:
 # Authentication
 
 
+def _login_methods(peer: Peer) -> list[str | None]:
+    """Return the methods that take a request; those in a terminal take none."""
+    methods = get_objects(dict(peer.initialized), "authMethods")
+    name = "id" if peer.version == 1 else "methodId"
+    found = [get_text(each, name) for each in methods if each.get("type") != "terminal"]
+    if not found:
+        raise NotOfferedError("no login by request is offered")
+    return found
+
+
 @case(
     "authentication.login",
     "Authentication",
@@ -217,15 +227,11 @@ async def repeated(peer: Peer) -> None:
 )
 async def login(peer: Peer) -> None:
     peer.initialized = await peer.initialize()
-    methods = get_objects(dict(peer.initialized), "authMethods")
-    if not methods:
-        raise NotOfferedError("no authMethods are offered")
+    methods = _login_methods(peer)
     method = peer.options.auth_method
     if method is None:
         raise NotReachedError("no method is chosen; give --auth METHOD")
-    if method not in {
-        get_text(each, "id" if peer.version == 1 else "methodId") for each in methods
-    }:
+    if method not in methods:
         raise NotOfferedError(f"the agent does not offer {method}")
     await peer.log_in(method)
 
@@ -236,8 +242,7 @@ async def login(peer: Peer) -> None:
     "A login by a method that was not offered is refused.",
 )
 async def unknown_method(peer: Peer) -> None:
-    if not get_objects(dict(peer.initialized), "authMethods"):
-        raise NotOfferedError("no authMethods are offered")
+    _login_methods(peer)
     method = "authenticate" if peer.version == 1 else "auth/login"
     await peer.refused(method, {"methodId": "no-such-method"})
 
@@ -248,8 +253,7 @@ async def unknown_method(peer: Peer) -> None:
     "A login that names no method is refused with -32602.",
 )
 async def no_method_id(peer: Peer) -> None:
-    if not get_objects(dict(peer.initialized), "authMethods"):
-        raise NotOfferedError("no authMethods are offered")
+    _login_methods(peer)
     method = "authenticate" if peer.version == 1 else "auth/login"
     await peer.refused(method, {}, INVALID_PARAMS)
 
