@@ -32,7 +32,8 @@ WIDTH: Final = 240
 """Characters of such a frame."""
 OUR_DIRECTORY: Final = re.compile(r"/[\w/.-]*?/acp-conform-\w+")
 MORE: Final = re.compile(r" \(and \d+ more\)")
-OUR_HOME: Final = re.compile(r"/[\w/.-]*?/acp-home-\w+")
+OUR_HOME: Final = re.compile(r"/[\w/.-]*?/acp-home-\w+/home")
+OTHERS: Final = re.compile(r"/(?:tmp|root|opt|home|Users|var)/(?:[\w.@+-]+/)*([\w.@+-]+)")
 
 
 class Strict(BaseModel):
@@ -148,8 +149,9 @@ def differences(runs: list[Judged]) -> dict[str, list[str]]:
 
 
 def settled(text: str) -> str:
-    """Return a text without the directories of this machine."""
-    return MORE.sub("", OUR_HOME.sub("/home", OUR_DIRECTORY.sub("/work", text)))
+    """Return a text without what is only so on this machine, or in this run."""
+    ours = OUR_HOME.sub("~", OUR_DIRECTORY.sub("/work", text))
+    return MORE.sub("", OTHERS.sub(r"/…/\1", ours))
 
 
 def report(agent: Agent, run: Judged) -> str:
