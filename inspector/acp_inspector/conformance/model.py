@@ -197,9 +197,13 @@ class Suite:
         ]
 
 
-def evidence(frames: Iterable[Frame]) -> tuple[Evidence, ...]:
-    """Return the last frames, cut."""
-    kept = list(frames)[-MAX_FRAMES:]
+def evidence(frames: Iterable[Frame], side: Side = "agent") -> tuple[Evidence, ...]:
+    """Return the last frames, cut, with the last one that was sent to the judged side."""
+    found = list(frames)
+    kept = found[-MAX_FRAMES:]
+    if all(frame.side == side for frame in kept):
+        before = [frame for frame in found if frame.side != side]
+        kept = [*before[-1:], *kept[-MAX_FRAMES + 1 :]]
     return tuple(
         Evidence(
             frame.side,

@@ -48,10 +48,11 @@ def _unreached(report: Report) -> Iterator[str]:
 
 def _failure(result: Result) -> Iterator[str]:
     yield f"{SIGNS['fail']} {result.case.id}  {result.case.sentence}"
-    yield f"    {single_line(result.reason, 2 * WIDTH)}"
+    yield f"    found:   {single_line(result.reason, 2 * WIDTH)}"
     yield f"    section: {result.case.section}"
     for frame in result.frames:
         yield f"    {_arrow(frame)} {single_line(frame.text, WIDTH)}"
+    yield ""
 
 
 def _arrow(frame: Evidence) -> str:
@@ -108,7 +109,8 @@ def html_report(report: Report) -> str:
     """Return a page of its own, without scripts or anything from elsewhere."""
     state = "pass" if report.is_passed else "fail"
     counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
-    rows = "\n".join(map(_row, report.results))
+    failures_first = sorted(report.results, key=lambda each: each.verdict != "fail")
+    rows = "\n".join(map(_row, failures_first))
     title = html.escape(single_line(report.peer, 80))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'

@@ -297,8 +297,8 @@ async def _reply_to(peer: Peer, line: bytes, *ids: int | None) -> Reply:
         if isinstance(each, SuccessResponse | ErrorResponse) and each.id in ids:
             return each
     if peer.has_ended:
-        raise CaseFailedError("the peer closed the connection, and sent no error")
-    raise CaseFailedError("no error came")
+        raise CaseFailedError("the agent closed the connection, and sent no error")
+    raise CaseFailedError("no error came, but the response to a later request did")
 
 
 @case(
