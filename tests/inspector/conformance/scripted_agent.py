@@ -127,6 +127,8 @@ class ScriptedAgent:
 
     def take_over(self, sessions: dict[str, Session]) -> None:
         """Use the sessions of an earlier run of the agent, all of them closed."""
+        if "forgets" in self.flags:
+            return
         self.sessions = sessions
         self.ids = count(1 + 100 * len(sessions))
         for each in sessions.values():
@@ -476,7 +478,7 @@ class ScriptedAgent:
         if "loads-any" in self.flags and params["sessionId"] not in self.sessions:
             return {}
         session = self.find(params, is_open=False)
-        if session.is_open and "no-close" in self.flags:
+        if session.is_open and "no-close" in self.flags and "forgets" not in self.flags:
             raise RefusedError(-32603, "The session is open")
         self.place(params)
         session.is_open = "load-closed" not in self.flags

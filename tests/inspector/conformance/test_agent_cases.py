@@ -26,8 +26,9 @@ async def test_correct_agent_passes_every_case(profile: Profile) -> None:
     assert report.is_passed
 
 
-async def test_sessions_of_an_agent_without_close_are_reopened_by_a_new_process() -> None:
-    report = await judge("v1", Defect("", flags=frozenset({"no-close"})), timeout=20)
+@pytest.mark.parametrize("memory", ["", "forgets"])
+async def test_sessions_of_an_agent_without_close_are_opened_again(memory: str) -> None:
+    report = await judge("v1", Defect("", flags=frozenset({"no-close", memory})), timeout=20)
     others = {each.case.id: each.verdict for each in report.results if each.verdict != "pass"}
     assert others == dict.fromkeys(
         ("close.succeeds", "close.ends", "close.cancels", "close.silent"), "not offered"

@@ -222,25 +222,25 @@ async def _close_if_possible(peer: Peer, session: str) -> None:
 async def _reopened(peer: Peer, method: str, *, replays: bool) -> AsyncGenerator[Reopened]:
     """Talk in a session, open it again, and yield what came of it.
 
-    Without session/close, some agents open a session again only while they know it, and others
-    only once they have been restarted.
+    Without session/close the agent is restarted: what is still open need not be loadable. If it
+    does not know the session then, it may keep sessions in memory only.
     """
     session = await _talked_session(peer)
-    params = _reopen_params(peer, session, replays=replays)
-    can_close = peer.version == 2 or peer.offers("sessionCapabilities.close") is not None
-    if can_close:
+    if peer.version == 2 or peer.offers("sessionCapabilities.close") is not None:
         await _close(peer, session)
-    at = len(peer.messages)
-    reply = await peer.request(method, params)
-    if can_close or isinstance(reply, SuccessResponse):
-        result_of(reply, method)
+        at = len(peer.messages)
+        await peer.result(method, _reopen_params(peer, session, replays=replays))
         yield Reopened(peer, session, at)
-    else:
-        async with peer.restarted() as later:
-            await later.open()
+        return
+    async with peer.restarted() as later:
+        await later.open()
+        at = len(later.messages)
+        reply = await later.request(method, _reopen_params(later, session, replays=replays))
+        if isinstance(reply, ErrorResponse):
+            session = await _talked_session(later)
             at = len(later.messages)
-            result_of(await later.request(method, params), method)
-            yield Reopened(later, session, at)
+            await later.result(method, _reopen_params(later, session, replays=replays))
+        yield Reopened(later, session, at)
 
 
 @dataclass(frozen=True, slots=True)
