@@ -49,6 +49,8 @@ class Agent(Strict):
     jobs: int = 3
     """Fewer for an agent whose processes disturb each other."""
     prompts: dict[str, str] = {}
+    lacks: list[str] = []
+    """Kinds of prompts that it does nothing about."""
     note: str = ""
     checked: dict[str, str] = {}
     """By case: why it fails, as found by hand."""
@@ -116,7 +118,8 @@ def judge(name: str, page: Page, start: Start | None, output: Path) -> None:
             words += ["demo"]
         else:
             prompts = {**page.prompts, **agent.prompts}
-            words += [f"--prompt-for={kind}={text}" for kind, text in prompts.items()]
+            kinds = [kind for kind in prompts if kind not in agent.lacks]
+            words += [f"--prompt-for={kind}={prompts[kind]}" for kind in kinds]
             words += ["--", *_command(start, Path(folder) / "home")]
         subprocess.run([sys.executable, "-m", "acp_console", "conform", *words], check=False)
 
