@@ -88,7 +88,7 @@ GRACE_S: Final = 1.0
     multiple=True,
     metavar="KIND=TEXT",
     help=f"Prompt that makes the agent do something: {', '.join(PROMPT_KINDS)}. Cases that need "
-    "it are not reached otherwise. Can be repeated.",
+    "it are not reached otherwise. {cwd} in it is the session's directory. Can be repeated.",
 )
 @click.option("--auth", "auth_method", metavar="METHOD", help="Log in by this method first.")
 @click.option(
