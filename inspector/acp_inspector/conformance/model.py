@@ -263,7 +263,8 @@ class Traffic:
             rules_ = tuple(rule for rule in self.found if rule not in owned)
         for rule in rules_:
             if found := self.found.get(rule):
-                finding, frames = found[0]
+                # The one with the longest proof is the easiest to follow.
+                finding, frames = max(found, key=lambda each: len(each[1]))
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
                 return Result(case, "fail", f"{rule}: {finding.message}{more}", frames)
         is_other = case.rules == OTHER_RULES
