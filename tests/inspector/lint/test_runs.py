@@ -159,7 +159,7 @@ def test_a_secret_in_the_middle_of_a_run_is_found() -> None:
     assert found == [len(talk.entries) - 1]
 
 
-def test_a_frame_whose_time_a_check_has_read_stands_for_no_other() -> None:
+def test_reading_the_time_of_a_frame_makes_it_particular() -> None:
     context = Context(frame("a"), LintState())
     assert not context.is_particular
     assert context.time == 0.0
