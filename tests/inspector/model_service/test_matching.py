@@ -215,7 +215,13 @@ def test_without_directories_of_the_process_paths_are_content(
         ([{"m": ["1"]}], {"m": ["1", "2", "3", "4"]}, {"m": ["1", "2", "3"]}),
         ([{"a": "1", "b": "2"}], {"a": "1"}, {"a": "1"}),
     ],
-    ids=["fewer fields", "longer common start", "no missing item", "items nearer in number", "members"],
+    ids=[
+        "fewer fields",
+        "longer common start",
+        "no missing item",
+        "items nearer in number",
+        "members",
+    ],
 )
 def test_the_nearest_request_is_the_one_with_the_least_differences(
     others: list[Any], nearest_one: Any, live: Any
