@@ -198,6 +198,7 @@ def test_directories_of_the_process_are_found_whatever_their_names(
         ("read /etc/passwd", "read /etc/shadow"),
         ("read /a/b", "read /c/d"),
         ("in /var/tmp/.x/ab-1", "in /var/tmp/.x/zz-1"),
+        ("a b", "a/x b/x"),
     ],
 )
 def test_without_directories_of_the_process_paths_are_content(
