@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import chat, connection, lint, memory, opening, round_trip, start, throughput
+from benchmarks import alone, chat, connection, lint, memory, opening, round_trip, start, throughput
 from benchmarks.peer import SilentPeerError
 from benchmarks.table import Section, machine, table
 
@@ -19,6 +19,7 @@ MEASURES: Final[dict[str, Callable[[], Section]]] = {
     "connection": connection.measure,
     "opening": opening.measure,
     "lint": lint.measure,
+    "alone": alone.measure,
     "chat": chat.measure,
 }
 

@@ -115,17 +115,8 @@ def _lint(frames: Sequence[Frame]) -> None:
 def traffic(turns: int) -> list[Frame]:
     """Return a connection of that many turns: text, a tool call that was allowed, a plan."""
     frames: list[Frame] = []
-
-    def send(side: Side, **message: Any) -> None:
-        n = len(frames) + 1
-        raw = json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":")).encode()
-        frames.append(Frame(n, n / 1000, side, raw))
-
-    def update_session(variant: str, **members: Any) -> None:
-        update = {"sessionUpdate": variant} | members
-        send("agent", method="session/update", params={"sessionId": SESSION, "update": update})
-
-    _begin(send)
+    send, update_session = sender(frames)
+    begin_session(send)
     for turn in range(turns):
         prompt = [{"type": "text", "text": "Read the file and tell me what is in it."}]
         send(
@@ -138,12 +129,28 @@ def traffic(turns: int) -> list[Frame]:
             update_session(
                 "agent_message_chunk", content={"type": "text", "text": "some of the words of "}
             )
-        _use_tool(send, update_session, turn)
+        use_tool(send, update_session, turn)
         send("agent", id=turn + 2, result={"stopReason": "end_turn"})
     return frames
 
 
-def _begin(send: Callable[..., None]) -> None:
+def sender(frames: list[Frame]) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Return functions that append a message to `frames`, and an update of the session."""
+
+    def send(side: Side, **message: Any) -> None:
+        n = len(frames) + 1
+        raw = json.dumps({"jsonrpc": "2.0"} | message, separators=(",", ":")).encode()
+        frames.append(Frame(n, n / 1000, side, raw))
+
+    def update_session(variant: str, **members: Any) -> None:
+        update = {"sessionUpdate": variant} | members
+        send("agent", method="session/update", params={"sessionId": SESSION, "update": update})
+
+    return send, update_session
+
+
+def begin_session(send: Callable[..., None]) -> None:
+    """Send the opening of a connection and of its session."""
     info = {"name": "bench", "version": "1"}
     client = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
     params = {"protocolVersion": 1, "clientCapabilities": client, "clientInfo": info}
@@ -155,7 +162,10 @@ def _begin(send: Callable[..., None]) -> None:
     send("agent", id=1, result={"sessionId": SESSION})
 
 
-def _use_tool(send: Callable[..., None], update_session: Callable[..., None], turn: int) -> None:
+def use_tool(
+    send: Callable[..., None], update_session: Callable[..., None], turn: int, progress: int = 0
+) -> None:
+    """Send a tool call that was allowed, with `progress` updates of its output, and a plan."""
     tool = f"call-{turn}"
     place = [{"path": "/home/ada/a.txt", "line": 1}]
     options = [
@@ -168,6 +178,9 @@ def _use_tool(send: Callable[..., None], update_session: Callable[..., None], tu
     send("agent", id=turn, method="session/request_permission", params=permission)
     send("client", id=turn, result={"outcome": {"outcome": "selected", "optionId": "yes"}})
     update_session("tool_call_update", toolCallId=tool, status="in_progress")
+    for n in range(progress):
+        seen = [{"type": "content", "content": {"type": "text", "text": "line\n" * n}}]
+        update_session("tool_call_update", toolCallId=tool, content=seen)
     read = [{"type": "content", "content": {"type": "text", "text": "Hello"}}]
     update_session("tool_call_update", toolCallId=tool, status="completed", content=read)
     update_session("plan", entries=[{"content": "Read", "priority": "high", "status": "completed"}])

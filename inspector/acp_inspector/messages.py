@@ -19,6 +19,7 @@ Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
@@ -212,6 +213,67 @@ class DecodedFrame:
         self._messages = valid or read
 
 
+_PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
+_is_plain: Final = re.compile(_PLAIN).fullmatch
+_find_text: Final = re.compile(rb'"text": ?"(%b)"' % _PLAIN).search
+
+
+class Run:
+    """Frames in a row whose bytes differ in one text alone, as those of a stream do.
+
+    The text is not empty, and has no escapes by number.
+    """
+
+    __slots__ = ("_after", "_before", "_begin", "_end", "last", "length")
+
+    def __init__(self, first: Frame, begin: int, end: int) -> None:
+        """Begin with a frame that has the text between two offsets."""
+        self.last = first
+        self.length = 1
+        """Frames so far."""
+        self._before = bytes(first.data[:begin])
+        self._after = bytes(first.data[end:])
+        self._begin = begin
+        self._end = -len(self._after)
+
+    @classmethod
+    def of(cls, frame: Frame) -> Run | None:
+        """Return a run that begins with a frame of valid JSON; None if the frame has no text."""
+        found = _find_text(frame.data)
+        return None if found is None else cls(frame, *found.span(1))
+
+    def continues(self, frame: Frame) -> bool:
+        """Return whether a frame is the next one of the run; if so, add it."""
+        data, last = frame.data, self.last
+        if not (
+            data.startswith(self._before)
+            and data.endswith(self._after)
+            and _is_plain(text := data[self._begin : self._end])
+            and frame.seq > last.seq
+            and frame.side == last.side
+            and frame.line_ending == last.line_ending
+        ):
+            return False
+        if not text.isascii():
+            try:
+                text.decode()
+            except UnicodeDecodeError:
+                return False
+        self.last = frame
+        self.length += 1
+        return True
+
+    @property
+    def text(self) -> str:
+        """The text of the last frame."""
+        text = self.last.data[self._begin : self._end]
+        return parse(b'"%b"' % text) if b"\\" in text else text.decode()
+
+    def value_with(self, text: bytes) -> Json:
+        """Return the value of a frame of the run that has this text."""
+        return parse(self._before + text + self._after)
+
+
 class Decoder:
     """Decodes the frames of one connection, in order, and recognises its dialect."""
 
@@ -233,6 +295,15 @@ class Decoder:
         """Whether no dialect will be recognised any more."""
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
         """Frames kept for the dialect, until one is recognised."""
+
+    def skip(self, frame: Frame) -> bool:
+        """Return whether a frame would not show a dialect, so that it need not be decoded."""
+        if self._is_settled:
+            return True
+        if self._dialect is not None or not self._recognition.is_settled(frame.side):
+            return False
+        self._earlier.append(frame)
+        return True
 
     def decode(self, frame: Frame) -> DecodedFrame:
         decoded = DecodedFrame(frame)

@@ -26,6 +26,7 @@ from acp_inspector.analysis.history import HasHistory, ItemCache
 from acp_inspector.analysis.items import (
     ElicitationItem,
     PermissionRequest,
+    TextItem,
     ToolCallItem,
     string,
 )
@@ -119,17 +120,24 @@ class Conversations:
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
             paired = self._exchanges.pair(self._decoder.decode(frame))
-        with self._cache.applies():
+        with self._cache as cache:
             changes = [
                 change
                 for message, exchange in paired
                 for change in self._apply(frame.side, message, exchange)
             ]
             for change in changes:
-                for item in (change.item, change.terminal):
-                    if isinstance(item, HasHistory):
-                        self._cache.note(item, len(frame.data))
+                if isinstance(change.item, HasHistory):
+                    cache.note(change.item, len(frame.data))
+                if change.terminal is not None:
+                    cache.note(change.terminal, len(frame.data))
         return changes
+
+    def apply_chunk(self, frame: Frame, message: TextItem, text: str) -> None:
+        """Apply a frame that differs from the last one, a chunk of a message, in its text alone."""
+        self.cursor.n, self.cursor.at = frame.seq, frame.time
+        message.add_text(text, frame.seq)
+        self._cache.note(message, len(frame.data))
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: pending requests of the last one stay open.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
 
@@ -223,7 +222,7 @@ ITEM_BYTES: Final = 1500
 class ItemCache:
     """Keeps the items that were used last in memory, and the values of others in a file.
 
-    While one `applies` a frame, nothing is moved: it may change an item in several steps.
+    Nothing is moved inside `with`, where a frame is applied: it may change an item more than once.
     """
 
     def __init__(self, file: SpillFile | None = None, *, in_memory: int = ITEMS_IN_MEMORY) -> None:
@@ -234,14 +233,13 @@ class ItemCache:
         self._received = self._written = 0
         self._is_applying = False
 
-    @contextmanager
-    def applies(self) -> Generator[None]:
+    def __enter__(self) -> Self:
         self._is_applying = True
-        try:
-            yield
-        finally:
-            self._is_applying = False
-            self._trim()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_applying = False
+        self._trim()
 
     def note(self, item: HasHistory, size: int) -> None:
         """Take note that an item has grown."""

@@ -55,12 +55,23 @@ _PREFIX: Final = 3
 """Characters by which an id is searched for in a text."""
 _MAX_PREFIXES: Final = 100
 _ID_CHARACTERS: Final = r"[\w.:|/@+=-]"
-_SHAPES: Final = (
-    r"(?P<uuid>(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z]))"
-    r"|(?P<hex>(?<![0-9A-Za-z])[0-9a-fA-F]{32}(?![0-9A-Za-z]))"
-    r"|(?P<time>(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?(?!\d))"
-    r"|(?P<epoch>(?<![0-9A-Za-z.])1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![0-9A-Za-z]))"
-)
+SHAPES: Final[Mapping[str, str]] = {
+    "uuid": r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])",
+    "hex": r"(?<![0-9A-Za-z])[0-9a-fA-F]{32}(?![0-9A-Za-z])",
+    "time": r"(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?(?!\d)",
+    "epoch": r"(?<![0-9A-Za-z.])1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![0-9A-Za-z])",
+}
+"""Patterns of values that each run has anew, by the name of their shape."""
+PROCESS_ID: Final = r"(?i:\b(?:p?pids?|pgids?|process(?: group)?(?: id)?)\b)[^\w\n]{0,3}\d+(?!\d)"
+"""The pattern of a process id behind its name."""
+
+
+def alternatives(patterns: Mapping[str, str]) -> str:
+    """Return the pattern of any of several, each a group with its name."""
+    return "|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns.items())
+
+
+_ANY_SHAPE: Final = re.compile(alternatives(SHAPES))
 _NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
 _NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
 _NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/")
@@ -68,9 +79,6 @@ _NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/")
 _TEMP_PATH: Final = (
     r"(?P<path>(?<![\w.~-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/[\w+-]+/[\w+-]+/T)"
     r"/(?:[\w.+@%-]*\w))"
-)
-_PROCESS_ID: Final = (
-    r"(?P<pid>(?i:\b(?:p?pids?|pgids?|process(?: group)?(?: id)?)\b)[^\w\n]{0,3}\d+(?!\d))"
 )
 _EPOCH: Final = (1_500_000_000, 2_000_000_000)
 """Seconds that are a time of our days: 2017 to 2033."""
@@ -121,7 +129,6 @@ class TextContext:
 
 
 _PLAIN: Final = TextContext()
-_ANY_SHAPE: Final = re.compile(_SHAPES)
 
 
 class Templates:
@@ -187,8 +194,7 @@ class Templates:
         plain = name.replace("_", "").replace(" ", "").replace("-", "").lower()
         if plain in _PROCESS_IDS and "process-ids" in self._tolerances:
             return Variable("pid", value)
-        is_time = any(_EPOCH[0] * unit <= value < _EPOCH[1] * unit for unit in (1, 1000))
-        return Variable("epoch", value) if is_time and "shapes" in self._tolerances else None
+        return Variable("epoch", value) if self._has_shapes and is_epoch(value) else None
 
     def spans(
         self, text: str, context: TextContext = _PLAIN
@@ -247,7 +253,7 @@ class Templates:
             parts = (
                 rf"(?P<place>(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-]))",
                 rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)",
-                *(_TEMP_PATH, _PROCESS_ID, _SHAPES),
+                *(_TEMP_PATH, f"(?P<pid>{PROCESS_ID})", _ANY_SHAPE.pattern),
             )
             chosen = [part for part, is_there in zip(parts, may_have, strict=True) if is_there]
             pattern = self._patterns[may_have] = re.compile("|".join(chosen))
@@ -302,6 +308,14 @@ class IdMap:
                 self._live_templates.add_id(live)
             return True
         return there in self._live and _hashable(self._live[there]) == back[1]
+
+    def rebind(self, kind: str, recorded: Json, live: Json) -> None:
+        """Map an id that is minted anew, whatever it was mapped to before."""
+        known = self._live.pop((kind, _hashable(recorded)), None)
+        self._recorded.pop((kind, _hashable(known)), None)
+        if isinstance(recorded, str):
+            self._texts.pop(recorded, None)
+        self.agree(kind, recorded, live)
 
     def counterpart(self, kind: str, recorded: str) -> str | None:
         """Return the live id of a recorded one; None if it is unknown, or no text."""
@@ -406,6 +420,11 @@ class IdMap:
         if name in GENERATED_IDS and (name, _hashable(value)) in self._live:
             return self._live[name, _hashable(value)]
         return self.to_live(value)
+
+
+def is_epoch(value: float) -> bool:
+    """Return whether a number can be a time of our days, in seconds or milliseconds."""
+    return any(_EPOCH[0] * unit <= value < _EPOCH[1] * unit for unit in (1, 1000))
 
 
 def with_directories(text: str, places: Mapping[str, str]) -> str:

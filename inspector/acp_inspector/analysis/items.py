@@ -248,7 +248,8 @@ def _decoded(data: str) -> bytes:
 
 def string(value: Json, name: str) -> str:
     """Return the field `name` if it is a string, else an empty one."""
-    found = cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
+    members: Json = value
+    found: Json = members.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
 
 
@@ -308,6 +309,10 @@ class TextItem(HasHistory):
 
     def add(self, block: Json, n: int = 0) -> None:
         self._content.add(n, _lean(block))
+
+    def add_text(self, text: str, n: int) -> None:
+        """Add a plain block of text."""
+        self._content.add(n, _Words(text))
 
     def bind(self, message_id: str, n: int) -> None:
         self._id.set(n, message_id)

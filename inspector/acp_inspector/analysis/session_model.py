@@ -16,15 +16,18 @@ from acp_inspector.analysis.capabilities import Capabilities
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
 from acp_inspector.analysis.history import Versioned
-from acp_inspector.analysis.items import string
+from acp_inspector.analysis.items import AgentMessage, Item, TextItem, Thought, string
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder
+from acp_inspector.messages import Decoder, Run
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Notification, Request
 
+CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
+"""Updates that agents send in runs, each with the next piece of a message."""
 MAX_GAP: Final = 2**40
 """Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
 ACTIVITY_INTERVAL: Final = 0.1
@@ -34,8 +37,18 @@ ACTIVITY_INTERVAL: Final = 0.1
 class SessionModel:
     """Folds the entries of a journal, one after the other."""
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
-        """Decode frames of `dialect`; None: recognise the dialect."""
+    def __init__(
+        self, dialect: Dialect | None = None, *, has_conversations_only: bool = False
+    ) -> None:
+        """Begin.
+
+        Args:
+            dialect: Decode frames of this dialect; None: recognise the dialect.
+            has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
+        """
+        self._has_conversations_only = has_conversations_only
+        self._run: tuple[Run, TextItem] | None = None
+        """The run of chunks that the last frame belongs to, and their message."""
         self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
@@ -74,6 +87,12 @@ class SessionModel:
         """
         entry = self._sound(entry)
         self.n, self.at = entry.seq, entry.time
+        if self._run is not None:
+            run, message = self._run
+            if isinstance(entry, Frame) and run.continues(entry) and self._decoder.skip(entry):
+                self.conversations.apply_chunk(entry, message, run.text)
+                return entry
+            self._run = None
         self._numbers.append(entry.seq)
         self._times.append(entry.time)
         if isinstance(entry, JournalEvent):
@@ -81,12 +100,25 @@ class SessionModel:
         if not isinstance(entry, Frame):
             return entry
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
-        self.conversations.apply(entry, paired)
+        changes = self.conversations.apply(entry, paired)
+        if self._has_conversations_only:
+            if self.dialect is None and len(changes) == 1:
+                self._begin_run(entry, changes[0].item)
+            return entry
         self.capabilities.apply(entry, paired)
         self._note_activity(entry, paired)
         if counts is None or counts(entry):
             self.statistics.apply(entry, paired, self.conversations)
         return entry
+
+    def _begin_run(self, frame: Frame, item: Item | None) -> None:
+        if not isinstance(item, AgentMessage | Thought) or (run := Run.of(frame)) is None:
+            return
+        # The text that differs may be another one, and the update not a chunk.
+        update = get(get(run.value_with(b"?"), "params"), "update")
+        is_chunk = get(update, "sessionUpdate") in CHUNKS
+        if is_chunk and get(update, "content") == {"type": "text", "text": "?"}:
+            self._run = run, item
 
     def notes(self) -> FrameNotes:
         """Return the notes of the last frame."""

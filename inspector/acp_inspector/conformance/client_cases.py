@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,13 +10,18 @@ import anyio
 
 from acp_inspector.conformance.model import (
     CLIENT,
+    PROFILES,
     V1,
+    V2,
+    VERSION_OF,
     Case,
     CaseFailedError,
     NotReachedError,
+    Profile,
 )
 from acp_inspector.conformance.stage import Stage
 from acp_inspector.conformance.wire import Reply, error_of, result_of
+from acp_inspector.lint.catalog import rules
 from acp_protocol.json_values import get, get_object, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -167,7 +173,7 @@ def _expect_no_reply(stage: Stage, at: int, what: str) -> None:
 async def meta(stage: Stage) -> None:
     at = len(stage.messages)
     content: Json = {"type": "text", "text": "…", "_meta": {"example.org/tone": "calm"}}
-    await stage.update("agent_message_chunk", content=content, _meta={"example.org/n": 1})
+    await stage.chunk("agent_message_chunk", content, _meta={"example.org/n": 1})
     await stage.settle()
     _expect_no_reply(stage, at, "the update")
 
@@ -195,10 +201,7 @@ async def cancel_unknown(stage: Stage) -> None:
 )
 async def cancel_permission(stage: Stage) -> None:
     at = len(stage.messages)
-    options: Json = [{"optionId": "allow", "name": "Allow", "kind": "allow_once"}]
-    call: Json = {"toolCallId": "call-0", "title": "A call that does nothing"}
-    params: Json = {"sessionId": stage.session, "toolCall": call, "options": options}
-    id_ = await stage.start("session/request_permission", params)
+    id_ = await stage.start("session/request_permission", stage.permission(ALLOW))
     await stage.notify("$/cancel_request", {"requestId": id_})
     await stage.response(id_, at, "a response to the cancelled request")
 
@@ -267,6 +270,7 @@ def _both(stage: Stage) -> None:
     "files.write-new",
     "File system, Writing files",
     "Writing a file that does not exist creates it.",
+    profiles=V1,
     persona=WELL,
     rules=("ACP-L247",),
 )
@@ -285,6 +289,7 @@ async def _remove(stage: Stage) -> None:
     "files.read-back",
     "File system, Reading files",
     "What was written is read again, to the letter.",
+    profiles=V1,
     persona=WELL,
     rules=("ACP-L245",),
 )
@@ -302,6 +307,7 @@ async def read_back(stage: Stage) -> None:
     "files.read-part",
     "File system, Reading files",
     "line and limit select lines; the first line is 1.",
+    profiles=V1,
     persona=WELL,
 )
 async def read_part(stage: Stage) -> None:
@@ -317,6 +323,7 @@ async def read_part(stage: Stage) -> None:
     "files.write-over",
     "File system, Writing files",
     "Writing a file replaces all of its text.",
+    profiles=V1,
     persona=WELL,
 )
 async def write_over(stage: Stage) -> None:
@@ -333,6 +340,7 @@ async def write_over(stage: Stage) -> None:
     "files.missing",
     "File system, Reading files",
     "Reading a file that does not exist is refused with -32002.",
+    profiles=V1,
     persona=WELL,
 )
 async def missing(stage: Stage) -> None:
@@ -345,6 +353,7 @@ async def missing(stage: Stage) -> None:
     "files.relative",
     "File system",
     "A path that is not absolute is refused.",
+    profiles=V1,
     persona=WELL,
 )
 async def relative(stage: Stage) -> None:
@@ -353,11 +362,18 @@ async def relative(stage: Stage) -> None:
     error_of(await stage.request("fs/read_text_file", params), "reading it")
 
 
-def _not_offered(id_: str, capability: str, method: str, params: dict[str, Json]) -> None:
+def _not_offered(
+    id_: str,
+    capability: str,
+    method: str,
+    params: dict[str, Json],
+    profiles: tuple[Profile, ...] = V1,
+) -> None:
     @case(
         id_,
         "Initialization, Client capabilities",
         f"A client that does not offer {method} refuses it.",
+        profiles=profiles,
         persona=WELL,
     )
     async def refuses(stage: Stage) -> None:
@@ -386,7 +402,24 @@ _not_offered(
         "message": "Which?",
         "requestedSchema": {"type": "object", "properties": {"which": {"type": "string"}}},
     },
+    PROFILES,
 )
+
+
+@case(
+    "methods.of-version-1",
+    "Migration from version 1, Client methods",
+    "Requests for files and terminals are unknown in version 2, and get the error -32601.",
+    profiles=V2,
+    persona=WELL,
+)
+async def of_version_1(stage: Stage) -> None:
+    params: Json = {"sessionId": stage.session, "path": "/dev/null"}
+    reply = await stage.request("fs/read_text_file", params)
+    error_of(reply, "fs/read_text_file", METHOD_NOT_FOUND)
+    params = {"sessionId": stage.session, "command": "true"}
+    reply = await stage.request("terminal/create", params)
+    error_of(reply, "terminal/create", METHOD_NOT_FOUND)
 
 
 # Terminals
@@ -425,6 +458,7 @@ async def _terminal(stage: Stage, *command: str, **more: Json) -> _Terminal:
     "terminal.runs",
     "Terminals, Getting output",
     "A command runs, and its output and exit status can be read.",
+    profiles=V1,
     persona=WELL,
     rules=("ACP-L257", "ACP-L261"),
 )
@@ -443,6 +477,7 @@ async def runs(stage: Stage) -> None:
     "terminal.exit-code",
     "Terminals, Waiting for exit",
     "The exit code of a command that fails is passed on.",
+    profiles=V1,
     persona=WELL,
 )
 async def exit_code(stage: Stage) -> None:
@@ -457,6 +492,7 @@ async def exit_code(stage: Stage) -> None:
     "terminal.at-once",
     "Terminals, Creating terminals",
     "terminal/create responds while the command runs, and terminal/output without an exit status.",
+    profiles=V1,
     persona=WELL,
     rules=("ACP-L263",),
 )
@@ -472,6 +508,7 @@ async def at_once(stage: Stage) -> None:
     "terminal.kill",
     "Terminals, Killing commands",
     "terminal/kill ends the command, and the terminal stays.",
+    profiles=V1,
     persona=WELL,
 )
 async def kill(stage: Stage) -> None:
@@ -486,6 +523,7 @@ async def kill(stage: Stage) -> None:
     "terminal.released",
     "Terminals, Releasing terminals",
     "A terminal that was released is not known any more.",
+    profiles=V1,
     persona=WELL,
 )
 async def released(stage: Stage) -> None:
@@ -498,6 +536,7 @@ async def released(stage: Stage) -> None:
     "terminal.limit",
     "Terminals, Output",
     "No more output is kept than the limit, and that it was cut is said.",
+    profiles=V1,
     persona=WELL,
     rules=("ACP-L258",),
 )
@@ -518,6 +557,7 @@ async def limit(stage: Stage) -> None:
     "terminal.environment",
     "Terminals, Creating terminals",
     "A command gets the variables and the directory that the agent names.",
+    profiles=V1,
     persona=WELL,
 )
 async def environment(stage: Stage) -> None:
@@ -536,6 +576,7 @@ async def environment(stage: Stage) -> None:
     "terminal.own-ids",
     "Terminals, Creating terminals",
     "Two terminals have two ids.",
+    profiles=V1,
     persona=WELL,
     rules=("ACP-L256",),
 )
@@ -551,6 +592,7 @@ async def own_ids(stage: Stage) -> None:
     "terminal.unknown",
     "Terminals",
     "A terminal that was never created is refused.",
+    profiles=V1,
     persona=WELL,
 )
 async def unknown_terminal(stage: Stage) -> None:
@@ -645,44 +687,108 @@ async def long_message(stage: Stage) -> None:
 )
 async def every_update(stage: Stage) -> None:
     at = len(stage.messages)
-    for kind, fields in _EVERY_UPDATE:
+    for kind, fields in _EVERY_UPDATE[stage.version]:
         await stage.update(kind, **fields)
     await stage.settle()
     _expect_no_reply(stage, at, "an update")
 
 
 _TEXT: Final[Json] = {"type": "text", "text": "text"}
-_EVERY_UPDATE: Final[tuple[tuple[str, dict[str, Json]], ...]] = (
-    ("agent_thought_chunk", {"content": _TEXT}),
-    (
-        "agent_message_chunk",
-        {"content": {"type": "image", "mimeType": "image/png", "data": "AA=="}},
+_IMAGE: Final[Json] = {"type": "image", "mimeType": "image/png", "data": "AA=="}
+_LINK: Final[Json] = {"type": "resource_link", "name": "a", "uri": "file:///home/ada/a"}
+_ENTRIES: Final[Json] = [{"content": "Look", "priority": "high", "status": "pending"}]
+_USAGE: Final[dict[str, Json]] = {
+    "used": 10,
+    "size": 1000,
+    "cost": {"amount": 0.5, "currency": "USD"},
+}
+_TITLE: Final[dict[str, Json]] = {"title": "A talk", "updatedAt": "2026-01-01T00:00:00Z"}
+_DIFF: Final[Json] = {
+    "type": "diff",
+    "changes": [{"operation": "add", "path": "/home/ada/a", "fileType": "text"}],
+    "patch": {
+        "format": "git_patch",
+        "text": "diff --git /home/ada/a /home/ada/a\nnew file mode 100644\n"
+        "--- /dev/null\n+++ /home/ada/a\n@@ -0,0 +1 @@\n+b\n",
+    },
+}
+_EVERY_UPDATE: Final[Mapping[int, tuple[tuple[str, dict[str, Json]], ...]]] = {
+    1: (
+        ("agent_thought_chunk", {"content": _TEXT}),
+        ("agent_message_chunk", {"content": _IMAGE}),
+        ("agent_message_chunk", {"content": _LINK}),
+        ("plan", {"entries": _ENTRIES}),
+        ("plan", {"entries": []}),
+        ("current_mode_update", {"currentModeId": "code"}),
+        ("session_info_update", _TITLE),
+        ("usage_update", _USAGE),
+        ("available_commands_update", {"availableCommands": []}),
+        (
+            "tool_call",
+            {"toolCallId": "e1", "title": "Look", "kind": "search", "status": "pending"},
+        ),
+        (
+            "tool_call_update",
+            {"toolCallId": "e1", "status": "in_progress", "rawInput": {"q": 1}},
+        ),
+        (
+            "tool_call_update",
+            {
+                "toolCallId": "e1",
+                "status": "completed",
+                "locations": [{"path": "/home/ada/a", "line": 3}],
+                "content": [
+                    {"type": "content", "content": _TEXT},
+                    {"type": "diff", "path": "/home/ada/a", "oldText": None, "newText": "b"},
+                ],
+            },
+        ),
     ),
-    (
-        "agent_message_chunk",
-        {"content": {"type": "resource_link", "name": "a", "uri": "file:///home/ada/a"}},
+    2: (
+        ("agent_thought_chunk", {"messageId": "t1", "content": _TEXT}),
+        ("agent_thought", {"messageId": "t1", "content": [_TEXT]}),
+        ("agent_message_chunk", {"messageId": "m1", "content": _IMAGE}),
+        ("agent_message_chunk", {"messageId": "m1", "content": _LINK}),
+        ("agent_message", {"messageId": "m1", "content": [_TEXT]}),
+        ("agent_message", {"messageId": "m1", "content": None}),
+        ("plan_update", {"plan": {"type": "items", "planId": "p1", "entries": _ENTRIES}}),
+        ("plan_update", {"plan": {"type": "items", "planId": "p1", "entries": []}}),
+        ("session_info_update", _TITLE),
+        ("session_info_update", {"title": None}),
+        ("usage_update", _USAGE),
+        ("available_commands_update", {"availableCommands": []}),
+        ("notice", {"severity": "info", "title": "A notice"}),
+        ("compaction_update", {"compactionId": "k1", "status": "in_progress"}),
+        ("compaction_update", {"compactionId": "k1", "status": "completed"}),
+        ("terminal_update", {"terminalId": "t1", "command": "true", "cwd": "/home/ada"}),
+        ("terminal_output_chunk", {"terminalId": "t1", "data": "b2sK"}),
+        ("terminal_update", {"terminalId": "t1", "exitStatus": {"exitCode": 0}}),
+        (
+            "tool_call_update",
+            {"toolCallId": "e1", "title": "Look", "kind": "search", "status": "pending"},
+        ),
+        (
+            "tool_call_content_chunk",
+            {"toolCallId": "e1", "content": {"type": "content", "content": _TEXT}},
+        ),
+        (
+            "tool_call_update",
+            {
+                "toolCallId": "e1",
+                "status": "completed",
+                "rawInput": {"q": 1},
+                "locations": [{"path": "/home/ada/a", "line": 3}],
+                "content": [
+                    {"type": "content", "content": _TEXT},
+                    _DIFF,
+                    {"type": "terminal", "terminalId": "t1"},
+                ],
+            },
+        ),
+        ("tool_call_update", {"toolCallId": "e1", "content": None}),
     ),
-    ("plan", {"entries": [{"content": "Look", "priority": "high", "status": "pending"}]}),
-    ("plan", {"entries": []}),
-    ("current_mode_update", {"currentModeId": "code"}),
-    ("session_info_update", {"title": "A talk", "updatedAt": "2026-01-01T00:00:00Z"}),
-    ("usage_update", {"used": 10, "size": 1000, "cost": {"amount": 0.5, "currency": "USD"}}),
-    ("available_commands_update", {"availableCommands": []}),
-    ("tool_call", {"toolCallId": "e1", "title": "Look", "kind": "search", "status": "pending"}),
-    ("tool_call_update", {"toolCallId": "e1", "status": "in_progress", "rawInput": {"q": 1}}),
-    (
-        "tool_call_update",
-        {
-            "toolCallId": "e1",
-            "status": "completed",
-            "locations": [{"path": "/home/ada/a", "line": 3}],
-            "content": [
-                {"type": "content", "content": _TEXT},
-                {"type": "diff", "path": "/home/ada/a", "oldText": None, "newText": "b"},
-            ],
-        },
-    ),
-)
+}
+"""By version of the protocol."""
 
 
 @case(
@@ -694,7 +800,8 @@ _EVERY_UPDATE: Final[tuple[tuple[str, dict[str, Json]], ...]] = (
 async def many_calls(stage: Stage) -> None:
     for status in ("pending", "in_progress", "completed"):
         for number in range(100):
-            kind = "tool_call" if status == "pending" else "tool_call_update"
+            is_new = status == "pending" and stage.version == 1
+            kind = "tool_call" if is_new else "tool_call_update"
             await stage.update(kind, toolCallId=f"m{number}", title=f"Call {number}", status=status)
     await _survives(stage)
 
@@ -752,6 +859,7 @@ async def patient(stage: Stage) -> None:
     "slow.one-prompt",
     "Prompt turn",
     "The client sends no second prompt for a session while a turn runs.",
+    profiles=V1,
     persona="slow",
     rules=("ACP-L134",),
     own=True,
@@ -789,6 +897,7 @@ async def update_first(stage: Stage) -> None:
     "order.update-before-call",
     "Tool calls, Updating",
     "An update of a tool call that was not announced does no harm.",
+    profiles=V1,
     persona="out-of-order",
 )
 async def update_before_call(stage: Stage) -> None:
@@ -820,11 +929,7 @@ async def two_permissions(stage: Stage) -> None:
     ids = [
         await stage.start(
             "session/request_permission",
-            {
-                "sessionId": stage.session,
-                "toolCall": {"toolCallId": call, "title": "A call that does nothing"},
-                "options": [{"optionId": f"yes-{call}", "name": "Allow", "kind": "allow_once"}],
-            },
+            stage.permission((f"yes-{call}", "allow_once"), call=call),
         )
         for call in ("one", "two")
     ]
@@ -840,8 +945,24 @@ async def two_permissions(stage: Stage) -> None:
     persona="out-of-order",
 )
 async def status_back(stage: Stage) -> None:
-    await stage.update("tool_call", toolCallId="back", title="Back", status="completed")
+    kind = "tool_call" if stage.version == 1 else "tool_call_update"
+    await stage.update(kind, toolCallId="back", title="Back", status="completed")
     await stage.update("tool_call_update", toolCallId="back", status="pending")
+    await _survives(stage)
+
+
+@case(
+    "order.part-before-call",
+    "Tool calls, Content chunks",
+    "A part of a tool call that was not announced does no harm, nor output of such a terminal.",
+    profiles=V2,
+    persona="out-of-order",
+)
+async def part_before_call(stage: Stage) -> None:
+    part: Json = {"type": "content", "content": _TEXT}
+    await stage.update("tool_call_content_chunk", toolCallId="early", content=part)
+    await stage.update("terminal_output_chunk", terminalId="early", data="b2sK")
+    await stage.update("tool_call_update", toolCallId="early", title="Late", status="completed")
     await _survives(stage)
 
 
@@ -923,17 +1044,13 @@ async def array(stage: Stage) -> None:
 )
 async def jsonrpc_1(stage: Stage) -> None:
     at = len(stage.messages)
-    line = encode_request("old", "session/request_permission", _permission(stage, []))
+    options = () if stage.version == 1 else (ALLOW, REJECT)
+    line = encode_request("old", "session/request_permission", stage.permission(*options))
     await stage.send(line.replace(b'"2.0"', b'"1.0"'))
     await stage.settle()
     for each in stage.messages[at:]:
         if isinstance(each, SuccessResponse) and each.id == "old":
             raise CaseFailedError("the request got a result")
-
-
-def _permission(stage: Stage, options: list[Json]) -> Json:
-    call: Json = {"toolCallId": "call-h", "title": "A call that does nothing"}
-    return {"sessionId": stage.session, "toolCall": call, "options": options}
 
 
 @case(
@@ -943,7 +1060,7 @@ def _permission(stage: Stage, options: list[Json]) -> Json:
     persona="hostile",
 )
 async def no_options(stage: Stage) -> None:
-    reply = await stage.request("session/request_permission", _permission(stage, []))
+    reply = await stage.request("session/request_permission", stage.permission())
     if isinstance(reply, SuccessResponse) and _outcome(reply).get("outcome") != "cancelled":
         raise CaseFailedError("an option was selected, and none was offered")
 
@@ -967,7 +1084,7 @@ async def unknown_update(stage: Stage) -> None:
 )
 async def broken_update(stage: Stage) -> None:
     await stage.update("agent_message_chunk")
-    await stage.update("tool_call", toolCallId=17)
+    await stage.update("tool_call_update", toolCallId=17)
     await stage.notify("session/update", {"sessionId": stage.session})
     await _survives(stage)
 
@@ -979,8 +1096,29 @@ async def broken_update(stage: Stage) -> None:
     persona="hostile",
 )
 async def unknown_session(stage: Stage) -> None:
-    content: Json = {"type": "text", "text": "Who is there?"}
-    await stage.update("agent_message_chunk", "no-such-session-0000", content=content)
+    await stage.say("Who is there?", "no-such-session-0000")
+    await _survives(stage)
+
+
+@case(
+    "hostile.custom-values",
+    "Extensibility, Custom values",
+    "Statuses, kinds, types and states of extensions do not end the session.",
+    profiles=V2,
+    persona="hostile",
+)
+async def custom_values(stage: Stage) -> None:
+    await stage.update("state_update", state="_example.org/thinking")
+    await stage.update(
+        "tool_call_update",
+        toolCallId="custom",
+        title="Custom",
+        kind="_example.org/dance",
+        status="_example.org/dancing",
+        content=[{"type": "_example.org/figure", "steps": 3}],
+    )
+    await stage.chunk("agent_message_chunk", {"type": "_example.org/smell", "of": "roses"})
+    await stage.update("state_update", state="running")
     await _survives(stage)
 
 
@@ -993,7 +1131,8 @@ async def unknown_session(stage: Stage) -> None:
 async def control_characters(stage: Stage) -> None:
     await stage.say("\x1b[2J\x1b]0;title\x07\x00\u202e\u2028\x9b31m")
     title = "\x1b[31mrm -rf /\r\x1b[0m"
-    await stage.update("tool_call", toolCallId="ctl", title=title, status="completed")
+    kind = "tool_call" if stage.version == 1 else "tool_call_update"
+    await stage.update(kind, toolCallId="ctl", title=title, status="completed")
     await _survives(stage)
 
 
@@ -1017,11 +1156,11 @@ async def leaves(stage: Stage) -> None:
     "Authentication",
     "A client that logs in uses a method that was offered, and creates the session after it.",
     persona="login",
-    rules=("ACP-L068", "ACP-L070"),
+    rules=("ACP-L068", "ACP-L069", "ACP-L070"),
     own=True,
 )
 async def login_known(stage: Stage) -> None:
-    if "authenticate" not in stage.notes:
+    if stage.login_method not in stage.notes:
         raise NotReachedError("the client did not log in")
     if not stage.sessions:
         raise CaseFailedError("the client created no session after the login")
@@ -1112,6 +1251,12 @@ _TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
         "L061",
     ),
     (
+        "initialize.markers",
+        "Initialization, Capabilities",
+        "What the client can do is marked with an object.",
+        "L060",
+    ),
+    (
         "session.cwd",
         "Session setup, Working directory",
         "The working directory is an absolute path.",
@@ -1130,6 +1275,12 @@ _TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
         "L092 L094",
     ),
     (
+        "session.server-types",
+        "Session setup, MCP servers",
+        "Every MCP server has a type that the agent can use.",
+        "L089 L090 L091",
+    ),
+    (
         "session.known",
         "Session setup, Session id",
         "The client names sessions that it has opened.",
@@ -1142,6 +1293,7 @@ _TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
         "L096 L097",
     ),
     ("prompt.blocks", "Prompt turn", "A prompt is a list of content blocks.", "L135"),
+    ("prompt.not-empty", "Prompt, Sending a prompt", "A prompt has a content block.", "L434"),
     ("prompt.fields", "Content", "Content blocks have the fields of their type.", "L140"),
     ("prompt.no-message-id", "Message ids (RFD)", "The client gives messages no ids.", "L188"),
     (
@@ -1163,6 +1315,12 @@ _TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
         "The client sets an option of the session to one of its values.",
         "L294 L295",
     ),
+    (
+        "options.type",
+        "Session config options",
+        "The client says of which type the value of an option is.",
+        "L297",
+    ),
     ("list.cursor", "Session list", "A cursor is one that the agent gave.", "L125"),
     (
         "close.unused",
@@ -1172,13 +1330,20 @@ _TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
     ),
 )
 
+
+def _profiles(names: Sequence[str]) -> tuple[Profile, ...]:
+    """Return the profiles of the versions in which one of the rules holds."""
+    versions = {version for name in names for version in rules()[f"ACP-{name}"].versions}
+    return tuple(each for each in PROFILES if VERSION_OF[each] in versions)
+
+
 for _id, _section, _sentence, _rules in _TABLE:
     CLIENT.add(
         Case(
             id=_id,
             section=_section,
             sentence=_sentence,
-            profiles=V1,
+            profiles=_profiles(_rules.split()),
             rules=tuple(f"ACP-{rule}" for rule in _rules.split()),
         )
     )

@@ -17,6 +17,7 @@ import anyio
 
 from acp_inspector.conformance.model import (
     CLIENT,
+    VERSION_OF,
     Case,
     CaseFailedError,
     NotOfferedError,
@@ -52,13 +53,31 @@ DELAY_S: Final = 2.0
 """Seconds that the slow persona takes for each response."""
 CASE_FACTOR: Final = 3
 """Timeouts that one case may take, at most."""
-CAPABILITIES: Final[Json] = {
-    "loadSession": True,
-    "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
-    "mcpCapabilities": {"http": True, "sse": True},
-    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
-    "auth": {"logout": {}},
+CAPABILITIES: Final[Mapping[int, Json]] = {
+    1: {
+        "loadSession": True,
+        "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+        "mcpCapabilities": {"http": True, "sse": True},
+        "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+        "auth": {"logout": {}},
+    },
+    2: {
+        "session": {
+            "prompt": {"image": {}, "audio": {}, "embeddedContext": {}},
+            "mcp": {"stdio": {}, "http": {}},
+            "delete": {},
+        },
+        "auth": {},
+    },
 }
+"""By version of the protocol."""
+ONLY_IN: Final[Mapping[int, frozenset[str]]] = {
+    1: frozenset({"authenticate", "logout", "session/load", "session/set_mode"}),
+    2: frozenset({"auth/login", "auth/logout"}),
+}
+"""Requests of the client that only one version has."""
+FUTURE_VERSION: Final = 77
+UNSUPPORTED_VERSION: Final = -32022
 MODES: Final[Json] = {
     "currentModeId": "ask",
     "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
@@ -91,6 +110,7 @@ class Stage(CaseWire):
         super().__init__(transport, timeout=options.timeout, settle=options.settle)
         self.options = options
         self.persona = options.persona
+        self.version = VERSION_OF[options.profile]
         self.capabilities: Mapping[str, Json] = {}
         """What the client claims."""
         self.cwd = "/"
@@ -104,6 +124,8 @@ class Stage(CaseWire):
         """How many messages the client had sent when its first turn ended."""
         self.notes: dict[str, int] = {}
         """How many messages the client had sent at certain moments."""
+        self.is_older = False
+        """Whether the client speaks only versions before that of the persona."""
         self.was_cancelled = False
         self._close = close
         self._play = play
@@ -132,22 +154,33 @@ class Stage(CaseWire):
         body: Json = {"sessionUpdate": kind, **fields}
         await self.notify("session/update", {"sessionId": session or self.session, "update": body})
 
-    async def say(self, text: str) -> None:
-        await self.update("agent_message_chunk", content={"type": "text", "text": text})
+    async def say(self, text: str, session: str | None = None) -> None:
+        await self.chunk("agent_message_chunk", {"type": "text", "text": text}, session)
+
+    async def chunk(
+        self, kind: str, content: Json, session: str | None = None, **more: Json
+    ) -> None:
+        """Send a part of a message, with the message's id where the version wants one."""
+        id_: dict[str, Json] = {} if self.version == 1 else {"messageId": f"{kind}-1"}
+        await self.update(kind, session, **id_, content=content, **more)
 
     async def ask(self, *options: tuple[str, str], call: str = "call-0") -> Reply:
         """Request a permission with options of these ids and kinds."""
+        return await self.request(
+            "session/request_permission", self.permission(*options, call=call)
+        )
+
+    def permission(self, *options: tuple[str, str], call: str = "call-0") -> Json:
+        """Return the params of a permission request."""
         choices: list[Json] = [
             {"optionId": id_, "name": id_.capitalize(), "kind": kind} for id_, kind in options
         ]
-        return await self.request(
-            "session/request_permission",
-            {
-                "sessionId": self.session,
-                "toolCall": {"toolCallId": call, "title": "A call that does nothing"},
-                "options": choices,
-            },
-        )
+        title = "A call that does nothing"
+        about: dict[str, Json] = {"toolCall": {"toolCallId": call, "title": title}}
+        if self.version == 2:
+            tool_call: Json = {"toolCallId": call, "title": title, "status": "pending"}
+            about = {"title": title, "subject": {"type": "tool_call", "toolCall": tool_call}}
+        return {"sessionId": self.session, **about, "options": choices}
 
     # What the client requests
 
@@ -180,7 +213,11 @@ class Stage(CaseWire):
             return
         result = self._result(request.method, params)
         if isinstance(result, int):
-            await self.send(encode_error(request.id, result, "That cannot be done."))
+            versions: Json = None
+            if result == UNSUPPORTED_VERSION:
+                requested = get(params, "protocolVersion")
+                versions = {"requested": requested, "supported": [self.version]}
+            await self.send(encode_error(request.id, result, "That cannot be done.", versions))
             return
         if request.method == "session/new" and self.persona == "out-of-order":
             await self._commands(str(result["sessionId"]))
@@ -189,26 +226,25 @@ class Stage(CaseWire):
             await self._commands(str(result["sessionId"]))
 
     async def _commands(self, session: str) -> None:
-        command: Json = {"name": "tour", "description": "Show everything"}
-        await self.update("available_commands_update", session, availableCommands=[command])
+        await self.update("available_commands_update", session, availableCommands=self._tour())
+
+    def _tour(self) -> Json:
+        type_: dict[str, Json] = {} if self.version == 1 else {"type": "command"}
+        return [{**type_, "name": "tour", "description": "Show everything"}]
 
     def _result(self, method: str, params: dict[str, Json]) -> dict[str, Json] | int:
         """Return the result of a request, or the code of its error."""
         session = get_text(params, "sessionId") or ""
+        if method in ONLY_IN[3 - self.version]:
+            return METHOD_NOT_FOUND
         match method:
             case "initialize":
-                self.capabilities = get_object(params, "clientCapabilities")
-                return {
-                    "protocolVersion": 77 if self.persona == "future" else 1,
-                    "agentCapabilities": CAPABILITIES,
-                    "agentInfo": {"name": f"conform-{self.persona}", "version": "1"},
-                    "authMethods": [{"id": "key", "name": "A key"}],
-                }
-            case "authenticate" | "logout":
+                return self._initialize(params)
+            case "authenticate" | "logout" | "auth/login" | "auth/logout":
                 self.notes.setdefault(method, len(self.messages))
                 return {}
             case "session/new":
-                if self.persona == "login" and "authenticate" not in self.notes:
+                if self.persona == "login" and self.login_method not in self.notes:
                     return AUTH_REQUIRED
                 new = f"session-{len(self.sessions) + 1}"
                 self.sessions[new] = get_text(params, "cwd") or "/"
@@ -226,14 +262,40 @@ class Stage(CaseWire):
             case _:
                 return METHOD_NOT_FOUND
 
+    @property
+    def login_method(self) -> str:
+        return "authenticate" if self.version == 1 else "auth/login"
+
+    def _initialize(self, params: dict[str, Json]) -> dict[str, Json] | int:
+        wanted = get(params, "protocolVersion")
+        if isinstance(wanted, int) and wanted < self.version:
+            self.is_older = True
+            return UNSUPPORTED_VERSION
+        claims = "clientCapabilities" if self.version == 1 else "capabilities"
+        self.capabilities = get_object(params, claims)
+        names = (
+            ("agentCapabilities", "agentInfo") if self.version == 1 else ("capabilities", "info")
+        )
+        method: dict[str, Json] = {"id": "key", "name": "A key"}
+        if self.version == 2:
+            method = {"methodId": "key", "name": "A key", "type": "agent"}
+        return {
+            "protocolVersion": FUTURE_VERSION if self.persona == "future" else self.version,
+            names[0]: CAPABILITIES[self.version],
+            names[1]: {"name": f"conform-{self.persona}", "version": "1"},
+            "authMethods": [method],
+        }
+
     def _setup(self) -> dict[str, Json]:
+        if self.version == 2:
+            return {"configOptions": self._options(), "availableCommands": self._tour()}
         return {"modes": MODES, "configOptions": self._options()}
 
     def _options(self) -> Json:
         values: Json = [{"value": each, "name": each} for each in ("small", "large")]
         return [
             {
-                "id": "model",
+                "id" if self.version == 1 else "configId": "model",
                 "name": "Model",
                 "type": "select",
                 "currentValue": self._values["model"],
@@ -247,6 +309,13 @@ class Stage(CaseWire):
             await self.send(encode_error(request.id, RESOURCE_NOT_FOUND, "No such session"))
             return
         reason = "end_turn"
+        if self.version == 2:
+            # The response says that the prompt is in the session; the turn ends with a state.
+            id_ = f"prompt-{len(self.messages)}"
+            await self.send(encode_result(request.id, {"messageId": id_}))
+            content = params.get("prompt")
+            await self.update("user_message", session, messageId=id_, content=content)
+            await self.update("state_update", session, state="running")
         if self._turn is None:
             self.session, self.cwd = session, self.sessions[session]
             with anyio.CancelScope() as self._turn:
@@ -254,12 +323,13 @@ class Stage(CaseWire):
             if self._turn.cancelled_caught:
                 reason = "cancelled"
         else:
-            await self.update(
-                "agent_message_chunk", session, content={"type": "text", "text": "That was all."}
-            )
+            await self.say("That was all.", session)
         if self.turn_ended is None:
             self.turn_ended = len(self.messages)
-        await self.send(encode_result(request.id, {"stopReason": reason}))
+        if self.version == 1:
+            await self.send(encode_result(request.id, {"stopReason": reason}))
+        else:
+            await self.update("state_update", session, state="idle", stopReason=reason)
         if self.persona == "out-of-order":
             await self.say("One more thing.")
 
@@ -372,6 +442,8 @@ class _ClientJudge:
             reason = f"it needs --persona {case.persona}"
             if case.persona == self._options.persona:
                 reason = "the client left before, or sent no prompt"
+                if self.stage.is_older:
+                    reason = f"the client does not speak version {self.stage.version}"
             return Result(case, "not reached", reason)
         return result if result.verdict != "pass" else traffic.judge(case, CLIENT)
 

@@ -83,6 +83,7 @@ class Context:
         "error",
         "frame",
         "id",
+        "is_particular",
         "kind",
         "method",
         "params",
@@ -94,7 +95,6 @@ class Context:
         "session_id",
         "side",
         "state",
-        "time",
         "update",
         "value",
         "variant",
@@ -105,7 +105,8 @@ class Context:
     def __init__(self, frame: Frame, state: LintState) -> None:
         self.frame = frame
         self.seq = frame.seq
-        self.time = frame.time
+        self.is_particular = False
+        """A check depends on its time or its text: it is part of no run."""
         self.side: Side = frame.side
         self.state = state
         self.previous = state.last.get(frame.side)
@@ -139,9 +140,14 @@ class Context:
         """The protocol version to read it by; None until one is negotiated."""
 
     @property
+    def time(self) -> float:
+        self.is_particular = True
+        return self.frame.time
+
+    @property
     def point(self) -> Point:
         """Its number and time."""
-        return Point(self.seq, self.time)
+        return Point(self.seq, self.frame.time)
 
     @property
     def key(self) -> IdKey | None:

@@ -15,7 +15,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
-from acp_inspector.analysis.id_map import secrets_between, with_directories
+from acp_inspector.analysis.id_map import (
+    PROCESS_ID,
+    SHAPES,
+    alternatives,
+    is_epoch,
+    secrets_between,
+    with_directories,
+)
 from acp_inspector.model_service.bodies import TextEdit
 from acp_inspector.model_service.cassette import ModelRequest
 from acp_inspector.redaction.detector import PLACEHOLDER
@@ -29,10 +36,9 @@ _ZONE: Final = r"(?: ?(?:GMT|UTC)?[+-]\d\d:?\d\d(?: \([A-Z][\w ]*\))?| ?(?:Z|UTC
 _ID_START: Final = (
     r"call|toolu|msg|chatcmpl|resp|fc|rs|run|req|session|sess|thread|task|item|prompt|user"
 )
-SHAPES: Final[Mapping[str, str]] = {
+PROMPT_SHAPES: Final[Mapping[str, str]] = {
     "secret": PLACEHOLDER.pattern,
-    "uuid": r"(?<![0-9a-zA-Z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"(?![0-9a-zA-Z])",
+    "uuid": SHAPES["uuid"],
     "hex": r"(?<![0-9a-zA-Z])[0-9a-f]{32,}(?![0-9a-zA-Z])",
     "id": rf"(?<![0-9a-zA-Z])(?:{_ID_START})[_-](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{{8,}}"
     r"(?![0-9a-zA-Z])",
@@ -44,11 +50,16 @@ SHAPES: Final[Mapping[str, str]] = {
         rf"|\b{_DAY}\d{{1,2}} {_MONTH} \d{{4}}(?: {_CLOCK}{_ZONE})?(?!\d)"
         rf"|(?<![\d:.]){_CLOCK}(?![\d:])"
     ),
-    "epoch": r"(?<![\d.])(?:1[5-9]|2[0-4])\d{8}(?:\d{3}|\.\d+)?(?![\d.]\d)(?:-[0-9a-f]{4,})?(?!\d)",
-    "pid": r"(?i:\bp(?:rocess )?(?:group )?g?id\b)[\"']?\s*[:=]?\s*\d+",
+    # Agents append a random number to it.
+    "epoch": r"(?<![\d.])1[5-9]\d{8}(?:\d{3}|\.\d+)?(?![\d.]\d)(?:-[0-9a-f]{4,})?(?!\d)",
+    "pid": PROCESS_ID,
     "duration": r"\b\d+\.\d+ ?(?:ms|s|sec|secs|seconds|milliseconds)\b",
 }
-"""Values that each run has anew, by the name of their shape."""
+"""Values that each run has anew, by the name of their shape.
+
+In prompts there are more of them than in the frames of ACP: dates as people write them, ids of any
+model service, and hashes.
+"""
 BOUND_SHAPES: Final = frozenset({"secret", "uuid", "hex", "id"})
 """Shapes whose values are one to one; the others only have to be there."""
 ID_FIELDS: Final = frozenset(
@@ -102,11 +113,9 @@ TEMPORARY: Final = (
     "/dev/shm",  # noqa: S108
 )
 
-_SHAPE: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in SHAPES.items()))
+_SHAPE: Final = re.compile(alternatives(PROMPT_SHAPES))
 _PATH: Final = re.compile(r"(?:(?<=://)|(?<![\w./~-]))(?:/[\w.@%+~-]+)+")
 _FILE_NAME: Final = re.compile(r"[^/]\.[A-Za-z]\w{0,4}$")
-_EPOCHS: Final = (1_500_000_000, 2_500_000_000)
-"""Seconds; a number between them, or between a thousand times them, is a time."""
 
 
 class FieldDifference(NamedTuple):
@@ -134,8 +143,6 @@ class Comparison:
     """The live value of each recorded id."""
     tolerated: int = 0
     """Values that differ, but agree by their shape."""
-    _is_unordered: bool = False
-    """Whether items and words may come in another order, as in a system prompt."""
     _recorded: dict[str, str] = field(default_factory=dict[str, str])
     _places: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -170,44 +177,53 @@ class Comparison:
             for found in re.finditer(pattern, text)
         ]
 
-    def compare(self, path: str, recorded: Json, live: Json) -> None:
-        """Compare two values, and collect what is bound and what differs."""
+    def compare(self, path: str, recorded: Json, live: Json, *, is_unordered: bool = False) -> None:
+        """Compare two values, and collect what is bound and what differs.
+
+        With `is_unordered` items and words may come in another order, as in a system prompt.
+        """
         if len(self.differences) >= self.max_differences:
             return
         name = path.rpartition(".")[2]
         if isinstance(recorded, dict) and isinstance(live, dict):
-            self._compare_objects(path, cast("Any", recorded), cast("Any", live))
+            self._compare_objects(path, cast("Any", recorded), cast("Any", live), is_unordered)
         elif isinstance(recorded, list) and isinstance(live, list):
-            self._compare_lists(path, cast("Any", recorded), cast("Any", live))
+            self._compare_lists(path, cast("Any", recorded), cast("Any", live), is_unordered)
         elif isinstance(recorded, str) and isinstance(live, str):
             is_id = name in ID_FIELDS and recorded and live
-            if not (self._bind(recorded, live) if is_id else self._texts_agree(recorded, live)):
+            if not (
+                self._bind(recorded, live)
+                if is_id
+                else self._texts_agree(recorded, live, is_unordered)
+            ):
                 self.differences.append(FieldDifference(path, recorded, live))
-        elif not (_is_same(recorded, live) or (_is_epoch(recorded) and _is_epoch(live))):
+        elif not (_is_same(recorded, live) or (_is_time(recorded) and _is_time(live))):
             self.differences.append(FieldDifference(path, recorded, live))
 
-    def _compare_objects(self, path: str, recorded: dict[str, Json], live: dict[str, Json]) -> None:
-        was_unordered = self._is_unordered
-        is_system = recorded.get("role") in UNORDERED_ROLES
+    def _compare_objects(
+        self, path: str, recorded: dict[str, Json], live: dict[str, Json], is_unordered: bool
+    ) -> None:
+        is_unordered |= recorded.get("role") in UNORDERED_ROLES
         for name in [*recorded, *(name for name in live if name not in recorded)]:
             where = f"{path}.{name}" if path else name
             if name in recorded and name in live:
-                self._is_unordered = was_unordered or is_system or name in UNORDERED_FIELDS
-                self.compare(where, recorded[name], live[name])
-                self._is_unordered = was_unordered
+                are_unordered = is_unordered or name in UNORDERED_FIELDS
+                self.compare(where, recorded[name], live[name], is_unordered=are_unordered)
             else:
                 self.differences.append(
                     FieldDifference(where, recorded.get(name, _NOTHING), live.get(name, _NOTHING))
                 )
 
-    def _compare_lists(self, path: str, recorded: list[Json], live: list[Json]) -> None:
+    def _compare_lists(
+        self, path: str, recorded: list[Json], live: list[Json], is_unordered: bool
+    ) -> None:
         if len(recorded) != len(live):
             self.differences.append(FieldDifference(path + LENGTH, len(recorded), len(live)))
-        elif self._is_unordered and list(map(_name_of, recorded)) != list(map(_name_of, live)):
+        elif is_unordered and list(map(_name_of, recorded)) != list(map(_name_of, live)):
             recorded, live = sorted(recorded, key=_name_of), sorted(live, key=_name_of)
             self.tolerated += 1
         for place, (one, other) in enumerate(zip(recorded, live, strict=False)):
-            self.compare(f"{path}[{place}]", one, other)
+            self.compare(f"{path}[{place}]", one, other, is_unordered=is_unordered)
 
     def _bind(self, recorded: str, live: str) -> bool:
         """Bind two ids when first seen; later return whether they are a pair."""
@@ -217,19 +233,15 @@ class Comparison:
             self.tolerated += recorded != live
         return self.live.get(recorded) == live
 
-    def _texts_agree(self, recorded: str, live: str) -> bool:
-        if recorded == live:
-            return True
-        placed = with_directories(recorded, self._places)
-        if placed == live:
-            return True
+    def _texts_agree(self, recorded: str, live: str, is_unordered: bool) -> bool:
+        placed = recorded if recorded == live else with_directories(recorded, self._places)
         (one, values), (other, live_values) = _shaped(placed), _shaped(live)
         if one != other:
-            if self._is_unordered and _sorted_words(one) == _sorted_words(other):
+            if is_unordered and _sorted_words(one) == _sorted_words(other):
                 self.tolerated += 1
                 return True
-            is_redacted = PLACEHOLDER.search(placed) is not None
-            return is_redacted and bool(secrets_between(placed, live))
+            return bool(secrets_between(placed, live))
+        # Ids in equal texts are bound too: they are the same elsewhere.
         for (shape, value), (_, live_value) in zip(values, live_values, strict=True):
             if shape in BOUND_SHAPES:
                 if not self._bind(value, live_value):
@@ -247,7 +259,7 @@ def compare_requests(
     live: ModelRequest,
     directories: Mapping[str, str],
     *,
-    max_differences: int = 1,
+    max_differences: int,
 ) -> Comparison:
     """Compare two requests as they are, with the directories that are known."""
     comparison = Comparison(dict(directories), max_differences)
@@ -296,11 +308,10 @@ def _may_be_one(
     if parent == other_parent and parent not in TEMPORARY:
         # Agents name directories of their own after that of the session.
         known = {recorded_roots.cwd: live_roots.cwd, **directories}.items()
+        names = [(one.rpartition("/")[2], two.rpartition("/")[2]) for one, two in known]
         return any(
-            name.startswith(one.rpartition("/")[2])
-            and other_name.startswith(two.rpartition("/")[2])
-            for one, two in known
-            if one and two
+            one and two and name.startswith(one) and other_name.startswith(two)
+            for one, two in names
         )
     return not any(_FILE_NAME.search(path) for path in (old, new))
 
@@ -324,8 +335,8 @@ def outline(value: Json) -> RequestOutline:
         items = [outline(each) for each in cast("list[Json]", value)]
         shape = hash(("list", *sorted(each.shape for each in items)))
         return RequestOutline(shape, sum(each.leaves for each in items))
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return RequestOutline(hash("number" if is_number else type(value).__name__), 1)
+    kind = "number" if isinstance(value, int | float) else type(value).__name__
+    return RequestOutline(hash(kind), 1)
 
 
 def match_requests(
@@ -385,18 +396,20 @@ def _directories_in(
     """Yield what may be one directory in both runs, by the paths in a text that differ."""
     if not (isinstance(difference.recorded, str) and isinstance(difference.live, str)):
         return
-    placed = with_directories(difference.recorded, with_names(directories))
+    names = with_names(directories)
+    back = {new: old for old, new in names.items()}
+    placed = with_directories(difference.recorded, names)
     for recorded, live in zip(_PATH.findall(placed), _PATH.findall(difference.live), strict=False):
         old, new = recorded.rstrip(".").split("/"), live.rstrip(".").split("/")
         if old == new:
             continue
-        shared = 0
-        while old[-1 - shared :] == new[-1 - shared :]:
-            shared += 1
+        shared = _common_length(old[::-1], new[::-1])
         for count in range(shared, -1, -1):
             one, other = old[: len(old) - count], new[: len(new) - count]
-            if len(one) > 1 and len(other) > 1:
-                yield "/".join(one), "/".join(other)
+            # A directory may lie in a known one in one of the runs only.
+            known = with_directories("/".join(one), back)
+            if len(one) > 1 and len(other) > 1 and known not in directories:
+                yield known, "/".join(other)
 
 
 def _name_of(item: Json) -> str:
@@ -431,22 +444,18 @@ def _is_same(recorded: Json, live: Json) -> bool:
     return recorded == live and isinstance(recorded, bool) == isinstance(live, bool)
 
 
-def _is_epoch(value: Json) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    low, high = _EPOCHS
-    return low <= value <= high or low * 1000 <= value <= high * 1000
+def _is_time(value: Json) -> bool:
+    return isinstance(value, int | float) and is_epoch(value)
 
 
 def _text(raw: bytes | None) -> str:
     return "" if raw is None else raw.decode(errors="surrogateescape")
 
 
-def _common_length(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at their start."""
-    pairs = zip(one, other, strict=False)
-    limit = min(len(one), len(other))
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), limit)
+def _common_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many characters or items two sequences have in common at their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _excerpts(recorded: Json, live: Json) -> tuple[str, str]:

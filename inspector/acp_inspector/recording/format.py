@@ -18,7 +18,6 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -107,9 +106,20 @@ class UnreadableLine:
     """A line that cannot be decoded; the reader skips it and continues."""
 
     reason: str
+    is_other_version: bool = field(default=False, compare=False)
+    """Whether it is a header of another version of the format."""
 
 
 RecordingLine: TypeAlias = Header | Entry | Footer | UnreadableLine
+
+
+def header_error(path: Path, first: RecordingLine) -> RecordingError:
+    """Return the error for a file whose first line is not a header."""
+    if isinstance(first, UnreadableLine) and first.is_other_version:
+        return RecordingError(
+            f"cannot read {path}: {first.reason}", hint="use the version of the tool that wrote it"
+        )
+    return RecordingError(f"{path} is not a recording: its first line is not a header")
 
 
 FRAME_LINE: Final[Mapping[Side, bytes]] = {
@@ -213,9 +223,12 @@ def _parses(raw: bytes | bytearray) -> bool:
     """Return whether `jsonrpc.parse` accepts `raw`, at any nesting depth."""
     loads = _PARSER.fast(len(raw), 1)
     if loads is not None:
-        # The standard library accepts all that this accepts, and more.
-        with suppress(ValueError, RecursionError):
+        try:
             loads(raw)
+        except (ValueError, RecursionError):
+            # The standard library accepts all that this accepts, and more.
+            pass
+        else:
             return True
     return jsonrpc.is_json(bytes(raw))
 
@@ -376,7 +389,7 @@ def _read(members: dict[str, JsonMember]) -> RecordingLine:
 def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
     version = values.pop("acp_recording")
     if version != FORMAT_VERSION:
-        return UnreadableLine(f"format version {version} is not known here")
+        return UnreadableLine(f"format version {version} is not known here", is_other_version=True)
     # Recordings are untrusted: a value of the wrong type counts as empty.
     redacted = values.get("redacted")
     return Header(

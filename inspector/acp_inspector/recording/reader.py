@@ -19,6 +19,7 @@ from acp_inspector.recording.format import (
     RecordingError,
     UnreadableLine,
     decode_line,
+    header_error,
 )
 from acp_inspector.recording.lines import MAX_HEADER, SkippedLine, stream_lines
 from acp_protocol.errors import describe_os_error
@@ -126,7 +127,7 @@ def header_of(path: Path, line: bytes, problem: str | None = None) -> Header:
         raise RecordingError(f"{path} is not a recording: it is empty")
     header = decode_line(line.rstrip(b"\n"))
     if not isinstance(header, Header):
-        raise RecordingError(f"{path} is not a recording: its first line is not a header")
+        raise header_error(path, header)
     return header
 
 

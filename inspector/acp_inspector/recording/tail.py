@@ -15,6 +15,7 @@ from acp_inspector.recording.format import (
     RecordingError,
     UnreadableLine,
     decode_line,
+    header_error,
     part_path,
     series_of,
 )
@@ -117,7 +118,7 @@ class RecordingTail:
         if isinstance(row, Header) and self._line == 1:
             self._series = self._series or series_of(self._first, row)
         elif self._line == 1:
-            raise RecordingError(f"{self.path} is not a recording: its first line is not a header")
+            raise header_error(self.path, row)
         return BadLine(self._line, row.reason, at) if isinstance(row, UnreadableLine) else row
 
     def _open_next_part(self) -> bool:

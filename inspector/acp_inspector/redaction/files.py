@@ -20,6 +20,7 @@ from acp_inspector.recording.format import (
     Header,
     RecordingError,
     decode_line,
+    header_error,
     members_of,
 )
 from acp_inspector.recording.lines import MAX_LINE, SkippedLine, stream_lines
@@ -217,8 +218,10 @@ def _learn(source: Path, detector: SecretDetector, max_line: int) -> _LearnedSec
         for number, line in enumerate(stream_lines(lines, max_line), start=1):
             if isinstance(line, SkippedLine):
                 raise _too_long(source, number)
-            if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
-                raise RecordingError(f"{source} is not a recording: its first line is not a header")
+            if number == 1:
+                first = decode_line(line.rstrip(b"\n"))
+                if not isinstance(first, Header):
+                    raise header_error(source, first)
             text = line.decode(errors=_ERRORS)
             learned.highest = max(learned.highest, highest_placeholder(text))
             redact_text(text, detector, learned.known)

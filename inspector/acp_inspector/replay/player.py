@@ -46,7 +46,7 @@ from acp_protocol.errors import (
 from acp_protocol.handler import Response
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     Json,
@@ -258,6 +258,8 @@ class RecordingPlayer:
         """Recorded requests whose live counterparts the agent has cancelled."""
         self._unmatched: list[Event] = []
         """Live requests whose counterpart is not clear yet."""
+        self._optional_since: dict[int, float] = {}
+        """Since when a frame waits only for what need not come, by its position."""
         self._writes: dict[tuple[str, RequestId], Json] = {}
         self._requests: set[int] = set()
         """Numbers of live requests."""
@@ -370,7 +372,11 @@ class RecordingPlayer:
                 again = self._wake_time(step, now)
                 if again is None:
                     since = ready_since.setdefault(step.index, now)
-                    pause = min((step.frame.time - step.after) * self._limits.pace, MAX_PAUSE)
+                    recorded = step.frame.time - step.after
+                    pause = min(recorded * self._limits.pace, MAX_PAUSE)
+                    if step.follows_time:
+                        # The agent needs a moment to begin with what is then cancelled.
+                        pause = max(pause, min(recorded, self._limits.quiet))
                     if since + max(pause, 0.0) <= now:
                         return step, now
                     again = since + pause
@@ -393,9 +399,16 @@ class RecordingPlayer:
             self._unmatched.remove(found)
             step.orphan = None
         step.needs = [need for need in step.needs if not self._is_met(need)]
-        if all(self._is_optional(need, step) for need in step.needs):
-            return self._expiry(now) if step.needs else None
-        return math.inf
+        if not step.needs:
+            return None
+        if not all(self._is_optional(need, step) for need in step.needs):
+            return math.inf
+        expiry = self._expiry(now)
+        if expiry is None or all(self._is_over(need) for need in step.needs):
+            return expiry
+        # While a turn goes on the agent need not fall silent.
+        limit = self._optional_since.setdefault(step.index, now) + self._limits.quiet
+        return min(limit, expiry) if limit > now else None
 
     def _expiry(self, now: float) -> float | None:
         """Return when the agent will have been silent long enough; None if it has been."""
@@ -417,7 +430,11 @@ class RecordingPlayer:
                 live = self._counterparts.tool_calls.get((need.session, need.key))
                 return live is not None and session.tool_calls.get(live, 0) >= need.amount
             case "update":
-                return (need.period, need.name) in session.updates
+                # One that may come at any time may also have come in an earlier turn.
+                came_earlier = need.name in ASYNCHRONOUS and (
+                    session.counts.get(need.name, 0) >= need.amount
+                )
+                return came_earlier or (need.period, need.name) in session.updates
             case _:
                 return not session.open_prompts
 
@@ -430,9 +447,12 @@ class RecordingPlayer:
             return True
         if not need.is_reaction or (step is not None and not step.is_call):
             return False
+        return self._is_over(need) or need.name in ASYNCHRONOUS or need.session is None
+
+    def _is_over(self, need: Event) -> bool:
+        """Return whether the turn of a reaction has ended."""
         session = self._run.session(self._counterparts.live_session(need.session))
-        is_over = not session.open_prompts or session.period > need.period
-        return is_over or need.name in ASYNCHRONOUS or need.session is None
+        return not session.open_prompts or session.period > need.period
 
     async def _wait_until(self, time: float, step: ScriptStep | None) -> None:
         """Wait until the agent sends something, at most until `time`.
@@ -450,17 +470,20 @@ class RecordingPlayer:
 
     async def _send(self, step: ScriptStep) -> None:
         line = self._counterparts.to_live(step)
+        unsent = f"frame {step.frame.seq} ({step.name}) could not be sent"
         with anyio.move_on_after(self._limits.timeout) as scope:
             async with self._sending:
                 frame = self._journal.line("client", line)
                 self._sent[frame.seq] = step.frame.seq
                 self._run.apply(frame)
                 self._carry_out_write(line)
-                await self._transport.send(line)
+                try:
+                    await self._transport.send(line)
+                except ConnectionClosedError:
+                    raise ConnectionClosedError(f"{unsent}: the agent closed its stdin") from None
         if scope.cancelled_caught:
             raise ReplayStoppedError(
-                f"frame {step.frame.seq} ({step.name}) could not be sent: the agent reads nothing "
-                f"for {self._limits.timeout:g} s"
+                f"{unsent}: the agent reads nothing for {self._limits.timeout:g} s"
             )
         self._played.add(step.index)
         self._progressed = anyio.current_time()
@@ -573,6 +596,10 @@ class RecordingPlayer:
             self._counterparts.bind_lost_session(event)
         elif isinstance(recorded.message, SuccessResponse) and isinstance(live, SuccessResponse):
             was = recorded.message.result
+            opened = get_text(was, "sessionId"), get_text(live.result, "sessionId")
+            if recorded.name == "response to session/new" and None not in opened:
+                # An earlier process may have had a session of this name.
+                self._ids.rebind("sessionId", *opened)
             self._ids.learn(was, live.result)
             versions = get(was, "protocolVersion"), get(live.result, "protocolVersion")
             if recorded.name == "response to initialize" and versions[0] != versions[1]:

@@ -9,7 +9,7 @@ had sent, always what.
 - A request or a notification waits for all earlier client frames of its session, and for the
   responses that had come before it. Between turns it waits for the end of the turn. Within a turn
   it waits for the reactions that preceded it: the same text, the tool calls in the same state, the
-  requests of the agent.
+  requests of the agent. If there was none, it followed only time.
 - A frame without a session waits for all earlier client frames, and a frame of a session for the
   earlier ones without a session.
 
@@ -73,7 +73,8 @@ class Event:
     key: Hashable = None
     """Identifies it: the request of a response, the id of a tool call."""
     amount: int = 0
-    """Characters of the text so far, or the rank of the tool call's status."""
+    """Characters of the text so far, the rank of the tool call's status, or how many updates of
+    its kind have come so far."""
     period: int = 0
     """The number of the prompt that began the current work of its session; 0 before any."""
 
@@ -101,6 +102,14 @@ class SessionProgress:
     """The highest rank by id."""
     updates: set[Hashable] = field(default_factory=set[Hashable])
     """Period and kind of other updates."""
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    """How many of these have come by kind."""
+
+    def add_update(self, name: str) -> int:
+        """Count an update; return how many of its kind there are."""
+        self.updates.add((self.period, name))
+        self.counts[name] = self.counts.get(name, 0) + 1
+        return self.counts[name]
 
 
 class LiveRun:
@@ -151,9 +160,9 @@ class LiveRun:
                 if method == "$/cancel_request":
                     key = _id_key(get(params, "requestId"))
                     return self._new("cancel", frame, session, method, message, key)
-                progress = self.session(session)
-                progress.updates.add((progress.period, method))
-                return self._new("update", frame, session, method, message, method)
+                event = self._new("update", frame, session, method, message, method)
+                event.amount = self.session(session).add_update(method)
+                return event
             case _:
                 return self._new("malformed", frame, None, "malformed message", message)
 
@@ -225,7 +234,7 @@ class LiveRun:
             key = (progress.period, name)
             event.amount = progress.texts[key] = progress.texts.get(key, 0) + len(text)
         else:
-            progress.updates.add((progress.period, name))
+            event.amount = progress.add_update(name)
         return event
 
 
@@ -248,6 +257,8 @@ class ScriptStep:
     """What it responds to."""
     orphan: RequestId = None
     """The id of a response whose request is missing in the recording."""
+    follows_time: bool = False
+    """Whether it was sent within a turn in which nothing had happened since the last call."""
 
 
 class Script:
@@ -344,7 +355,11 @@ class Script:
         times = [event.time for event in needs]
         after = max([*times, self._last_call])
         self._last_call = frame.time if is_call else self._last_call
-        return ScriptStep(frame, index, name, sessions, is_call, needs, after, requests, orphan)
+        signs = (each for each in needs if each.is_reaction and each.name not in ASYNCHRONOUS)
+        follows_time = is_call and bool(sessions & open_sessions) and not any(signs)
+        return ScriptStep(
+            frame, index, name, sessions, is_call, needs, after, requests, orphan, follows_time
+        )
 
     def _request_of(self, response: Event) -> Event | None:
         for request in reversed(self.requests):

@@ -21,17 +21,24 @@ _BY_NAME: Final[dict[tuple[int, str, Kind], MethodSpec]] = {
     (row.version, row.name, row.kind): row for row in METHODS
 }
 
+_NAMES: Final = frozenset(row.name for row in METHODS)
+
 
 def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> MethodSpec | None:
     """Return the row of `name`; None for extensions (`_…`), future and unknown methods.
 
     A few names are both a request and a notification; without `kind` the request is meant.
     """
-    _require(version)
     for each in (kind,) if kind else ("request", "notification"):
         if row := _BY_NAME.get((version, name, each)):
             return row
+    _require(version)
     return None
+
+
+def is_method(name: str) -> bool:
+    """Return whether any version has a method of this name."""
+    return name in _NAMES
 
 
 def methods_sent_by(side: Side, version: int = 1) -> tuple[MethodSpec, ...]:

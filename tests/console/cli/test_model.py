@@ -41,6 +41,34 @@ for text in sys.argv[1:]:
         print(error.code, json.load(error)["error"]["message"].splitlines()[0])
 """
 
+READER = """
+import json, os, sys, urllib.request
+name, turns = sys.argv[1], int(sys.argv[2])
+for turn in range(turns):
+    prompt = {"role": "user", "content": f"TOOL {os.getcwd()}/{name}-{turn}"}
+    body = json.dumps({"model": "fake", "messages": [prompt]}).encode()
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    with urllib.request.urlopen(urllib.request.Request(url, body)) as response:
+        events = [line[6:] for line in response.read().splitlines() if line.startswith(b"data: {")]
+    deltas = [json.loads(each)["choices"][0]["delta"] for each in events]
+    calls = [delta["tool_calls"][0]["function"] for delta in deltas if "tool_calls" in delta]
+    print(json.loads("".join(call["arguments"] for call in calls))["path"])
+"""
+"""An agent that prints the paths in the calls of its model."""
+TEAM = """
+import subprocess, sys
+script, turns, *members = sys.argv[1:]
+processes = [
+    subprocess.Popen([sys.executable, "-c", script, name, turns], cwd=cwd, stdout=subprocess.PIPE)
+    for name, cwd in zip(members[::2], members[1::2])
+]
+for process in processes:
+    print(process.communicate()[0].decode(), end="")
+sys.exit(any(process.returncode for process in processes))
+"""
+"""An agent that runs several at once, each in its directory."""
+TURNS = 5
+
 
 def upstreams(service: FakeService) -> dict[str, str]:
     return {"OPENAI_BASE_URL": f"{service.url}/v1", "ANTHROPIC_BASE_URL": service.url}
@@ -96,6 +124,31 @@ def test_a_turn_with_its_model_is_a_test_that_runs_offline(
     assert "pass: " in out
 
 
+def test_a_session_below_the_project_may_be_replayed_outside_of_it(tmp_path: Path) -> None:
+    """The agent is started elsewhere than in the directory of the session."""
+    cassette = tmp_path / "turn.cassette"
+    started_in, session = tmp_path / "project", tmp_path / "project" / "part"
+    elsewhere, other_session = tmp_path / "elsewhere", tmp_path / "sessions" / "other"
+    for directory in (session, elsewhere, other_session):
+        directory.mkdir(parents=True)
+    for directory in (session, other_session):
+        (directory / "README.md").write_text("hello file\n")
+
+    def turn(
+        verb: str, cwd: Path, started_in: Path, env: Mapping[str, str]
+    ) -> tuple[int, str, str]:
+        words = ["exec", "--cwd", str(cwd), f"TOOL {cwd}/README.md", "--"]
+        there = ["sh", "-c", 'cd "$0" && exec "$@"', str(started_in)]
+        agent = model(verb, cassette, *AGENTS["openai"])
+        return command(*CONSOLE, *words, *there, *agent, env=env)
+
+    with fake_service() as service:
+        live = turn("record", session, started_in, upstreams(service) | KEYS)
+    assert live[:2] == (exit_codes.DONE, "reply 2 to the result\n"), live[2]
+    again = turn("replay", other_session, elsewhere, KEYS)
+    assert again[:2] == live[:2], again[2]
+
+
 def test_two_agents_at_once_play_from_one_cassette(tmp_path: Path) -> None:
     cassette = tmp_path / "turn.cassette"
     with fake_service() as service:
@@ -113,6 +166,60 @@ def test_two_agents_at_once_play_from_one_cassette(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         for code, out, err in pool.map(run, range(2)):
             assert (code, out) == (exit_codes.DONE, "reply 1 to hello\n"), err
+
+
+def directories(parent: Path, *names: str) -> dict[str, Path]:
+    found = {name: parent / f"project-of-{name}" for name in names}
+    for directory in found.values():
+        directory.mkdir(parents=True)
+    return found
+
+
+def paths(members: Mapping[str, Path]) -> list[str]:
+    """Return what agents print that work in these directories."""
+    return [f"{cwd}/{name}-{turn}" for name, cwd in members.items() for turn in range(TURNS)]
+
+
+def test_agents_that_run_at_once_share_a_server(tmp_path: Path) -> None:
+    """Each gets the responses to its own requests, with its own directory."""
+    cassette = tmp_path / "it.cassette"
+
+    def run(verb: str, members: Mapping[str, Path], env: Mapping[str, str]) -> list[str]:
+        words = [word for name, cwd in members.items() for word in (name, str(cwd))]
+        team = [sys.executable, "-c", TEAM, READER, str(TURNS), *words]
+        started_in = tmp_path / verb
+        started_in.mkdir()
+        code, out, err = command(*model(verb, cassette, *team), env=env, cwd=started_in)
+        assert code == exit_codes.DONE, err
+        return out.splitlines()
+
+    there = directories(tmp_path / "there", "ann", "bob", "cyd")
+    with fake_service() as service:
+        assert run("record", there, upstreams(service)) == paths(there)
+    here = directories(tmp_path / "here", "cyd", "ann", "bob")
+    assert run("replay", here, {}) == paths(here)
+
+
+def test_recorders_that_run_at_once_append_to_one_cassette(tmp_path: Path) -> None:
+    cassette = tmp_path / "it.cassette"
+
+    def run(verb: str, members: Mapping[str, Path], options: list[str], env: Mapping[str, str]):
+        def one(member: tuple[str, Path]) -> tuple[int, str, str]:
+            reader = [sys.executable, "-c", READER, member[0], str(TURNS)]
+            words = model(verb, cassette, *reader, options=options)
+            return command(*words, env=env, cwd=member[1])
+
+        with ThreadPoolExecutor(len(members)) as pool:
+            done = list(pool.map(one, members.items()))
+        assert all(code == exit_codes.DONE for code, _, _ in done), done
+        return "".join(out for _, out, _ in done).splitlines()
+
+    there = directories(tmp_path / "there", "ann", "bob", "cyd")
+    with fake_service() as service:
+        assert run("record", there, ["--append"], upstreams(service)) == paths(there)
+    assert cassette.read_text().count('"request"') == 3 * TURNS
+    here = directories(tmp_path / "here", "cyd", "ann", "bob")
+    assert run("replay", here, [], {}) == paths(here)
 
 
 def test_a_miss_is_reported_and_the_exit_code_says_so(tmp_path: Path) -> None:

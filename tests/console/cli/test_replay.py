@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.render.values import plural
 from acp_inspector.journal import Journal
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
@@ -84,6 +86,56 @@ def test_an_agent_that_keeps_silent_fails_in_time(
     done = call("replay", "--timeout", "0.5", str(recording), "--", *agent('hear("never")'))
     assert done.code == exit_codes.FOUND
     assert "the agent kept silent for 0.5 s" in done.out
+
+
+def without(data: bytes, text: bytes) -> bytes:
+    """Return the lines of a file but for those with a text."""
+    return b"".join(line for line in data.splitlines(keepends=True) if text not in line)
+
+
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str, int]] = {
+    "cut in a turn": (lambda data: data[: data.index(b"one, ")], "ends in the middle of this", 3),
+    "cut before it": (lambda data: data[: data.index(b"session/prompt")], "ends in the middle", 2),
+    "joined": (lambda data: data + data, "the digest does not fit", 6),
+    "foreign line": (lambda data: data.replace(b"\n", b"\nno JSON\n", 1), "line 2 of the file", 3),
+    "gap": (lambda data: without(data, b'"result": {"sessionId"'), "missing in the recording", 3),
+    "no initialize": (lambda data: without(data, b'"initialize"'), "has no initialize", 1),
+}
+"""What happens to a file, what is reported, and how many frames are played."""
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_a_damaged_recording_lacks_is_named_and_the_rest_is_played(
+    name: str, recording: Path, agent: Agent, call: Call
+) -> None:
+    damage, sentence, played = DAMAGES[name]
+    recording.write_bytes(damage(recording.read_bytes()))
+    done = call("replay", str(recording), "--", *agent(COUNTING))
+    assert sentence in done.out + done.err
+    assert f"{plural(played, 'client frame')} played" in done.out
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "is not a recording: it is empty"),
+        (b'{"jsonrpc":"2.0"}\n', "is not a recording: its first line is not a header"),
+        (b'{"acp_recording":9}\n', "format version 9 is not known here"),
+        (b"\x1f\x8b\x08garbage", "cannot read "),
+        (os.urandom(3000), "is not a recording"),
+    ],
+    ids=["empty", "a frame", "a later version", "broken gzip", "random bytes"],
+)
+def test_what_is_no_recording_is_refused_in_a_sentence(
+    data: bytes, sentence: str, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    path.write_bytes(data)
+    done = call("replay", str(path), "--", "false")
+    assert done.code == exit_codes.USAGE
+    assert sentence in done.err
+    assert done.err.startswith("error: ")
 
 
 def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_path: Path) -> None:

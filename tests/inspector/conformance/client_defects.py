@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from acp_inspector.conformance.stage import Persona
+from acp_inspector.conformance.model import Profile
+from acp_inspector.conformance.stage import Persona, client_suite
 from tests.inspector.conformance.agent_defects import DROP, change, for_id, line, written
 from tests.inspector.conformance.scripted_agent import Defect, Edit, Message
 
@@ -17,16 +18,29 @@ class ClientDefect:
 
     persona: Persona
     defect: Defect
+    only: tuple[Profile, ...] = ()
+    """The profiles in which it is played; empty: the stable ones that know one of its cases."""
+
+    @property
+    def profiles(self) -> tuple[Profile, ...]:
+        cases = client_suite().cases
+        known = {each for id_ in self.defect.cases.split() for each in cases[id_].profiles}
+        return self.only or tuple(each for each in ("v1", "v2") if each in known)
 
 
-def flag(persona: Persona, names: str, *cases: str) -> ClientDefect:
+def flag(persona: Persona, names: str, *cases: str, only: tuple[Profile, ...] = ()) -> ClientDefect:
     """Return a defect of the client's behaviour."""
-    return ClientDefect(persona, Defect(" ".join(cases), flags=frozenset(names.split())))
+    return ClientDefect(persona, Defect(" ".join(cases), flags=frozenset(names.split())), only)
 
 
-def sent(edit: Edit, *cases: str, persona: Persona = "well-behaved") -> ClientDefect:
+def sent(
+    edit: Edit,
+    *cases: str,
+    persona: Persona = "well-behaved",
+    only: tuple[Profile, ...] = (),
+) -> ClientDefect:
     """Return a defect of what the client writes."""
-    return ClientDefect(persona, Defect(" ".join(cases), edit))
+    return ClientDefect(persona, Defect(" ".join(cases), edit), only)
 
 
 def alone(found: ClientDefect) -> ClientDefect:
@@ -164,7 +178,7 @@ DEFECTS: dict[str, ClientDefect] = {
     "no parse error": alone(flag("hostile", "no-parse-error", "hostile.parse-error")),
     "arrays": flag("hostile", "reads-arrays", "hostile.array"),
     "any jsonrpc": flag("hostile", "any-jsonrpc", "hostile.jsonrpc-1"),
-    "invents": flag("hostile", "invents", "hostile.no-options"),
+    "invents": flag("hostile", "invents unchecked", "hostile.no-options"),
     "confetti": flag("hostile", "dies-of-confetti", "hostile.unknown-update"),
     "broken": flag("hostile", "dies-of-broken", "hostile.broken-update"),
     "strangers": flag("hostile", "dies-of-strangers", "hostile.unknown-session"),
@@ -172,6 +186,10 @@ DEFECTS: dict[str, ClientDefect] = {
     "stays": alone(flag("dying", "stays", "dying.leaves")),
     "login only": flag("login", "login-only", "login.known-method"),
     "any version": flag("future", "any-version", "future.leaves"),
+    "serves old": flag(WELL, "serves-old", "methods.of-version-1"),
+    "parts": flag("out-of-order", "dies-of-parts", "order.part-before-call"),
+    "custom": flag("hostile", "dies-of-custom", "hostile.custom-values"),
+    "ends early": flag("slow", "leaves-early", "slow.patient", only=("v2",)),
     # Rules
     "two on a line": sent(
         once("request session/list", line({"method": "_x/y"}) + line({"method": "_x/y"})),
@@ -223,11 +241,7 @@ DEFECTS: dict[str, ClientDefect] = {
     "direction": sent(
         once(
             "request session/list",
-            {
-                "id": 501,
-                "method": "fs/read_text_file",
-                "params": {"sessionId": "session-1", "path": "/x"},
-            },
+            {"id": 501, "method": "session/request_permission", "params": {}},
         ),
         "methods.direction",
     ),
@@ -255,6 +269,17 @@ DEFECTS: dict[str, ClientDefect] = {
         "terminal.own-ids",
         "terminal.released",
         "terminal.runs",
+        only=("v1",),
+    ),
+    "no permissions": sent(
+        written(
+            "result session/request_permission",
+            lambda m: {"id": m["id"], "error": {"code": -32601, "message": "No"}},
+        ),
+        "methods.baseline",
+        "permission.odd-ids",
+        "permission.only-reject",
+        "permission.outcome",
     ),
     "read number": sent(
         once("request session/list", {"id": 504, "method": "session/list", "params": {"cwd": 7}}),
@@ -286,6 +311,18 @@ DEFECTS: dict[str, ClientDefect] = {
             ("params.mcpServers", [{"name": "x", "command": "/bin/x", "args": []}]),
         ),
         "session.server-fields",
+        only=("v1",),
+    ),
+    "server pairs": sent(
+        change(
+            "request session/new",
+            (
+                "params.mcpServers",
+                [{"type": "stdio", "name": "x", "command": "/bin/x", "env": {"A": "b"}}],
+            ),
+        ),
+        "session.server-fields",
+        only=("v2",),
     ),
     "unknown session": sent(
         once(
@@ -322,5 +359,18 @@ DEFECTS: dict[str, ClientDefect] = {
     ),
     "cursor": sent(change("request session/list", ("params.cursor", "2")), "list.cursor"),
     "closed": flag(WELL, "uses-closed", "close.unused"),
+    "marker": sent(
+        change("request initialize", ("params.capabilities.auth", {"terminal": True})),
+        "initialize.markers",
+        only=("v2",),
+    ),
+    "server type": sent(
+        change("request session/new", ("params.mcpServers", [{"type": "sse", "name": "x"}])),
+        "session.server-types",
+    ),
+    "empty prompt": sent(change(PROMPT, ("params.prompt", [])), "prompt.not-empty"),
+    "option type": sent(
+        change("request session/set_config_option", ("params.type", DROP)), "options.type"
+    ),
 }
 """By a short name."""

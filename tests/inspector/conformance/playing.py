@@ -6,14 +6,15 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from acp_inspector.conformance.judge import Close, agent_suite, judge_agent
+from acp_inspector.conformance.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import Profile, Report
-from acp_inspector.conformance.peer import Options
+from acp_inspector.conformance.peer import Close, Options
 from acp_inspector.conformance.stage import ClientOptions, Persona, client_suite, judge_client
+from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair
-from tests.inspector.conformance.scripted_agent import Defect, ScriptedAgent
+from tests.inspector.conformance.scripted_agent import Defect, ScriptedAgent, Session
 from tests.inspector.conformance.scripted_client import ScriptedClient
 
 PROMPTS = {
@@ -34,10 +35,13 @@ async def judge(
     *,
     timeout: float = 5,
 ) -> Report:
+    stored: dict[Path, dict[str, Session]] = {}
+
     @asynccontextmanager
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
         ours, theirs = memory_pair()
         agent = ScriptedAgent(theirs, defect, is_unstable=profile == "v1-unstable")
+        agent.take_over(stored.setdefault(directory, {}))
 
         async def live() -> None:
             await agent.run()
@@ -51,8 +55,30 @@ async def judge(
                 await ours.aclose()
                 await theirs.aclose()
 
-    options = Options(profile=profile, timeout=timeout, settle=0.02, jobs=8, prompts=PROMPTS)
+    options = Options(
+        profile=profile, timeout=timeout, settle=0.02, jobs=8, prompts=PROMPTS, auth_method="key"
+    )
     return await judge_agent(connect, agent_suite().select(profile, patterns), options)
+
+
+class Recorded:
+    """The end of the client, with a journal of what passes."""
+
+    def __init__(self, transport: Transport, journal: Journal) -> None:
+        self._transport = transport
+        self._journal = journal
+
+    async def send(self, line: bytes) -> None:
+        self._journal.line("client", line)
+        await self._transport.send(line)
+
+    async def receive(self) -> bytes:
+        line = await self._transport.receive()
+        self._journal.line("agent", line)
+        return line
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
 
 
 async def judge_scripted_client(
@@ -61,16 +87,23 @@ async def judge_scripted_client(
     defect: Defect | None = None,
     patterns: Sequence[str] = (),
     *,
+    profile: Profile = "v1",
     timeout: float = 20,
+    journal: Journal | None = None,
 ) -> Report:
-    """Play a persona to the scripted client, and return the last report."""
+    """Play a persona to the scripted client, and return the last report.
+
+    What both sides send is put into `journal`.
+    """
     theirs, ours = memory_pair()
-    options = ClientOptions(persona=persona, timeout=timeout, settle=0.02, delay=0.05)
+    client: Transport = theirs if journal is None else Recorded(theirs, journal)
+    options = ClientOptions(persona, profile, timeout=timeout, settle=0.02, delay=0.05)
     reports: list[Report] = []
-    cases = client_suite().select("v1", patterns)
+    cases = client_suite().select(profile, patterns)
+    version = 2 if profile == "v2" else 1
     async with BackgroundTasks() as tasks:
         try:
-            tasks.start_soon(ScriptedClient(theirs, directory, defect).run)
+            tasks.start_soon(ScriptedClient(client, directory, defect, version=version).run)
             await judge_client(ours, ours.close_sending, cases, options, reports.append)
         finally:
             await ours.aclose()

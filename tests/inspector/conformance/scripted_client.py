@@ -20,10 +20,13 @@ from acp_protocol.schema.validate import validate_params
 from acp_protocol.transport import Transport
 from tests.inspector.conformance.scripted_agent import Defect, Message, RefusedError
 
-CLAIMS: Message = {
-    "fs": {"readTextFile": True, "writeTextFile": True},
-    "terminal": True,
-    "elicitation": {"form": {}},
+CLAIMS: dict[int, Message] = {
+    1: {
+        "fs": {"readTextFile": True, "writeTextFile": True},
+        "terminal": True,
+        "elicitation": {"form": {}},
+    },
+    2: {"elicitation": {"form": {}}},
 }
 PLAYED = frozenset({"sleep", "echo", "true", "sh"})
 
@@ -59,8 +62,11 @@ class Terminal:
 class ScriptedClient:
     """One connection to a persona."""
 
-    def __init__(self, transport: Transport, cwd: Path, defect: Defect | None = None) -> None:
+    def __init__(
+        self, transport: Transport, cwd: Path, defect: Defect | None = None, *, version: int = 1
+    ) -> None:
         self.transport = transport
+        self.version = version
         self.cwd = cwd
         self.edit = (defect and defect.edit) or (lambda _, message: message)
         self.flags = defect.flags if defect else frozenset[str]()
@@ -69,6 +75,9 @@ class ScriptedClient:
         self.terminals: dict[str, Terminal] = {}
         self.tasks: TaskGroup
         self.session = ""
+        self.has_left = False
+        self.idle = anyio.Event()
+        """In version 2: set, and replaced, when a turn has ended."""
 
     async def run(self) -> None:
         """Open a session, send two prompts, and leave."""
@@ -81,23 +90,16 @@ class ScriptedClient:
             self.tasks.cancel_scope.cancel()
         await self.transport.aclose()
 
-    async def talk(self) -> None:
+    async def talk(self) -> None:  # noqa: C901 - a table of flags
         if "hasty" in self.flags:
             await self.send("request session/list", {"id": "h", "method": "session/list"})
-        claims = {} if "bare" in self.flags else CLAIMS
-        info = {"name": "scripted", "version": "1"}
-        ready = await self.call(
-            "initialize", protocolVersion=1, clientCapabilities=claims, clientInfo=info
-        )
-        version = ready["result"]["protocolVersion"]
-        if version != 1 and "any-version" not in self.flags:
+        if not await self.initialize():
             return
         if "eager" in self.flags:
             self.tasks.start_soon(self.prompt, "session-1")
         reply = await self.call("session/new", cwd=str(self.cwd), mcpServers=[])
         if "error" in reply:
-            method = "no-such-method" if "any-login" in self.flags else "key"
-            await self.call("authenticate", methodId=method)
+            await self.call("authenticate" if self.version == 1 else "auth/login", methodId="key")
             if "login-only" in self.flags:
                 return
             reply = await self.call("session/new", cwd=str(self.cwd), mcpServers=[])
@@ -111,9 +113,17 @@ class ScriptedClient:
         if "two-prompts" in self.flags:
             self.tasks.start_soon(self.prompt, self.session)
         await self.prompt(self.session)
-        await self.call("session/set_mode", sessionId=self.session, modeId="code")
+        type_ = {}
+        if self.version == 1:
+            await self.call("session/set_mode", sessionId=self.session, modeId="code")
+        else:
+            type_ = {"type": "id"}
         await self.call(
-            "session/set_config_option", sessionId=self.session, configId="model", value="large"
+            "session/set_config_option",
+            sessionId=self.session,
+            configId="model",
+            value="large",
+            **type_,
         )
         await self.call("session/list")
         await self.prompt(self.session)
@@ -121,9 +131,30 @@ class ScriptedClient:
         if "uses-closed" in self.flags:
             await self.prompt(self.session)
 
+    async def initialize(self) -> bool:
+        """Return whether to go on."""
+        claims = {} if "bare" in self.flags else CLAIMS[self.version]
+        info = {"name": "scripted", "version": "1"}
+        names = (
+            ("clientCapabilities", "clientInfo") if self.version == 1 else ("capabilities", "info")
+        )
+        asked = 1 if "older" in self.flags else self.version
+        ready = await self.call(
+            "initialize", protocolVersion=asked, **{names[0]: claims, names[1]: info}
+        )
+        if "error" in ready:
+            return False
+        version = ready["result"]["protocolVersion"]
+        return version == self.version or "any-version" in self.flags
+
     async def prompt(self, session: str) -> None:
         blocks = [{"type": "text", "text": "hello"}]
+        idle = self.idle
         await self.call("session/prompt", sessionId=session, prompt=blocks)
+        if self.version == 2 and "leaves-early" not in self.flags:
+            await idle.wait()
+            if self.has_left:
+                raise ConnectionClosedError
 
     # The wire
 
@@ -152,6 +183,8 @@ class ScriptedClient:
         except ConnectionClosedError:
             for event, _ in self.pending.values():
                 event.set()
+            self.has_left = True
+            self.idle.set()
 
     async def read(self, line: bytes) -> None:
         if not line.strip():
@@ -188,6 +221,9 @@ class ScriptedClient:
             await self.fail("error invalid", message.get("id"), -32600)
         elif "id" in message:
             self.tasks.start_soon(self.respond, message)
+        elif '"state": "idle"' in json.dumps(message):
+            idle, self.idle = self.idle, anyio.Event()
+            idle.set()
         elif message["method"] not in {"session/update", "$/cancel_request"}:
             if "answers-unknown" in self.flags:
                 await self.fail("error unknown", None, -32601)
@@ -195,7 +231,7 @@ class ScriptedClient:
             await self.fail("error cancel", None, -32602)
         elif "answers-meta" in self.flags and "_meta" in json.dumps(message):
             await self.fail("error meta", None, -32602)
-        elif "answers-plans" in self.flags and '"plan"' in json.dumps(message):
+        elif "answers-plans" in self.flags and '"plan' in json.dumps(message):
             await self.fail("error plan", None, -32602)
 
     async def read_response(self, message: Message) -> None:
@@ -237,8 +273,10 @@ class ScriptedClient:
             raise RefusedError(-32601, method)
         if "bare" in self.flags and group != "session" and "serves" not in self.flags:
             raise RefusedError(-32601, method)
+        if self.version == 2 and group in {"fs", "terminal"} and "serves-old" not in self.flags:
+            raise RefusedError(-32601, method)
         if "unchecked" not in self.flags:
-            for each in validate_params(method, params):
+            for each in validate_params(method, params, version=self.version):
                 if not each.is_tolerated:
                     raise RefusedError(-32602, str(each))
         return await handler(method, params)
@@ -253,7 +291,7 @@ class ScriptedClient:
             chosen = "allow"
         if "plain-ids" in self.flags:
             chosen = chosen.encode("ascii", "replace").decode()
-        if "needs-call" in self.flags and params["toolCall"]["toolCallId"] == "never-announced":
+        if "needs-call" in self.flags and "never-announced" in json.dumps(params):
             chosen = "none"
         return {"outcome": {"outcome": "selected", "optionId": chosen}}
 
@@ -341,5 +379,7 @@ DIES_OF = {
     "dies-of-controls": "rm -rf",
     "dies-of-early": '"early"',
     "dies-of-back": '"back"',
+    "dies-of-parts": "tool_call_content_chunk",
+    "dies-of-custom": "_example.org/thinking",
 }
 """By flag: a text in a message at which the client leaves."""

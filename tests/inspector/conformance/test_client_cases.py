@@ -6,16 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from acp_inspector.conformance.model import PROFILES, Profile
 from acp_inspector.conformance.stage import PERSONAS, Persona, client_suite
+from acp_inspector.journal import Frame, Journal
+from acp_inspector.lint.engine import lint
 from tests.inspector.conformance.client_defects import DEFECTS
 from tests.inspector.conformance.playing import judge_scripted_client
+from tests.inspector.conformance.scripted_agent import Defect
 
 
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("persona", PERSONAS)
 async def test_correct_client_fails_no_case_and_passes_those_of_the_persona(
-    persona: Persona, tmp_path: Path
+    persona: Persona, profile: Profile, tmp_path: Path
 ) -> None:
-    report = await judge_scripted_client(persona, tmp_path)
+    report = await judge_scripted_client(persona, tmp_path, profile=profile)
     assert not report.counts["fail"], [each for each in report.results if each.verdict == "fail"]
     others = {
         each.case.id
@@ -26,18 +31,56 @@ async def test_correct_client_fails_no_case_and_passes_those_of_the_persona(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", DEFECTS)
-async def test_defect_fails_its_cases_and_no_other(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [(name, profile) for name, each in DEFECTS.items() for profile in each.profiles],
+)
+async def test_defect_fails_its_cases_and_no_other(
+    name: str, profile: Profile, tmp_path: Path
+) -> None:
     persona, defect = DEFECTS[name].persona, DEFECTS[name].defect
-    cases = defect.cases.split()
+    known = {each.id for each in client_suite().select(profile)}
+    cases = [each for each in defect.cases.split() if each in known]
     if defect.is_alone:
-        report = await judge_scripted_client(persona, tmp_path, defect, cases, timeout=1)
+        report = await judge_scripted_client(
+            persona, tmp_path, defect, cases, profile=profile, timeout=1
+        )
     else:
-        report = await judge_scripted_client(persona, tmp_path, defect)
+        report = await judge_scripted_client(persona, tmp_path, defect, profile=profile)
     failed = {each.case.id: each.reason for each in report.results if each.verdict == "fail"}
     assert failed.keys() == set(cases), failed
 
 
-def test_every_case_has_a_defect() -> None:
-    proved = {id_ for each in DEFECTS.values() for id_ in each.defect.cases.split()}
-    assert client_suite().cases.keys() == proved
+@pytest.mark.parametrize("profile", ["v1", "v2"])
+def test_every_case_has_a_defect(profile: Profile) -> None:
+    proved = {
+        id_
+        for each in DEFECTS.values()
+        if profile in each.profiles
+        for id_ in each.defect.cases.split()
+    }
+    assert {each.id for each in client_suite().select(profile)} <= proved
+
+
+async def test_client_of_version_1_reaches_no_case_of_version_2(tmp_path: Path) -> None:
+    defect = Defect("", flags=frozenset({"older"}))
+    report = await judge_scripted_client("slow", tmp_path, defect, profile="v2")
+    reasons = {each.reason for each in report.results if each.case.persona == "slow"}
+    assert "the client does not speak version 2" in reasons
+    assert not report.counts["fail"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("persona", ["chatty", "slow"])
+async def test_personas_without_tricks_follow_the_protocol(
+    persona: Persona, profile: Profile, tmp_path: Path
+) -> None:
+    journal = Journal()
+    await judge_scripted_client(persona, tmp_path, profile=profile, journal=journal)
+    report = lint(journal.entries, unstable=profile == "v1-unstable")
+    ours = {
+        each.seq for each in journal.entries if isinstance(each, Frame) and each.side == "agent"
+    }
+    assert not [
+        each for each in report.findings if ours.issuperset(each.frames) and each.severity != "info"
+    ]

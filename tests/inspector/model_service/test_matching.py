@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.model_service.bodies import TextEdit, apply_edits, edit_chunks
 from acp_inspector.model_service.cassette import ModelRequest
-from acp_inspector.model_service.matching import Comparison, Roots, match_requests
+from acp_inspector.model_service.matching import Comparison, Roots, match_requests, nearest
 from acp_inspector.model_service.routes import Route
 
 THERE = Roots("/home/me/project", "/home/me", "")
@@ -54,6 +54,9 @@ def matched(recorded: Any, live: Any) -> Comparison:
         ("in /home/me/project, keep /home/me/.x/project-1", "in /tmp/run-1, keep /root/.x/run-1-2"),
         ("in /tmp/ab, keep /var/tmp/.x/ab-1", "in /tmp/cd, keep /var/tmp/.x/cd-2"),
         ("/home/me/one and /home/me/two", "/tmp/xyz/one and /tmp/xyz/two"),
+        ("in /home/me/project/part", "in /tmp/other"),
+        ("/home/me/project, in /home/me/project/part", "/tmp/run-1, in /tmp/other"),
+        ("/home/me/project/part/a and /home/me/project/b", "/tmp/other/a and /tmp/run-1/b"),
     ],
 )
 def test_what_each_run_has_anew_is_equal(recorded: str, live: str) -> None:
@@ -84,6 +87,12 @@ def test_what_each_run_has_anew_is_equal(recorded: str, live: str) -> None:
         ({}, {"a": 1}),
         ({"a": 1}, {"a": True}),
         ({"a": 1764188560}, {"a": 1}),
+        ({"a": f"in {ONE}", "b": ONE}, {"a": f"in {ONE}", "b": TWO}),
+        (
+            {"messages": [{"name": "a"}, {"name": "b"}]},
+            {"messages": [{"name": "b"}, {"name": "a"}]},
+        ),
+        ({"list": [{"system": "x"}, "a b"]}, {"list": [{"system": "x"}, "b a"]}),
         (
             {"messages": [{"role": "user", "content": "a b"}]},
             {"messages": [{"role": "user", "content": "b a"}]},
@@ -134,9 +143,95 @@ def test_each_part_of_a_request_counts(field: str) -> None:
     assert not match_requests(one, other, THERE, HERE).is_equal
 
 
-def test_words_in_another_order_count_as_tolerated() -> None:
-    assert matched({"system": "a b"}, {"system": "b a"}).tolerated == 1
-    assert matched({"system": "a b"}, {"system": "a b"}).tolerated == 0
+@pytest.mark.parametrize(
+    ("recorded", "live"),
+    [("a b", "b a"), ([{"name": "a"}, {"name": "b"}], [{"name": "b"}, {"name": "a"}])],
+)
+def test_another_order_counts_as_tolerated(recorded: Any, live: Any) -> None:
+    assert matched({"system": recorded}, {"system": live}).tolerated == 1
+    assert matched({"system": recorded}, {"system": recorded}).tolerated == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from([ONE, TWO, THREE]), st.sampled_from([ONE, TWO, THREE]))))
+def test_ids_are_one_to_one(pairs: list[tuple[str, str]]) -> None:
+    """Wherever they are, and also those that happen to be the same in both runs."""
+    recorded = [one if place % 2 else f"in {one}" for place, (one, _) in enumerate(pairs)]
+    live = [other if place % 2 else f"in {other}" for place, (_, other) in enumerate(pairs)]
+    there, back = dict(pairs), {other: one for one, other in pairs}
+    are_one_to_one = all(there[one] == other and back[other] == one for one, other in pairs)
+    comparison = matched(recorded, live)
+    assert comparison.is_equal is are_one_to_one
+    assert not comparison.is_equal or comparison.live == there
+
+
+def roots(cwd: str, home: str = "") -> Roots:
+    return Roots(cwd, home, "")
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "recorded", "live"),
+    [
+        (roots("/w/my app"), roots("/w/run 1"), "in /w/my app/a", "in /w/run 1/a"),
+        (roots("/w/x", "/home/ann"), roots("/w/x", "/home/bob"), "/home/ann/a", "/home/bob/a"),
+        (roots("/w"), roots("/v"), "in /w/a", "in /v/a"),
+    ],
+    ids=["with spaces", "homes side by side", "short"],
+)
+def test_directories_of_the_process_are_found_whatever_their_names(
+    there: Roots, here: Roots, recorded: str, live: str
+) -> None:
+    assert match_requests(request(recorded), request(live), there, here).is_equal
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        (roots("/", "/"), roots("/", "/")),
+        (roots(""), roots("")),
+        (roots(""), roots("/x")),
+        (roots("/x"), roots("")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("recorded", "live"),
+    [
+        ("read /etc/passwd", "read /etc/shadow"),
+        ("read /a/b", "read /c/d"),
+        ("in /var/tmp/.x/ab-1", "in /var/tmp/.x/zz-1"),
+        ("a b", "a/x b/x"),
+    ],
+)
+def test_without_directories_of_the_process_paths_are_content(
+    there: Roots, here: Roots, recorded: str, live: str
+) -> None:
+    assert not match_requests(request(recorded), request(live), there, here).is_equal
+
+
+@pytest.mark.parametrize(
+    ("others", "nearest_one", "live"),
+    [
+        ([{"a": "x", "b": "y"}], {"a": "1", "b": "y"}, {"a": "1", "b": "2"}),
+        ([{"a": "hello you"}], {"a": "hello world"}, {"a": "hello worlds"}),
+        ([{"m": ["1"]}], {"m": ["3", "4"], "n": "5"}, {"m": ["1", "2"], "n": "6"}),
+        ([{"m": ["1"]}], {"m": ["1", "2", "3", "4"]}, {"m": ["1", "2", "3"]}),
+        ([{"a": "1", "b": "2"}], {"a": "1"}, {"a": "1"}),
+    ],
+    ids=[
+        "fewer fields",
+        "longer common start",
+        "no missing item",
+        "items nearer in number",
+        "members",
+    ],
+)
+def test_the_nearest_request_is_the_one_with_the_least_differences(
+    others: list[Any], nearest_one: Any, live: Any
+) -> None:
+    requests = [*enumerate(map(request, others)), (7, request(nearest_one))]
+    for order in (requests, requests[::-1]):
+        found = nearest(order, request(live), THERE, HERE)
+        assert found is not None
+        assert found[0] == 7
 
 
 def test_a_difference_is_shown_around_the_first_character_that_differs() -> None:
@@ -165,6 +260,28 @@ def test_a_response_gets_the_live_ids_and_directories() -> None:
     assert apply_edits(text, comparison.edits(text)) == (
         f"write /tmp/run-1/a, not /home/me/project-2, {TWO}; -tmp-run-1."
     )
+
+
+def test_the_nearest_request_is_of_the_same_route_or_path() -> None:
+    live = request({"a": "1"})
+    other_route = live.model_copy(update={"route": "anthropic"})
+    other_path = live.model_copy(update={"path": "/models"})
+    neither = other_route.model_copy(update={"path": "/models"})
+    assert nearest([(1, neither)], live, THERE, HERE) is None
+    assert nearest([], live, THERE, HERE) is None
+    assert nearest([(1, neither), (2, other_route)], live, THERE, HERE) == (2, [])
+    found = nearest([(1, neither), (2, other_path)], live, THERE, HERE)
+    assert found is not None
+    assert (found[0], [each.path for each in found[1]]) == (2, ["path"])
+
+
+def test_the_longest_directory_is_replaced_in_a_response() -> None:
+    comparison = matched(
+        {"text": "home /home/me/.cache, cwd /home/me/project"},
+        {"text": "home /root/.cache, cwd /tmp/run-1"},
+    )
+    text = "/home/me/project/a and /home/me/b"
+    assert apply_edits(text, comparison.edits(text)) == "/tmp/run-1/a and /root/b"
 
 
 TEXTS = st.text(st.sampled_from('ab/é€😀"\\\n '), max_size=12)

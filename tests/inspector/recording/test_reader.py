@@ -118,6 +118,7 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(data: st.DataObject) -> N
         (b"hello\n", "its first line is not a header"),
         (b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n', "its first line is not a header"),
         (b"\x00\xff" * 100, "its first line is not a header"),
+        (b'{"acp_recording":9,"created":"","tool":""}\n', "format version 9 is not known here"),
     ],
 )
 def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, said: str) -> None:

@@ -49,10 +49,18 @@ def spawned(said: Sequence[Said]) -> list[Entry]:
 
 
 async def test_each_process_of_a_recording_gets_an_agent_of_its_own(tmp_path: Path) -> None:
+    """Also if sessions of two processes have one name in the recording."""
+    script = """
+mine = f"live-{os.getpid()}"
+start(mine)
+turn = hear("session/prompt", session=mine)
+text("Hello", mine)
+respond(turn, stopReason="end_turn")
+"""
     first = spawned(TURN)
     again = [replace(entry, seq=entry.seq + len(first)) for entry in spawned(TURN)]
     for merged in ([*first, *again], [*first, *spawned(TURN)]):
-        result = await replay(recording(merged), agent(GREETS), tmp_path)
+        result = await replay(recording(merged), agent(script), tmp_path)
         assert result.is_passed, result.render()
         assert result.played == 6
 
@@ -187,8 +195,27 @@ read()
             "the agent responded twice to session/prompt",
         ),
         (GREETS.replace('text("Hello")', "sys.stdout.close()"), "the agent closed its side"),
+        (
+            'first = hear("initialize")\nos.close(0)\nrespond(first, protocolVersion=1)',
+            "frame 3 (session/new) could not be sent: the agent closed its stdin",
+        ),
+        (
+            GREETS.replace('text("Hello")', 'sys.stdout.write("x" * (64 * 2**20 + 1))'),
+            "what cannot be read: a frame is longer than the limit of 67108864 bytes",
+        ),
+        (GREETS.replace('text("Hello")', 'print("Loading…", flush=True)'), "malformed message"),
     ],
-    ids=["hangs at once", "hangs in a turn", "dies", "floods", "responds twice", "closes stdout"],
+    ids=[
+        "hangs at once",
+        "hangs in a turn",
+        "dies",
+        "floods",
+        "responds twice",
+        "closes stdout",
+        "closes stdin",
+        "sends a frame that is too long",
+        "sends lines that are no JSON",
+    ],
 )
 async def test_an_agent_that_misbehaves_fails_with_a_sentence(
     script: str, sentence: str, tmp_path: Path

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from acp_inspector.journal import Frame
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check
@@ -52,7 +53,7 @@ HOLDERS: Final = (
 class _Blocks:
     """The blocks of the newest message, shared by all checks."""
 
-    n: int = -1
+    frame: Frame | None = None
     all: list[Block] = field(default_factory=list[Block])
     beyond_text: list[Block] = field(default_factory=list[Block])
 
@@ -203,8 +204,8 @@ def icons_are_safe_to_fetch(context: Context) -> CheckResult:
 
 def _all(context: Context) -> _Blocks:
     seen = context.state.of(_Blocks)
-    if seen.n != context.seq:
-        seen.n = context.seq
+    if seen.frame is not context.frame:
+        seen.frame = context.frame
         seen.all = blocks_of(context)
         seen.beyond_text = [each for each in seen.all if each[1].get("type") != "text"]
     return seen

@@ -18,9 +18,10 @@ from acp_inspector.lint.rules.methods import RETIRED, is_ours
 from acp_inspector.lint.state import opposite
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.methods import VERSIONS, find_method
+from acp_protocol.schema.methods import is_method
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
+_QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in TRACE)
 WITH_PATHS: Final = (
     *on.request("session/new", "session/load", "session/resume", "session/fork", "session/list"),
     *on.request("session/request_permission"),
@@ -42,7 +43,7 @@ _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 @check("ACP-L369", on.call())
 def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     method = context.method or ""
-    if not method or method.startswith("$/") or any(find_method(method, v) for v in VERSIONS):
+    if not method or method.startswith("$/") or is_method(method):
         return None
     if method.startswith("_"):
         return OK
@@ -85,6 +86,9 @@ def meta_is_an_object(context: Context) -> CheckResult:
 
 def _metas(context: Context) -> Iterator[tuple[str, Json]]:
     """Yield every outermost `_meta` of a message, with its path."""
+    raw = context.frame.data
+    if b"_meta" not in raw and b"\\u" not in raw:
+        return
     todo: list[tuple[str, Json]] = [
         (name, context.value[name]) for name in ("params", "result") if name in context.value
     ]
@@ -129,7 +133,8 @@ def traces_stand_at_the_root(context: Context) -> CheckResult:
 
 def _speaks_of_traces(context: Context) -> bool:
     raw = context.frame.data
-    return any(b'"%b"' % name.encode() in raw for name in TRACE)
+    may_be = b"trace" in raw or b"baggage" in raw
+    return may_be and any(name in raw for name in _QUOTED_TRACE)
 
 
 @check("ACP-L379", on.call())

@@ -6,7 +6,6 @@ Source: ACP, "Extensibility", "Initialization", and the published schemas.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
@@ -16,7 +15,7 @@ from acp_inspector.lint.rules.envelope import UNREADABLE, LastNotifications, has
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.jsonrpc import INVALID_REQUEST
 from acp_protocol.schema.method_spec import Kind, MethodSpec
-from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
+from acp_protocol.schema.methods import METHODS, find_method, is_method
 
 _NAMESPACES: Final = frozenset(
     {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}
@@ -46,7 +45,7 @@ def methods_are_known(context: Context) -> CheckResult:
         return context.problem(
             f"{method} is unstable", path="method", severity="info", topic=context.topic()
         )
-    if any(find_method(method, version) for version in VERSIONS):
+    if is_method(method):
         # A method of the other version: another rule reports it.
         return OK
     if RETIRED.match(method):
@@ -86,7 +85,7 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
 
 @check("ACP-L038", on.call())
 def methods_come_from_the_right_side(context: Context) -> CheckResult:
-    rows = [row for row in _rows(context) if row.name == context.method]
+    rows = _rows(context)
     if not rows:
         return None
     if any(row.sent_by in {context.side, "either"} for row in rows):
@@ -119,7 +118,7 @@ def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
     ask = context.request
     if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
         return None
-    if any(find_method(ask.method, version) for version in VERSIONS):
+    if is_method(ask.method):
         return _of_the_other_version(context)
     if context.kind == "result":
         return context.problem(f"the unknown method {ask.method} was answered with a result", ask)
@@ -149,7 +148,7 @@ def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
     notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method is None:
         return OK
-    if any(find_method(notification.method, version) for version in VERSIONS):
+    if is_method(notification.method):
         return OK
     if context.code in UNREADABLE and has_other_cause(notification):
         return OK
@@ -205,12 +204,12 @@ def empty_results_are_objects(context: Context) -> CheckResult:
     return OK
 
 
-def _rows(context: Context) -> Iterator[MethodSpec]:
-    """Yield the rows of the method: as a request, and as a notification."""
-    kinds: tuple[Kind, ...] = ("request", "notification")
-    for kind in kinds:
-        if row := find_method(context.method or "", context.version or 1, kind=kind):
-            yield row
+def _rows(context: Context) -> list[MethodSpec]:
+    """Return the rows of the method: as a request, and as a notification."""
+    method, version = context.method or "", context.version or 1
+    request = find_method(method, version, kind="request")
+    notification = find_method(method, version, kind="notification")
+    return [row for row in (request, notification) if row]
 
 
 def _kinds(context: Context) -> set[Kind]:
