@@ -28,8 +28,9 @@ from acp_inspector.recording.reader import Recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.expectations import compare_with, expectations_beside, propose
-from acp_inspector.replay.player import PlayLimits, play_as_client, prepare_workspace
+from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.testing import prepare_directory
 from acp_protocol.errors import AcpError, RequestFailedError, describe_os_error
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import get_int, get_text
@@ -135,7 +136,7 @@ class ClientReplay:
                 say(f"hands to the agent: directory: {recorded} as {place}")
             found.create()
             if cwd is None:
-                prepare_workspace(header, found.cwd)
+                prepare_directory(self.recording, found.cwd)
             yield found
 
 

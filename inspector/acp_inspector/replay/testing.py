@@ -53,7 +53,7 @@ Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
 
 NO_AGENT: Final = "no agent was named to play it against, and it has no snapshot"
 STARTED_ELSEWHERE: Final = (
-    "it was started in the directory of its session, not in this one: python -m finds "
+    "it was started in a directory of its own, not in this one: python -m finds "
     "only what is installed; install it, or name its files in the command"
 )
 """The hint for a program that ends before it has sent anything."""

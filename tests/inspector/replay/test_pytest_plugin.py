@@ -916,6 +916,48 @@ def test_a_client_is_run_with_a_scripted_agent(pytester: pytest.Pytester) -> Non
     assert "agent | " in text_of(done)
 
 
+def test_a_client_that_cannot_be_tested_has_its_cause_first(pytester: pytest.Pytester) -> None:
+    (pytester.path / "client.py").write_text(CLIENT)
+    (pytester.path / "bad.toml").write_text("[[prompt]\n")
+    pytester.makepyfile(
+        f"""
+        COMMAND = [{sys.executable!r}, "client.py", "{{agent}}"]
+
+        def test_without_script(acp_client):
+            acp_client(COMMAND, script="none.toml").assert_passed()
+
+        def test_with_an_invalid_script(acp_client):
+            acp_client(COMMAND, script="bad.toml").assert_passed()
+
+        def test_without_client(acp_client):
+            acp_client("/no/such/client {{agent}}", script="echo")
+        """
+    )
+    done = run(pytester)
+    done.assert_outcomes(failed=3)
+    text = text_of(done)
+    assert "AssertionError: the agent of the client could not be played: none.toml" in text
+    assert "AssertionError: the agent of the client could not be played: /" in text
+    assert "AgentStartError: the client could not be started" in text
+    assert "clients.py" not in text
+    assert "process.py" not in text
+
+
+def test_a_client_may_find_its_agent_in_a_variable(pytester: pytest.Pytester) -> None:
+    (pytester.path / "client.py").write_text(CLIENT)
+    (pytester.path / "good.toml").write_text(COUNTING)
+    pytester.makepyfile(
+        f"""
+        def test_it(acp_client):
+            command = ["sh", "-c", "exec {sys.executable} $0 $AGENT", "client.py"]
+            run = acp_client(command, script="good.toml", env={{"AGENT": "{{agent}}"}})
+            run.assert_passed()
+            assert run.stdout == "one, two\\nend_turn\\n"
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
 def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Pytester) -> None:
     (pytester.path / "client.py").write_text(CLIENT)
     (pytester.path / "good.toml").write_text(COUNTING)
@@ -942,6 +984,10 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
         done = run(pytester)
         done.assert_outcomes(failed=1)
         assert "agent |     - count\nE       agent |     + count again" in text_of(done)
+        assert "hint: if that is wanted, --acp-record rewrite records it anew" in text_of(done)
+    # Also if the test asserts nothing about it.
+    pytester.makepyfile(test_it=test.replace("run.assert_passed()", "return"))
+    run(pytester).assert_outcomes(failed=1)
     entry = '[[ignore]]\npath = "$.params.prompt"\nreason = "the user types something"\n'
     (pytester.path / "count.expect.toml").write_text(entry)
     run(pytester).assert_outcomes(passed=1)
