@@ -6,7 +6,7 @@ Reading is inert: nothing that a recording names is run, fetched or followed.
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, assert_never
@@ -67,9 +67,10 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
     Raises:
         RecordingError: there is no such file, it cannot be read, or it is not a recording.
     """
-    # A pipe without a writer would block for ever.
-    if path.exists() and not path.is_file():
-        raise RecordingError(f"cannot read {path}: it is no regular file")
+    # Without a writer it would block for ever. What cannot be looked at cannot be opened either.
+    with suppress(OSError):
+        if path.is_fifo():
+            raise RecordingError(f"cannot read {path}: it is a pipe, not a file")
     entries: list[Entry] = []
     bad_lines: list[BadLine] = []
     footer: Footer | None = None

@@ -196,7 +196,7 @@ def test_a_pipe_is_no_recording(corpus: Path, agent: Agent, call: Call) -> None:
     os.mkfifo(corpus / "pipe.acp.ndjson")
     done = call("test", str(corpus), "--", *agent(COUNTING))
     assert done.code == exit_codes.USAGE
-    assert "pipe.acp.ndjson: it is no regular file" in done.out
+    assert "pipe.acp.ndjson: it is a pipe, not a file" in done.out
     assert done.out.endswith("\n2 passed, 1 error\n")
 
 
