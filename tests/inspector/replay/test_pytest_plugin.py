@@ -294,6 +294,21 @@ def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
     run(pytester, "--acp-trust").assert_outcomes(passed=1)
 
 
+def test_what_a_recording_decides_for_the_user_is_shown(pytester: pytest.Pytester) -> None:
+    command = scripted(pytester.path, ASKING)
+    record(pytester.path / "recordings/one.acp.ndjson", command, "write it")
+    project(pytester, command)
+    done = run(pytester)
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(
+        ["recordings that set modes or options, or allow permissions: 1; -v lists them"]
+    )
+    done = run(pytester, "-v")
+    done.stdout.fnmatch_lines(
+        ["*handed to the agent*", "one.acp.ndjson: permissions that allow: 1"]
+    )
+
+
 def test_an_agent_that_is_missing_fails_with_a_sentence(pytester: pytest.Pytester) -> None:
     record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
     project(pytester, "/no/such/agent")
