@@ -403,9 +403,7 @@ def _directories_in(
         old, new = recorded.rstrip(".").split("/"), live.rstrip(".").split("/")
         if old == new:
             continue
-        shared = 0
-        while old[-1 - shared :] == new[-1 - shared :]:
-            shared += 1
+        shared = _common_length(old[::-1], new[::-1])
         for count in range(shared, -1, -1):
             one, other = old[: len(old) - count], new[: len(new) - count]
             # A directory may lie in a known one in one of the runs only.
@@ -454,11 +452,10 @@ def _text(raw: bytes | None) -> str:
     return "" if raw is None else raw.decode(errors="surrogateescape")
 
 
-def _common_length(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at their start."""
-    pairs = zip(one, other, strict=False)
-    limit = min(len(one), len(other))
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), limit)
+def _common_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many characters or items two sequences have in common at their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _excerpts(recorded: Json, live: Json) -> tuple[str, str]:

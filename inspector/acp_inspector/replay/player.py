@@ -381,7 +381,11 @@ class RecordingPlayer:
                 again = self._wake_time(step, now)
                 if again is None:
                     since = ready_since.setdefault(step.index, now)
-                    pause = min((step.frame.time - step.after) * self._limits.pace, MAX_PAUSE)
+                    recorded = step.frame.time - step.after
+                    pause = min(recorded * self._limits.pace, MAX_PAUSE)
+                    if step.follows_time:
+                        # The agent needs a moment to begin with what is then cancelled.
+                        pause = max(pause, min(recorded, self._limits.quiet))
                     if since + max(pause, 0.0) <= now:
                         return step, now
                     again = since + pause

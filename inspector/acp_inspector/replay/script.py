@@ -9,7 +9,7 @@ had sent, always what.
 - A request or a notification waits for all earlier client frames of its session, and for the
   responses that had come before it. Between turns it waits for the end of the turn. Within a turn
   it waits for the reactions that preceded it: the same text, the tool calls in the same state, the
-  requests of the agent.
+  requests of the agent. If there was none, it followed only time.
 - A frame without a session waits for all earlier client frames, and a frame of a session for the
   earlier ones without a session.
 
@@ -252,6 +252,8 @@ class ScriptStep:
     """What it responds to."""
     orphan: RequestId = None
     """The id of a response whose request is missing in the recording."""
+    follows_time: bool = False
+    """Whether it was sent within a turn in which nothing had happened since the last call."""
 
 
 class Script:
@@ -348,7 +350,11 @@ class Script:
         times = [event.time for event in needs]
         after = max([*times, self._last_call])
         self._last_call = frame.time if is_call else self._last_call
-        return ScriptStep(frame, index, name, sessions, is_call, needs, after, requests, orphan)
+        signs = (each for each in needs if each.is_reaction and each.name not in ASYNCHRONOUS)
+        follows_time = is_call and bool(sessions & open_sessions) and not any(signs)
+        return ScriptStep(
+            frame, index, name, sessions, is_call, needs, after, requests, orphan, follows_time
+        )
 
     def _request_of(self, response: Event) -> Event | None:
         for request in reversed(self.requests):

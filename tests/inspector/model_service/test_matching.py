@@ -198,6 +198,7 @@ def test_directories_of_the_process_are_found_whatever_their_names(
         ("read /etc/passwd", "read /etc/shadow"),
         ("read /a/b", "read /c/d"),
         ("in /var/tmp/.x/ab-1", "in /var/tmp/.x/zz-1"),
+        ("a b", "a/x b/x"),
     ],
 )
 def test_without_directories_of_the_process_paths_are_content(
@@ -212,10 +213,16 @@ def test_without_directories_of_the_process_paths_are_content(
         ([{"a": "x", "b": "y"}], {"a": "1", "b": "y"}, {"a": "1", "b": "2"}),
         ([{"a": "hello you"}], {"a": "hello world"}, {"a": "hello worlds"}),
         ([{"m": ["1"]}], {"m": ["3", "4"], "n": "5"}, {"m": ["1", "2"], "n": "6"}),
-        ([{"m": ["1", "2", "3", "4"]}], {"m": ["1", "2", "3"]}, {"m": ["1", "2"]}),
+        ([{"m": ["1"]}], {"m": ["1", "2", "3", "4"]}, {"m": ["1", "2", "3"]}),
         ([{"a": "1", "b": "2"}], {"a": "1"}, {"a": "1"}),
     ],
-    ids=["fewer fields", "longer common start", "no missing item", "fewer items", "fewer members"],
+    ids=[
+        "fewer fields",
+        "longer common start",
+        "no missing item",
+        "items nearer in number",
+        "members",
+    ],
 )
 def test_the_nearest_request_is_the_one_with_the_least_differences(
     others: list[Any], nearest_one: Any, live: Any
@@ -253,6 +260,19 @@ def test_a_response_gets_the_live_ids_and_directories() -> None:
     assert apply_edits(text, comparison.edits(text)) == (
         f"write /tmp/run-1/a, not /home/me/project-2, {TWO}; -tmp-run-1."
     )
+
+
+def test_the_nearest_request_is_of_the_same_route_or_path() -> None:
+    live = request({"a": "1"})
+    other_route = live.model_copy(update={"route": "anthropic"})
+    other_path = live.model_copy(update={"path": "/models"})
+    neither = other_route.model_copy(update={"path": "/models"})
+    assert nearest([(1, neither)], live, THERE, HERE) is None
+    assert nearest([], live, THERE, HERE) is None
+    assert nearest([(1, neither), (2, other_route)], live, THERE, HERE) == (2, [])
+    found = nearest([(1, neither), (2, other_path)], live, THERE, HERE)
+    assert found is not None
+    assert (found[0], [each.path for each in found[1]]) == (2, ["path"])
 
 
 def test_the_longest_directory_is_replaced_in_a_response() -> None:

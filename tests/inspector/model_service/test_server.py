@@ -302,6 +302,29 @@ async def test_keys_never_reach_the_file(tmp_path: Path) -> None:
     assert again.status == 200
 
 
+@pytest.mark.parametrize("name", ["key", "api_key", "access_token"])
+async def test_keys_in_a_query_are_neither_stored_nor_shown(tmp_path: Path, name: str) -> None:
+    """Nor if the service repeats one in an error, or a request is not in the cassette."""
+    path = tmp_path / "it.cassette"
+    key = "k9Qz7Lp2Wx4Vb6Rt8"
+    target, body = prompt("gemini", "500")
+    with fake_service() as service:
+        async with recording(path, service.url) as run:
+            live = await send(run.root, f"{target}&{name}={key}", body)
+        assert service.requests[0][0].endswith(f"{name}={key}")
+    assert live.status == 500
+    assert key not in path.read_text()
+    [exchange] = read_cassette(path).exchanges
+    assert exchange.request.query == "alt=sse"
+    target, other = prompt("gemini", f"what is {key}")
+    async with replaying(path) as run:
+        again = await send(run.root, f"{prompt('gemini', '')[0]}&{name}=other-key-1234567", body)
+        miss = await send(run.root, f"{target}&{name}={key}", other)
+    assert (again.status, miss.status) == (500, 400)
+    assert key not in run.warnings[0]
+    assert key.encode() not in miss.body
+
+
 async def test_a_path_in_pieces_becomes_that_of_the_live_run(tmp_path: Path) -> None:
     path = tmp_path / "it.cassette"
     target, body = prompt("openai", "TOOL /home/me/project/src/a.py")

@@ -185,6 +185,24 @@ async def test_a_cancel_is_sent_into_a_stream_whenever_other_updates_come(
     assert result.is_passed is bool(before or behind), result.render()
 
 
+async def test_a_cancel_that_followed_only_time_is_not_sent_at_once(tmp_path: Path) -> None:
+    """An agent may not have begun yet with what it would cancel."""
+    said = frames(*CANCELLED[:5], CANCEL, CANCELLED[-1])
+    late = [replace(each, time=each.time + 60 * (each.seq > 5)) for each in said]
+    script = """
+start("live")
+turn = hear("session/prompt")
+early = is_something_sent(0.2)
+hear("session/cancel")
+respond(turn, stopReason="too early" if early else "cancelled")
+"""
+    limits = PlayLimits(timeout=10, settle=0.1, quiet=2.0)
+    result = await replay(recording(late), agent(script), tmp_path, limits=limits)
+    assert result.is_passed, result.render()
+    assert [step.follows_time for step in Script(said).steps] == [False, False, False, True]
+    assert not any(step.follows_time for step in Script(frames(*CANCELLED)).steps)
+
+
 async def test_in_version_2_a_prompt_waits_for_the_end_of_the_turn(tmp_path: Path) -> None:
     recorded = [
         *begun("s1", version=2),
