@@ -18,13 +18,14 @@ from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import AgentSpec
 from acp_console.paths import FileWriteError
 from acp_console.render.values import OUTPUT_VERSION, ascii_json
-from acp_inspector.conformance.judge import Close, agent_suite, judge_agent
+from acp_inspector.conformance.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import PROFILES, Case, Profile, Report
 from acp_inspector.conformance.peer import (
     DEMO_PROMPTS,
     PLAIN_PROMPTS,
     PROMPT_KINDS,
     TIMEOUT_S,
+    Close,
     Options,
 )
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
@@ -35,8 +36,10 @@ from acp_inspector.conformance.stage import (
     client_suite,
     judge_client,
 )
-from acp_protocol.dialects.registry import SPOKEN
+from acp_inspector.replay.testing import resolved_command
+from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.host.process import spawn
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
@@ -85,7 +88,7 @@ GRACE_S: Final = 1.0
     multiple=True,
     metavar="KIND=TEXT",
     help=f"Prompt that makes the agent do something: {', '.join(PROMPT_KINDS)}. Cases that need "
-    "it are not reached otherwise. Can be repeated.",
+    "it are not reached otherwise. {cwd} in it is the session's directory. Can be repeated.",
 )
 @click.option("--auth", "auth_method", metavar="METHOD", help="Log in by this method first.")
 @click.option(
@@ -146,9 +149,8 @@ def command(
     acp-console conform --side client --persona hostile --report report.txt
     """  # noqa: D301 - the mark by which click keeps lines apart
     suite = client_suite() if side == "client" else agent_suite()
-    if side == "client" and dialect is not None:
-        raise UsageError("personas speak no dialect", "leave out --dialect")
-    cases = suite.select(profile, patterns, is_dialect=dialect is not None)
+    _check(side, profile, dialect)
+    cases = suite.select(profile, patterns, dialect=dialect)
     if not cases:
         raise UsageError("no case matches", "--list shows their ids")
     if is_list:
@@ -172,15 +174,32 @@ def command(
     )
 
     async def judge() -> int:
-        report = await _judge(chosen, cases, options)
+        report, stderr = await _judge(chosen, cases, options)
         if output is None:
             click.echo(_text(report, format_, is_all=is_all), nl=False)
         else:
             _write(report, format_, output, is_all=is_all)
             click.echo(report.badge, err=True)
+        if not report.counts["pass"]:
+            _show_stderr(stderr)
         return exit_codes.DONE if report.is_passed else exit_codes.FOUND
 
     return run_until_signal(judge)
+
+
+def _check(side: str, profile: Profile, dialect: str | None) -> None:
+    if side == "client" and (profile == "v2" or dialect is not None):
+        raise UsageError("personas speak version 1 without a dialect", "leave out the option")
+    if dialect is not None and (dialect == BATCHES) != (profile == "v2"):
+        of = "v2" if dialect == BATCHES else "v1"
+        raise UsageError(f"{dialect} is a dialect of version {of[1]}", f"add --profile {of}")
+
+
+def _show_stderr(lines: Sequence[str]) -> None:
+    if lines:
+        click.echo("the agent does not work; the end of its stderr:", err=True)
+    for line in lines:
+        click.echo(f"  | {single_line(line, len(line))}", err=True)
 
 
 async def _play(
@@ -220,21 +239,28 @@ def _prompts(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-async def _judge(agent: AgentSpec, cases: Sequence[Case], options: Options) -> Report:
+async def _judge(
+    agent: AgentSpec, cases: Sequence[Case], options: Options
+) -> tuple[Report, Sequence[str]]:
+    """Return the report, and the end of the first stderr that has one."""
+    tails: list[tuple[str, ...]] = []
+
     @asynccontextmanager
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
         env: Mapping[str, str] = {**os.environ, **agent.env}
-        command = agent.absolute_command()
+        command = resolved_command(agent.absolute_command(), Path.cwd())
         async with spawn(command, cwd=directory, env=env, grace=GRACE_S) as child:
-            pipes = StreamTransport(
-                child.stdout, child.stdin, framing=None if agent.dialect else "lines"
-            )
+            dialect = agent.open_dialect()
+            framing = "lines" if dialect is None else dialect.framing
+            pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
             transport: Transport = pipes
-            if agent.dialect is not None:
-                transport = DialectTransport(pipes, "client", agent.open_dialect())
+            if dialect is not None:
+                transport = DialectTransport(pipes, "client", dialect)
             yield transport, pipes.close_sending
+            tails.append(child.stderr_tail())
 
-    return await judge_agent(connect, cases, options, name=agent.title)
+    report = await judge_agent(connect, cases, options, name=agent.title)
+    return report, next(filter(None, tails), ())
 
 
 def _list(cases: Sequence[Case], format_: Format) -> int:

@@ -8,12 +8,18 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PEERS = ROOT / "tests/protocol/dialects/peers"
 CONSOLE = (sys.executable, "-m", "acp_console")
 
 
 def conform(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [*CONSOLE, "conform", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, cwd=ROOT
+    )
 
 
 def test_demo_agent_passes_cases_on_shared_and_own_processes() -> None:
@@ -58,3 +64,45 @@ def test_list_names_every_case_of_a_profile() -> None:
     done = conform("--list", "--json", "--profile", "v2")
     assert done.returncode == 0
     assert "prompt.message-id" in {each["id"] for each in json.loads(done.stdout)["cases"]}
+
+
+@pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide", "v2-batch"])
+def test_agent_of_a_dialect_is_judged_in_its_own_words(name: str) -> None:
+    # The path is relative: agents are started elsewhere.
+    script = PEERS.relative_to(ROOT) / f"{name.removeprefix('v2-')}_agent.py"
+    profile = ("--profile", "v2") if name == "v2-batch" else ()
+    done = conform(
+        *("--dialect", name, *profile, "--json", "--case", "initialize.responds"),
+        *("--case", "session.new", "--case", "prompt.ends", "--case", "prompt.message-id"),
+        *("--", sys.executable, str(script)),
+    )
+    report = json.loads(done.stdout)
+    verdicts = {each["id"]: each["verdict"] for each in report["cases"]}
+    assert verdicts == dict.fromkeys(
+        ("initialize.responds", "session.new", "prompt.ends"), "pass"
+    ), done.stdout
+
+
+@pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide"])
+def test_our_agent_passes_every_case_of_a_dialect(name: str) -> None:
+    cases = [f"--case={each}.*" for each in ("session", "load", "permission", "prompt", "modes")]
+    done = conform("demo", "--dialect", name, "--json", "--timeout", "60", *cases)
+    report = json.loads(done.stdout)
+    failed = [(each["id"], each["reason"]) for each in report["cases"] if each["verdict"] == "fail"]
+    assert not failed
+    assert report["counts"]["pass"] > 20
+
+
+def test_dialect_of_another_version_is_refused() -> None:
+    done = conform("demo", "--dialect", "acpex", "--profile", "v2")
+    assert done.returncode == 2
+    assert "add --profile v1" in done.stderr
+
+
+def test_agent_that_does_not_start_shows_why(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("import no_such_module_at_all\n")
+    done = conform("--case", "prompt.ends", "--", sys.executable, str(broken))
+    assert done.returncode == 1
+    assert "the agent did not initialize" in done.stdout
+    assert "No module named 'no_such_module_at_all'" in done.stderr

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import anyio
 
@@ -23,19 +23,17 @@ from acp_inspector.conformance.model import (
     Suite,
     Traffic,
 )
-from acp_inspector.conformance.peer import NOTES, Options, Peer
+from acp_inspector.conformance.peer import NOTES, Connect, Options, Peer
+from acp_inspector.conformance.wire import START_FACTOR
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError
 from acp_protocol.json_values import get_text
-from acp_protocol.transport import Transport
-
-Close: TypeAlias = Callable[[], Awaitable[None]]
-Connect: TypeAlias = Callable[[Path], AbstractAsyncContextManager[tuple[Transport, Close]]]
-"""Starts an agent that works in a directory, and ends it; the function closes the agent's stdin."""
 
 SUBJECTS: Final = ("opening", "sessions", "turns", "observed")
 CASE_FACTOR: Final = 4
-"""Timeouts that one case may take, at most."""
+"""Timeouts that one case may take, at most, beside the start of the agent."""
+MAX_SILENT: Final = 2
+"""Connections without any message of the agent, after which it is not started again."""
 
 
 async def judge_agent(
@@ -74,6 +72,7 @@ class _AgentJudge:
         self._results: dict[str, Result] = {}
         self._queue: list[list[Case]] = []
         self._start_error: AgentStartError | None = None
+        self._silent = 0
         self.name = ""
         """How the agent introduced itself."""
 
@@ -117,11 +116,13 @@ class _AgentJudge:
             transport, close = await stack.enter_async_context(self._connect(home))
             tasks = await stack.enter_async_context(BackgroundTasks())
             is_bare = bool(cases) and cases[0].is_bare
-            peer = Peer(transport, close, home, self._options, is_bare=is_bare)
+            peer = Peer(transport, close, self._connect, home, self._options, is_bare=is_bare)
             peer.run(tasks)
             try:
                 return await self._play(peer, cases)
             finally:
+                is_hung = not peer.messages and not peer.has_ended
+                self._silent += is_hung and bool(peer.journal.entries)
                 unstable = self._options.profile == "v1-unstable"
                 self._traffic.add(peer.journal.entries, "agent", unstable=unstable)
                 info = peer.initialized.get("agentInfo") or peer.initialized.get("info")
@@ -138,6 +139,10 @@ class _AgentJudge:
                 self._results |= {each.id: Result(each, "not reached", reason) for each in cases}
                 return []
         for place, case in enumerate(cases):
+            if self._silent >= MAX_SILENT:
+                reason = f"the agent sent nothing on {MAX_SILENT} connections"
+                self._results[case.id] = Result(case, "not reached", reason)
+                continue
             result = await self._judge(case, peer)
             self._results[case.id] = result
             if result.verdict == "fail" and not case.own:
@@ -149,7 +154,8 @@ class _AgentJudge:
         assert case.steps is not None
         peer.begin()
         try:
-            with anyio.fail_after(CASE_FACTOR * self._options.timeout):
+            factor = CASE_FACTOR + START_FACTOR * case.own
+            with anyio.fail_after(factor * self._options.timeout):
                 await case.steps(peer)
         except TimeoutError:
             return Result(case, "fail", "the case took too long", peer.frames())

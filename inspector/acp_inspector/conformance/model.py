@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Finding, Linter
+from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
@@ -70,7 +71,9 @@ class Case:
     is_bare: bool = False
     """Whether the client of that connection claims no capability."""
     is_official: bool = False
-    """Whether the case is about bytes that a dialect writes otherwise."""
+    """Whether the case is about bytes that a translated dialect writes otherwise."""
+    unlike: tuple[str, ...] = ()
+    """Dialects in which the requirement does not hold."""
     persona: str = ""
     """For clients: the persona that the client has to talk to; empty: any."""
 
@@ -178,24 +181,29 @@ class Suite:
         return register
 
     def select(
-        self, profile: Profile, patterns: Sequence[str] = (), *, is_dialect: bool = False
+        self, profile: Profile, patterns: Sequence[str] = (), *, dialect: str | None = None
     ) -> list[Case]:
         """Return the cases of a profile whose id matches one of `patterns` (all if there is none).
 
-        A case about rules that the profile does not have is left out.
+        Cases that say nothing about peers of the dialect are left out.
         """
         return [
             case
             for case in self.cases.values()
             if profile in case.profiles
-            and not (is_dialect and case.is_official)
+            and not (dialect in DIALECTS and case.is_official)
+            and dialect not in case.unlike
             and (not patterns or any(fnmatchcase(case.id, each) for each in patterns))
         ]
 
 
-def evidence(frames: Iterable[Frame]) -> tuple[Evidence, ...]:
-    """Return the last frames, cut."""
-    kept = list(frames)[-MAX_FRAMES:]
+def evidence(frames: Iterable[Frame], side: Side = "agent") -> tuple[Evidence, ...]:
+    """Return the last frames, cut, with the last one that was sent to the judged side."""
+    found = list(frames)
+    kept = found[-MAX_FRAMES:]
+    if all(frame.side == side for frame in kept):
+        before = [frame for frame in found if frame.side != side]
+        kept = [*before[-1:], *kept[-MAX_FRAMES + 1 :]]
     return tuple(
         Evidence(
             frame.side,
@@ -215,6 +223,8 @@ class Traffic:
         default_factory=dict[str, list[tuple[Finding, tuple[Evidence, ...]]]]
     )
     """By rule: the errors of the judged side."""
+    has_frames: bool = False
+    """Whether the judged side has sent anything."""
 
     def add(self, entries: Sequence[Entry], side: Side, *, unstable: bool) -> None:
         """Lint a connection and take over what concerns `side`."""
@@ -231,6 +241,7 @@ class Traffic:
             }
             if isinstance(entry, Frame):
                 frames[entry.seq] = entry
+                self.has_frames = self.has_frames or entry.side == side
         linter.report.exercised = set()
         linter.finish()
         self.exercised |= linter.report.exercised
@@ -252,10 +263,12 @@ class Traffic:
             rules_ = tuple(rule for rule in self.found if rule not in owned)
         for rule in rules_:
             if found := self.found.get(rule):
-                finding, frames = found[0]
+                # The one with the longest proof is the easiest to follow.
+                finding, frames = max(found, key=lambda each: len(each[1]))
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
                 return Result(case, "fail", f"{rule}: {finding.message}{more}", frames)
-        is_reached = case.rules == OTHER_RULES or self.exercised.intersection(case.rules)
+        is_other = case.rules == OTHER_RULES
+        is_reached = self.has_frames if is_other else self.exercised.intersection(case.rules)
         if case.steps is None and not is_reached:
             return Result(case, "not reached", "nothing of the kind was sent")
         return Result(case, "pass")

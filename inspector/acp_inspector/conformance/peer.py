@@ -6,12 +6,14 @@ made up and run nothing, permissions are decided as a case wants.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+import anyio
 
 from acp_inspector.conformance.model import (
     VERSION_OF,
@@ -21,6 +23,7 @@ from acp_inspector.conformance.model import (
     Profile,
 )
 from acp_inspector.conformance.wire import CaseWire, Reply, result_of
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
@@ -40,6 +43,9 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.transport import Transport
 
+Close: TypeAlias = Callable[[], Awaitable[None]]
+Connect: TypeAlias = Callable[[Path], AbstractAsyncContextManager[tuple[Transport, Close]]]
+"""Starts an agent that works in a directory, and ends it; the function closes the agent's stdin."""
 Permission: TypeAlias = Literal["allow", "reject", "cancel", "fail", "hold"]
 
 TIMEOUT_S: Final = 30.0
@@ -135,7 +141,8 @@ class Peer(CaseWire):
     def __init__(
         self,
         transport: Transport,
-        close: Callable[[], Awaitable[None]],
+        close: Close,
+        connect: Connect,
         directory: Path,
         options: Options,
         *,
@@ -143,6 +150,7 @@ class Peer(CaseWire):
     ) -> None:
         super().__init__(transport, timeout=options.timeout, settle=options.settle)
         self._close = close
+        self._connect = connect
         self.directory = directory
         self.options = options
         self.version = options.version
@@ -174,6 +182,22 @@ class Peer(CaseWire):
         """End the agent's input; its output is still read."""
         await self._close()
 
+    @asynccontextmanager
+    async def restarted(self) -> AsyncGenerator[Peer]:
+        """End the agent, and yield a connection to one that is started in the same directory."""
+        await self._close()
+        with anyio.move_on_after(self.timeout):
+            while not self.has_ended:
+                change = self.change
+                await change.wait()
+        self.is_left = True
+        async with self._connect(self.directory) as (transport, close), BackgroundTasks() as tasks:
+            later = Peer(transport, close, self._connect, self.directory, self.options)
+            later.journal, later._begun = self.journal, self._begun
+            self.journal.event("spawn")
+            later.run(tasks)
+            yield later
+
     # The protocol
 
     def claims(self) -> dict[str, Json]:
@@ -194,7 +218,7 @@ class Peer(CaseWire):
         """Initialize, once, and log in if the user has chosen how.
 
         Raises:
-            NotReachedError: the agent does not initialize, or does not speak the version.
+            NotReachedError: the agent does not initialize or speak the version, or the login fails.
         """
         if self.initialized:
             return
@@ -205,8 +229,14 @@ class Peer(CaseWire):
         if got != self.version:
             raise NotReachedError(f"the agent speaks version {got}, not {self.version}")
         if self.options.auth_method is not None:
-            method = "authenticate" if self.version == 1 else "auth/login"
-            await self.result(method, {"methodId": self.options.auth_method})
+            try:
+                await self.log_in(self.options.auth_method)
+            except CaseFailedError as problem:
+                raise NotReachedError(f"the login failed: {problem}") from None
+
+    async def log_in(self, method_id: str) -> None:
+        method = "authenticate" if self.version == 1 else "auth/login"
+        await self.result(method, {"methodId": method_id})
 
     @property
     def capabilities(self) -> Mapping[str, Json]:
@@ -233,7 +263,7 @@ class Peer(CaseWire):
         text = self.options.prompts.get(kind)
         if text is None:
             raise NotReachedError(f"no prompt is known for it; give --prompt-for {kind}=TEXT")
-        return text
+        return text.replace("{cwd}", str(self.directory))
 
     async def new_session(self) -> str:
         """Return a new session for a case about something else.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree
@@ -29,18 +30,29 @@ def text_report(report: Report, *, is_all: bool = False) -> str:
             lines.append(
                 f"{SIGNS[result.verdict]} {result.case.id}  {result.case.sentence}{reason}"
             )
+    if not is_all:
+        lines += _unreached(report)
     counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
     lines.append(f"{single_line(report.peer, 80)}: {counts}")
     lines.append(report.badge)
     return "\n".join(lines)
 
 
+def _unreached(report: Report) -> Iterator[str]:
+    """Yield why cases were not reached, the most frequent reason first."""
+    reasons = Counter(each.reason for each in report.results if each.verdict == "not reached")
+    for reason, number in reasons.most_common():
+        cases = "1 case" if number == 1 else f"{number} cases"
+        yield f"{SIGNS['not reached']} {cases} not reached: {single_line(reason, WIDTH)}"
+
+
 def _failure(result: Result) -> Iterator[str]:
     yield f"{SIGNS['fail']} {result.case.id}  {result.case.sentence}"
-    yield f"    {single_line(result.reason, 2 * WIDTH)}"
+    yield f"    found:   {single_line(result.reason, 2 * WIDTH)}"
     yield f"    section: {result.case.section}"
     for frame in result.frames:
         yield f"    {_arrow(frame)} {single_line(frame.text, WIDTH)}"
+    yield ""
 
 
 def _arrow(frame: Evidence) -> str:
@@ -97,7 +109,8 @@ def html_report(report: Report) -> str:
     """Return a page of its own, without scripts or anything from elsewhere."""
     state = "pass" if report.is_passed else "fail"
     counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
-    rows = "\n".join(map(_row, report.results))
+    failures_first = sorted(report.results, key=lambda each: each.verdict != "fail")
+    rows = "\n".join(map(_row, failures_first))
     title = html.escape(single_line(report.peer, 80))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'

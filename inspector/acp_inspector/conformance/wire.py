@@ -30,6 +30,8 @@ T = TypeVar("T")
 Reply: TypeAlias = SuccessResponse | ErrorResponse
 MAX_MESSAGES: Final = 50_000
 """Messages of the peer on one connection, at most."""
+START_FACTOR: Final = 4
+"""Timeouts that the first message of a peer may take: it has to start."""
 
 
 class CaseWire:
@@ -48,6 +50,8 @@ class CaseWire:
         """What the peer has sent, in order."""
         self.has_ended = False
         """Whether the peer has closed the connection."""
+        self.is_left = False
+        """Whether what the peer still sends is dropped."""
         self._replies: dict[tuple[str, RequestId], list[tuple[int, Reply]]] = {}
         self._ids = count(1)
         self.change = anyio.Event()
@@ -72,7 +76,8 @@ class CaseWire:
 
     def frames(self) -> tuple[Evidence, ...]:
         return evidence(
-            each for each in self.journal.entries[self._begun :] if isinstance(each, Frame)
+            (each for each in self.journal.entries[self._begun :] if isinstance(each, Frame)),
+            opposite(self.side),
         )
 
     # Sending
@@ -84,10 +89,10 @@ class CaseWire:
                     self.journal.line(self.side, line)
                     await self._transport.send(line)
         except TimeoutError:
-            raise CaseFailedError("the peer does not read") from None
+            raise CaseFailedError(f"the {opposite(self.side)} does not read") from None
         except ConnectionClosedError:
             self.has_ended = True
-            raise CaseFailedError("the peer closed the connection") from None
+            raise CaseFailedError(f"the {opposite(self.side)} closed the connection") from None
 
     async def notify(self, method: str, params: Json = None) -> None:
         await self.send(encode_notification(method, params))
@@ -137,15 +142,17 @@ class CaseWire:
         Raises:
             CaseFailedError: it takes too long, or the peer ends first.
         """
-        with anyio.move_on_after(self.timeout):
+        peer = opposite(self.side)
+        limit = self.timeout if self.messages else START_FACTOR * self.timeout
+        with anyio.move_on_after(limit):
             while True:
                 change = self.change
                 if (found := find()) is not None:
                     return found
                 if self.has_ended:
-                    raise CaseFailedError(f"the peer closed the connection before {what}")
+                    raise CaseFailedError(f"the {peer} closed the connection before {what}")
                 await change.wait()
-        raise CaseFailedError(f"the peer did not send {what} within {self.timeout:g} s")
+        raise CaseFailedError(f"the {peer} did not send {what} within {limit:g} s")
 
     async def ping(self) -> None:
         """Return when the peer has read everything so far, as far as can be seen."""
@@ -160,6 +167,8 @@ class CaseWire:
         try:
             while True:
                 line = await self._transport.receive()
+                if self.is_left:
+                    continue
                 self.journal.line(opposite(self.side), line)
                 if line.strip():
                     self._accept(read_message(line))
@@ -175,7 +184,9 @@ class CaseWire:
     def _accept(self, message: Message) -> None:
         at = len(self.messages)
         if at >= MAX_MESSAGES:
-            raise CaseFailedError(f"the peer sent more than {MAX_MESSAGES} messages")
+            raise CaseFailedError(
+                f"the {opposite(self.side)} sent more than {MAX_MESSAGES} messages"
+            )
         self.messages.append(message)
         if isinstance(message, SuccessResponse | ErrorResponse):
             self._replies.setdefault(id_key(message.id), []).append((at, message))

@@ -121,11 +121,11 @@ DEFECTS: dict[str, Defect] = {
         "initialize.unknown-capability",
     ),
     "version above": sent(
-        change("result initialize", ("result.protocolVersion", 7)), "initialize.same-version"
+        change("result initialize", ("result.protocolVersion", 7)),
+        "initialize.newer-version",
+        "initialize.same-version",
     ),
-    "echoes any version": flag(
-        "echoes-version", "initialize.newer-version", "initialize.same-version"
-    ),
+    "echoes any version": flag("echoes-version", "initialize.newer-version"),
     "version zero": flag("version-zero", "initialize.version-zero", versions=(V2,)),
     "any protocol": flag("any-protocol", "initialize.version-as-text"),
     "no protocol needed": flag("needs-no-protocol", "initialize.no-version"),
@@ -136,6 +136,7 @@ DEFECTS: dict[str, Defect] = {
     "early sessions": flag("early", "initialize.no-session-before"),
     "once only": flag("once", "initialize.repeated", versions=(V2,)),
     # authentication
+    "login fails": alone(flag("login-fails", "authentication.login")),
     "any login": flag("any-login", "authentication.unknown-method"),
     "login unchecked": flag("unchecked authenticate", "authentication.no-method-id"),
     "logout fails": sent(instead("result logout", code=-32603), "authentication.logout"),
@@ -233,6 +234,9 @@ DEFECTS: dict[str, Defect] = {
     ),
     "answers cancel": flag("answers-cancel", "envelope.null-id", "session.unknown-cancel"),
     "load silent": flag("load-silent", "load.replays"),
+    "load silent after restart": Defect(
+        "load.replays", flags=frozenset({"load-silent", "no-close"})
+    ),
     "load twice": flag("load-twice", "load.nothing-after"),
     "load closed": flag("load-closed", "load.goes-on"),
     "loads any": flag("loads-any", "load.unknown"),
@@ -324,6 +328,7 @@ DEFECTS: dict[str, Defect] = {
         versions=(V2,),
     ),
     # cancel
+    "new session ends turns": alone(flag("new-ends-turns", "session.new-during-turn")),
     "cancel ends": flag("cancel-ends", "cancel.ends-turn", "cancel.permission", "close.cancels"),
     "cancel fails": flag(
         "cancel-fails",

@@ -6,15 +6,15 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from acp_inspector.conformance.judge import Close, agent_suite, judge_agent
+from acp_inspector.conformance.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import Profile, Report
-from acp_inspector.conformance.peer import Options
+from acp_inspector.conformance.peer import Close, Options
 from acp_inspector.conformance.stage import ClientOptions, Persona, client_suite, judge_client
 from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair
-from tests.inspector.conformance.scripted_agent import Defect, ScriptedAgent
+from tests.inspector.conformance.scripted_agent import Defect, ScriptedAgent, Session
 from tests.inspector.conformance.scripted_client import ScriptedClient
 
 PROMPTS = {
@@ -35,10 +35,13 @@ async def judge(
     *,
     timeout: float = 5,
 ) -> Report:
+    stored: dict[Path, dict[str, Session]] = {}
+
     @asynccontextmanager
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
         ours, theirs = memory_pair()
         agent = ScriptedAgent(theirs, defect, is_unstable=profile == "v1-unstable")
+        agent.take_over(stored.setdefault(directory, {}))
 
         async def live() -> None:
             await agent.run()
@@ -52,7 +55,9 @@ async def judge(
                 await ours.aclose()
                 await theirs.aclose()
 
-    options = Options(profile=profile, timeout=timeout, settle=0.02, jobs=8, prompts=PROMPTS)
+    options = Options(
+        profile=profile, timeout=timeout, settle=0.02, jobs=8, prompts=PROMPTS, auth_method="key"
+    )
     return await judge_agent(connect, agent_suite().select(profile, patterns), options)
 
 

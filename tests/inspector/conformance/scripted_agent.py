@@ -125,6 +125,15 @@ class ScriptedAgent:
         self.turns: dict[Any, Session] = {}
         self.tasks: TaskGroup
 
+    def take_over(self, sessions: dict[str, Session]) -> None:
+        """Use the sessions of an earlier run of the agent, all of them closed."""
+        if "forgets" in self.flags:
+            return
+        self.sessions = sessions
+        self.ids = count(1 + 100 * len(sessions))
+        for each in sessions.values():
+            each.is_open = False
+
     # The wire
 
     async def run(self) -> None:
@@ -357,6 +366,8 @@ class ScriptedAgent:
         session: Message = {
             each: {} for each in ("list", "resume", "close", "delete", "additionalDirectories")
         }
+        if "no-close" in self.flags:
+            del session["close"]
         found: Message = {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
@@ -373,6 +384,8 @@ class ScriptedAgent:
     async def on_authenticate(self, _: Any, params: Any) -> Message:
         if params.get("methodId", "key") != "key" and "any-login" not in self.flags:
             raise RefusedError(-32602, "No such method")
+        if "login-fails" in self.flags:
+            raise RefusedError(-32000, "The key is wrong")
         return {}
 
     on_auth_login = on_authenticate
@@ -435,6 +448,9 @@ class ScriptedAgent:
     async def on_session_new(self, id_: Any, params: Any) -> Message | None:
         if "no-session-meta" in self.flags and "_meta" in params:
             raise RefusedError(-32602, "unknown member")
+        if "new-ends-turns" in self.flags:
+            for each in self.sessions.values():
+                self.stop(each, "close")
         number = 1 if "one-id" in self.flags else next(self.ids)
         session = Session(f"s{number}", self.place(params))
         self.sessions[session.id] = session
@@ -462,6 +478,8 @@ class ScriptedAgent:
         if "loads-any" in self.flags and params["sessionId"] not in self.sessions:
             return {}
         session = self.find(params, is_open=False)
+        if session.is_open and "no-close" in self.flags and "forgets" not in self.flags:
+            raise RefusedError(-32603, "The session is open")
         self.place(params)
         session.is_open = "load-closed" not in self.flags
         if "load-silent" not in self.flags and "load-late" not in self.flags:
@@ -621,6 +639,8 @@ class ScriptedAgent:
     ) -> Message | None:
         if not isinstance(params.get("prompt"), list) or "sessionId" not in params:
             return {"stopReason": "end_turn"}
+        if "refuses-in-turn" in self.flags and params["sessionId"] not in self.sessions:
+            return {"stopReason": "refusal"}
         session = self.find(params) if "any-session" not in self.flags else self.any(params)
         blocks = params["prompt"]
         offered = {"text", "resource_link", "image", "resource"} | (

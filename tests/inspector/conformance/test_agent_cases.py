@@ -8,6 +8,7 @@ from acp_inspector.conformance.judge import agent_suite
 from acp_inspector.conformance.model import PROFILES, Profile
 from tests.inspector.conformance.agent_defects import DEFECTS
 from tests.inspector.conformance.playing import judge
+from tests.inspector.conformance.scripted_agent import Defect
 
 NOT_PLAYED = {
     "v1": set[str](),
@@ -23,6 +24,28 @@ async def test_correct_agent_passes_every_case(profile: Profile) -> None:
     others = {each.case.id: each.reason for each in report.results if each.verdict != "pass"}
     assert others.keys() == NOT_PLAYED[profile], others
     assert report.is_passed
+
+
+@pytest.mark.parametrize("memory", ["", "forgets"])
+async def test_sessions_of_an_agent_without_close_are_opened_again(memory: str) -> None:
+    report = await judge("v1", Defect("", flags=frozenset({"no-close", memory})), timeout=20)
+    others = {each.case.id: each.verdict for each in report.results if each.verdict != "pass"}
+    assert others == dict.fromkeys(
+        ("close.succeeds", "close.ends", "close.cancels", "close.silent"), "not offered"
+    )
+
+
+async def test_prompt_for_an_unknown_session_may_end_with_refusal() -> None:
+    defect = Defect("", flags=frozenset({"refuses-in-turn"}))
+    report = await judge("v1", defect, ["session.unknown-prompt"])
+    assert report.counts["pass"] == 1
+
+
+async def test_agent_that_sends_nothing_is_given_up() -> None:
+    report = await judge("v1", Defect("", lambda _, message: None), timeout=0.05)
+    assert report.counts["pass"] == 0
+    reasons = {each.reason for each in report.results if each.verdict == "not reached"}
+    assert "the agent sent nothing on 2 connections" in reasons
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ _TABLE: Final[tuple[tuple[str, str, str, tuple[Profile, ...], str], ...]] = (
         "Extensibility",
         "The agent calls methods of the protocol, or its own with an underscore.",
         PROFILES,
-        "L035 L036 L037",
+        "L035 L036 L037 L369",
     ),
     (
         "methods.direction",
