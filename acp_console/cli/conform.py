@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
+import anyio
 import click
 
 from acp_console.cli import exit_codes
@@ -38,6 +39,7 @@ from acp_inspector.conformance.stage import (
 )
 from acp_inspector.replay.testing import resolved_command
 from acp_protocol.dialects.registry import BATCHES, SPOKEN
+from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -256,7 +258,15 @@ async def _judge(
             transport: Transport = pipes
             if dialect is not None:
                 transport = DialectTransport(pipes, "client", dialect)
-            yield transport, pipes.close_sending
+            try:
+                yield transport, pipes.close_sending
+            except ConnectionClosedError:
+                with anyio.move_on_after(GRACE_S):
+                    await child.wait()
+                raise AgentExitedError(child.exit_code, child.stderr_tail()) from None
+            except OperationTimeoutError as problem:
+                problem.stderr_tail = child.stderr_tail()
+                raise
             tails.append(child.stderr_tail())
 
     report = await judge_agent(connect, cases, options, name=agent.title)

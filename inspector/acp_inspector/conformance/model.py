@@ -7,7 +7,7 @@ its rules had something to check and found nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -199,11 +199,15 @@ class Suite:
 
 def evidence(frames: Iterable[Frame], side: Side = "agent") -> tuple[Evidence, ...]:
     """Return the last frames, cut, with the last one that was sent to the judged side."""
-    found = list(frames)
-    kept = found[-MAX_FRAMES:]
-    if all(frame.side == side for frame in kept):
-        before = [frame for frame in found if frame.side != side]
-        kept = [*before[-1:], *kept[-MAX_FRAMES + 1 :]]
+    kept: deque[Frame] = deque(maxlen=MAX_FRAMES)
+    before: Frame | None = None
+    for frame in frames:
+        kept.append(frame)
+        if frame.side != side:
+            before = frame
+    if before is not None and before.seq < kept[0].seq:
+        kept.popleft()
+        kept.appendleft(before)
     return tuple(
         Evidence(
             frame.side,
