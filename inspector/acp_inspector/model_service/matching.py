@@ -166,10 +166,12 @@ class Comparison:
 
     def shown(self) -> Iterator[FieldDifference]:
         """Yield the differences without what was bound, and times and process ids, in texts."""
-        for path, recorded, live in self.differences:
-            if isinstance(recorded, str) and isinstance(live, str):
-                recorded = _with_live_values(with_directories(recorded, self._places), live)
-            yield FieldDifference(path, recorded, live)
+        for each in self.differences:
+            if isinstance(each.recorded, str) and isinstance(each.live, str):
+                placed = with_directories(each.recorded, self._places)
+                yield each._replace(recorded=_with_live_values(placed, each.live))
+            else:
+                yield each
 
     def edits(self, text: str) -> list[TextEdit]:
         """Return what turns recorded ids and directories in a response into live ones."""
