@@ -1,5 +1,7 @@
 """Make the recordings of our own agent anew: `python -m tools.make_recordings [NAME…]`.
 
+Beside each is its snapshot, with which `acp-console replay --as alone` compares it.
+
 What differs from run to run by itself (times, ids, directories) is made the same, so that git shows
 what the agent has come to do differently, and nothing else.
 """
@@ -25,7 +27,9 @@ from acp_console.client.agents import AgentSpec
 from acp_console.client.connection import connect_agent
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import Header, new_header
+from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.replay.alone import snapshot_path, take_snapshot, write_snapshot
 from acp_inspector.replay.player import prepare_workspace
 from acp_protocol.jsonrpc import Json
 from tools.stories import RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage
@@ -58,6 +62,7 @@ async def make(name: str, cwd: Path) -> None:
     writer = RecordingWriter(path, header, mode="overwrite")
     writer.write(settled(journal.entries, cwd))
     writer.close()
+    write_snapshot(snapshot_path(path), take_snapshot(read_recording(path)))
 
 
 async def _play(

@@ -197,12 +197,16 @@ def _by_reason(run: Judged, verdict: str) -> Mapping[str, str]:
     return {reason: ", ".join(ids) for reason, ids in rows.items()}
 
 
-def table(page: Page, runs: Mapping[str, Judged]) -> str:
-    """Return the rows of the table of all agents."""
+def table(page: Page, runs: Mapping[str, Judged], old: str) -> str:
+    """Return the rows of all agents; one that was not judged now keeps its old row."""
     rows: list[str] = []
-    for name, run in runs.items():
-        cells = [f"[{page.agents[name].title}]({name}.md)", run.profile]
-        rows.append("| " + " | ".join(cells + [str(run.counts[each]) for each in VERDICTS]) + " |")
+    for name, agent in page.agents.items():
+        if run := runs.get(name):
+            cells = [f"[{agent.title}]({name}.md)", run.profile]
+            cells += [str(run.counts[each]) for each in VERDICTS]
+            rows.append("| " + " | ".join(cells) + " |")
+        else:
+            rows += [line for line in old.splitlines() if f"]({name}.md)" in line]
     return "\n".join(rows)
 
 
@@ -213,8 +217,7 @@ def write(page: Page, results: Path) -> int:
     for name, agent in page.agents.items():
         runs = read(name, results)
         if not runs:
-            print(f"{name}: no results")
-            problems += 1
+            print(f"{name}: not judged; its report stays")
             continue
         for id_, verdicts in differences(runs).items():
             print(f"{name}: {id_} is not the same in all runs: {', '.join(verdicts)}")
@@ -229,9 +232,9 @@ def write(page: Page, results: Path) -> int:
             (FOLDER / f"{name}.md").write_text(report(agent, runs[-1]))
     index = FOLDER / "index.md"
     before, _, rest = index.read_text().partition("|---|---|---|---|---|---|\n")
-    _, _, after = rest.partition("\n\n")
+    old, _, after = rest.partition("\n\n")
     dated = re.sub(r"on \d{4}-\d\d-\d\d", f"on {page.date}", before)
-    index.write_text(f"{dated}|---|---|---|---|---|---|\n{table(page, judged)}\n\n{after}")
+    index.write_text(f"{dated}|---|---|---|---|---|---|\n{table(page, judged, old)}\n\n{after}")
     return problems
 
 

@@ -190,8 +190,8 @@ def command(
 
 
 def _check(side: str, profile: Profile, dialect: str | None) -> None:
-    if side == "client" and (profile == "v2" or dialect is not None):
-        raise UsageError("personas speak version 1 without a dialect", "leave out the option")
+    if side == "client" and dialect is not None:
+        raise UsageError("personas speak no dialect", "leave out --dialect")
     if dialect is not None and (dialect == BATCHES) != (profile == "v2"):
         of = "v2" if dialect == BATCHES else "v1"
         raise UsageError(f"{dialect} is a dialect of version {of[1]}", f"add --profile {of}")

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, TypeAlias, overload
 
 from acp_inspector.spill import Place, SpillFile
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, quick_dataclass
+from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ ENTRY_BYTES: Final = 200
 """Bytes that an entry takes besides its data."""
 
 
-@quick_dataclass
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One message on the wire, as bytes."""
 

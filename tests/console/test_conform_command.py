@@ -54,12 +54,23 @@ def test_failed_case_exits_with_1_and_names_its_section(tmp_path: Path) -> None:
     assert case.find("failure") is not None
 
 
-def test_console_is_judged_by_a_persona(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_console_is_judged_by_a_persona(version: str, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     persona = [*CONSOLE, "conform", "--side", "client", "--persona", "well-behaved", "--json"]
-    command = [*CONSOLE, "exec", "hello", "--allow", "all", "--cwd", str(tmp_path), "--"]
+    options = ["--allow", "all", "--cwd", str(tmp_path), "--protocol", version, "--"]
     subprocess.run(
-        [*command, *persona, "--report", str(report)],
+        [
+            *CONSOLE,
+            "exec",
+            "hello",
+            *options,
+            *persona,
+            "--profile",
+            f"v{version}",
+            "--report",
+            str(report),
+        ],
         capture_output=True,
         check=False,
         timeout=120,

@@ -9,7 +9,7 @@ import pytest
 
 from acp_inspector.conformance.judge import agent_suite
 from acp_inspector.conformance.model import VERDICTS
-from tools.make_reports import FOLDER, Agent, Judged, differences, load, report, settled
+from tools.make_reports import FOLDER, Agent, Judged, differences, load, report, settled, table
 
 AGENTS = load().agents
 INDEX = (FOLDER / "index.md").read_text()
@@ -64,6 +64,14 @@ def test_failure_shows_what_was_found_and_what_was_checked() -> None:
     assert "- found: why\n- checked: It does not.\n" in page
     assert 'agent  → {"cwd":"/work/notes.txt"}' in page
     assert "two" not in page
+
+
+def test_agent_that_is_not_judged_now_keeps_its_row() -> None:
+    page = load()
+    rows = table(page, {"pi": judged(one="pass")}, INDEX).splitlines()
+    assert len(rows) == len(AGENTS)
+    assert f"| [{AGENTS['pi'].title}](pi.md) | v1 | 1 | 0 | 0 | 0 |" in rows
+    assert set(rows) - set(INDEX.splitlines()) <= {rows[list(AGENTS).index("pi")]}
 
 
 def test_directories_of_a_run_are_the_same_in_every_report() -> None:

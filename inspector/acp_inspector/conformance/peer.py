@@ -433,6 +433,39 @@ class Peer(CaseWire):
 
         await self.wait_for(works, "an update of the turn")
 
+    async def start_slow(self) -> StartedPrompt:
+        """Start a turn that takes long, and return when it works.
+
+        Raises:
+            NotReachedError: it has ended by then, or so soon that a cancellation may cross it.
+        """
+        text = self.prompt_text("slow")
+        prompt = await self.start_prompt(await self.new_session(), text)
+        await self.await_work(prompt)
+        await self.settle()
+        if self.end_of(prompt) is not None:
+            raise NotReachedError("the turn ended before it could be cancelled")
+        return prompt
+
+    def end_of(self, prompt: StartedPrompt) -> int | None:
+        """Return the place of the message that ended a turn; None while it runs."""
+        if self.version == 1:
+            replies = enumerate(self.messages[prompt.at :], prompt.at)
+            ends = [
+                place
+                for place, each in replies
+                if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
+            ]
+        else:
+            ends = [
+                each.at
+                for each in self.updates
+                if each.at >= prompt.at
+                and each.session == prompt.session
+                and each.body.get("state") == "idle"
+            ]
+        return ends[0] if ends else None
+
     # What the agent requests
 
     async def release(self, permission: Permission) -> None:

@@ -106,7 +106,7 @@ class Context:
         self.frame = frame
         self.seq = frame.seq
         self.is_particular = False
-        """A check has depended on its time or its text: it stands for no other frame."""
+        """A check depends on its time or its text: it is part of no run."""
         self.side: Side = frame.side
         self.state = state
         self.previous = state.last.get(frame.side)

@@ -192,7 +192,6 @@ class Linter:
         if run is None or run.length <= CHECKED:
             return
         self._last = Point(run.last.seq, run.last.time)
-        self._state.calls[run.last.side] += run.length - CHECKED - 1
         context = Context(run.last, self._state)
         self._track(context, checks_for(kind_of(context), unstable=self._unstable))
 

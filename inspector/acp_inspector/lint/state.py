@@ -203,7 +203,7 @@ class LintState:
         self.last: dict[Side, Frame] = {}
         """The last frame of each side."""
         self.calls: dict[Side, int] = {"client": 0, "agent": 0}
-        """Requests and notifications so far."""
+        """Requests and notifications so far; of a run, those that were checked and the last."""
         self._own: dict[type, Any] = {}
 
     def of(self, kind: type[Own]) -> Own:

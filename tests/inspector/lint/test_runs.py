@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.engine import STREAMED, Linter
+from acp_inspector.lint.context import Context
+from acp_inspector.lint.engine import STREAMED, Linter, lint
+from acp_inspector.lint.state import LintState
 from acp_inspector.messages import Run
 from acp_protocol.json_values import as_list, as_object, get
 from tests.inspector.lint.talk import Case, Talk, cases
@@ -146,6 +148,22 @@ def test_conversations_with_runs_are_those_of_each_frame(case: Case, random: Ran
     assert [e.response_frame for e in models[0].exchanges.all] == [
         e.response_frame for e in models[1].exchanges.all
     ]
+
+
+def test_a_secret_in_the_middle_of_a_run_is_found() -> None:
+    (case,) = [case for case in cases() if case.script.__name__ == "no_token_comes_back"]
+    talk = case.talk()
+    for text in ("Who is it?", "Ada.", "It is ghp_0123456789abcdefghijABCDEFGHIJ012345.", "Ada."):
+        talk.say(text)
+    found = [each.frames[-1] for each in lint(talk.entries).findings if each.rule.id == "ACP-L348"]
+    assert found == [len(talk.entries) - 1]
+
+
+def test_reading_the_time_of_a_frame_makes_it_particular() -> None:
+    context = Context(frame("a"), LintState())
+    assert not context.is_particular
+    assert context.time == 0.0
+    assert context.is_particular
 
 
 def frame(text: str, seq: int = 1, **more: Any) -> Frame:

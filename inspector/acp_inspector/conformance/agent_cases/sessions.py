@@ -547,9 +547,7 @@ async def close_ends(peer: Peer) -> None:
 async def close_cancels(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.close", "-")
-    text = peer.prompt_text("slow")
-    prompt = await peer.start_prompt(await peer.new_session(), text)
-    await peer.await_work(prompt)
+    prompt = await peer.start_slow()
     await peer.result("session/close", {"sessionId": prompt.session})
     turn = await peer.finish(prompt)
     if turn.stop_reason != "cancelled":

@@ -305,36 +305,6 @@ async def running_first(peer: Peer) -> None:
 # Cancellation
 
 
-async def _slow(peer: Peer) -> StartedPrompt:
-    """Start a turn that takes long, and return when it works."""
-    text = peer.prompt_text("slow")
-    prompt = await peer.start_prompt(await peer.new_session(), text)
-    await peer.await_work(prompt)
-    if _end_of(peer, prompt) is not None:
-        raise NotReachedError("the turn ended before it could be cancelled")
-    return prompt
-
-
-def _end_of(peer: Peer, prompt: StartedPrompt) -> int | None:
-    """Return the place of the message that ended a turn; None while it runs."""
-    if peer.version == 1:
-        replies = enumerate(peer.messages[prompt.at :], prompt.at)
-        ends = [
-            place
-            for place, each in replies
-            if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
-        ]
-    else:
-        ends = [
-            each.at
-            for each in peer.updates
-            if each.at >= prompt.at
-            and each.session == prompt.session
-            and each.body.get("state") == "idle"
-        ]
-    return ends[0] if ends else None
-
-
 def _expect_cancelled(turn: Turn) -> None:
     if isinstance(turn.reply, ErrorResponse):
         raise CaseFailedError(
@@ -351,7 +321,7 @@ def _expect_cancelled(turn: Turn) -> None:
     own=True,
 )
 async def cancel_ends_turn(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     _expect_cancelled(await peer.finish(prompt))
 
@@ -363,7 +333,7 @@ async def cancel_ends_turn(peer: Peer) -> None:
     own=True,
 )
 async def cancel_goes_on(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     await peer.finish(prompt)
     turn = await peer.turn(prompt.session, peer.prompt_text("text"))
@@ -378,7 +348,7 @@ async def cancel_goes_on(peer: Peer) -> None:
     own=True,
 )
 async def cancel_twice(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     for _ in range(2):
         await peer.notify("session/cancel", {"sessionId": prompt.session})
     await peer.finish(prompt)
@@ -415,7 +385,7 @@ async def cancel_idle(peer: Peer) -> None:
 async def cancel_only_its_session(peer: Peer) -> None:
     await peer.open()
     other = await peer.new_session()
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": other})
     await _expect_running(peer, prompt)
 
@@ -427,7 +397,7 @@ async def cancel_only_its_session(peer: Peer) -> None:
     own=True,
 )
 async def new_during_turn(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     await peer.new_session()
     await _expect_running(peer, prompt)
 
@@ -435,7 +405,7 @@ async def new_during_turn(peer: Peer) -> None:
 async def _expect_running(peer: Peer, prompt: StartedPrompt) -> None:
     """Expect that a turn still runs, and cancel it."""
     await peer.settle()
-    is_over = _end_of(peer, prompt) is not None
+    is_over = peer.end_of(prompt) is not None
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     turn = await peer.finish(prompt)
     if is_over and turn.stop_reason != "cancelled":
@@ -453,7 +423,7 @@ async def _expect_running(peer: Peer, prompt: StartedPrompt) -> None:
     own=True,
 )
 async def cancel_silent_afterwards(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     await peer.finish(prompt)
     end = next(
@@ -475,7 +445,7 @@ async def cancel_silent_afterwards(peer: Peer) -> None:
     own=True,
 )
 async def cancel_request_prompt(peer: Peer) -> None:
-    prompt = await _slow(peer)
+    prompt = await peer.start_slow()
     await peer.notify("$/cancel_request", {"requestId": prompt.id})
     await peer.ping()
     # An agent need not support it: then the turn is ended the usual way.

@@ -133,7 +133,8 @@ def traces_stand_at_the_root(context: Context) -> CheckResult:
 
 def _speaks_of_traces(context: Context) -> bool:
     raw = context.frame.data
-    return any(name in raw for name in _QUOTED_TRACE)
+    may_be = b"trace" in raw or b"baggage" in raw
+    return may_be and any(name in raw for name in _QUOTED_TRACE)
 
 
 @check("ACP-L379", on.call())
