@@ -123,6 +123,39 @@ def test_silent_agent_shows_its_stderr(tmp_path: Path) -> None:
     assert "| no ␛key" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        ("--case session.new --case sesion.nwe", "no case matches 'sesion.nwe'", "session.new"),
+        ("--persona hostile", "--persona is for --side client", "leave it out"),
+        ("--side client --jobs 2", "--jobs is for --side agent", "leave it out"),
+        ("--side client --auth key", "--auth is for --side agent", "leave it out"),
+        ("--case prompt.message-id", "v1 has no case that matches", "--list"),
+    ],
+)
+def test_what_has_no_effect_is_wrong_usage(words: str, error: str, hint: str) -> None:
+    done = conform(*words.split(), *(() if "client" in words.split() else ("demo",)))
+    assert done.returncode == 2
+    assert error in done.stderr
+    assert hint in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("r.xml", "<?xml"), ("r.HTML", "<!doctype html>"), ("r.json", '{"v":')]
+)
+def test_name_of_the_report_gives_its_format(tmp_path: Path, name: str, start: str) -> None:
+    report = tmp_path / name
+    done = conform("--case", "session.new", "--report", str(report), "demo")
+    assert report.read_text().startswith(start)
+    assert done.stderr == "ACP v1 agent: 1 passed, 0 failed, 0 not offered, 0 not reached\n"
+
+
+def test_format_takes_precedence_over_the_name_of_the_report(tmp_path: Path) -> None:
+    report = tmp_path / "r.xml"
+    conform("--case", "session.new", "--report", str(report), "--format", "text", "demo")
+    assert report.read_text().startswith("acp-agent, ACP v1")
+
+
 def test_login_that_the_agent_does_not_offer_is_refused(tmp_path: Path) -> None:
     hello = tmp_path / "hello.py"
     hello.write_text(HELLO)

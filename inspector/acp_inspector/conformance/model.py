@@ -22,6 +22,7 @@ from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["pass", "fail", "not offered", "not reached"]
 VERDICTS: Final[tuple[Verdict, ...]] = ("pass", "fail", "not offered", "not reached")
+WORDS: Final[Mapping[Verdict, str]] = {"pass": "passed", "fail": "failed"}
 Profile: TypeAlias = Literal["v1", "v1-unstable", "v2"]
 PROFILES: Final[tuple[Profile, ...]] = ("v1", "v1-unstable", "v2")
 V1: Final[tuple[Profile, ...]] = ("v1", "v1-unstable")
@@ -138,10 +139,17 @@ class Report:
         return not self.counts["fail"] and bool(self.counts["pass"])
 
     @property
-    def badge(self) -> str:
+    def headline(self) -> str:
         """The report in one line."""
-        judged = self.counts["pass"] + self.counts["fail"]
-        return f"ACP {self.profile} {self.side}: {self.counts['pass']} of {judged} cases passed"
+        counts = ", ".join(f"{self.counts[each]} {WORDS.get(each, each)}" for each in VERDICTS)
+        return f"ACP {self.profile} {self.side}: {counts}"
+
+    @property
+    def badge(self) -> str:
+        """The report in a few words."""
+        passed, failed, _, unreached = self.counts.values()
+        more = f", {unreached} not reached" if unreached else ""
+        return f"ACP {self.profile} {self.side}: {passed} of {passed + failed} cases passed{more}"
 
     def to_json(self) -> dict[str, Json]:
         return {
