@@ -265,11 +265,10 @@ def _hint_about_client(result: ReplayResult, recording: Path) -> str:
     ]
     if not paths:
         return ""
-    entry = f'[[ignore]] path = "{paths[0]}" reason = "…"'
-    name = expectations_beside(recording).name
     return (
-        f"the client describes itself otherwise: {', '.join(dict.fromkeys(paths))}; "
-        f"if that may be, put it into {name}, as {entry}, or use --ignore"
+        f"the client describes itself otherwise: {', '.join(dict.fromkeys(paths))}; to allow that, "
+        f"give each path to --ignore, or an [[ignore]] entry with path and reason in "
+        f"{expectations_beside(recording).name}"
     )
 
 

@@ -148,12 +148,14 @@ def test_what_a_client_says_about_itself_is_compared_and_may_be_expected(
     assert done.code == exit_codes.FOUND
     assert "* initialize, at $.params.clientInfo.name (recorded frame 2)" in done.err
     hint = (
-        "the client describes itself otherwise: $.params.clientInfo.name, $.params.mcpServers; if "
-        "that may be, put it into counting.expect.toml, as [[ignore]] path = "
-        '"$.params.clientInfo.name" reason = "…", or use --ignore'
+        "the client describes itself otherwise: $.params.clientInfo.name, $.params.mcpServers; to "
+        "allow that, give each path to --ignore, or an [[ignore]] entry with path and reason in "
+        "counting.expect.toml"
     )
     assert f"note: {hint}\n" in done.err
     assert verdict(report)["notes"] == [hint]
+    ignores = ("--ignore", "$.params.clientInfo.name", "--ignore", "$.params.mcpServers")
+    assert talk(recording, *ignores, lines=lines).code == exit_codes.DONE
     elsewhere = tmp_path / "any.toml"
     elsewhere.write_text(EXPECTED)
     assert talk(recording, "--expect", elsewhere, lines=lines).code == exit_codes.DONE
