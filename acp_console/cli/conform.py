@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
+import anyio
 import click
+from click.core import ParameterSource
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
-from acp_console.cli.errors import UsageError
+from acp_console.cli.errors import UsageError, did_you_mean
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import AgentSpec
 from acp_console.paths import FileWriteError
 from acp_console.render.values import OUTPUT_VERSION, ascii_json
 from acp_inspector.conformance.judge import agent_suite, judge_agent
-from acp_inspector.conformance.model import PROFILES, Case, Profile, Report
+from acp_inspector.conformance.model import PROFILES, Case, Profile, Report, Suite
 from acp_inspector.conformance.peer import (
     DEMO_PROMPTS,
     PLAIN_PROMPTS,
@@ -38,6 +41,7 @@ from acp_inspector.conformance.stage import (
 )
 from acp_inspector.replay.testing import resolved_command
 from acp_protocol.dialects.registry import BATCHES, SPOKEN
+from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -46,6 +50,16 @@ from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport, open_stdio
 
 Format: TypeAlias = Literal["text", "json", "junit", "html"]
+SUFFIXES: Final[Mapping[str, Format]] = {".xml": "junit", ".html": "html", ".json": "json"}
+"""The format of a report by the name of its file."""
+OF_AGENTS: Final = {
+    "dialect": "--dialect",
+    "prompts": "--prompt-for",
+    "auth_method": "--auth",
+    "jobs": "--jobs",
+}
+OF_CLIENTS: Final = {"persona": "--persona"}
+"""Options that have no effect on the other side, by parameter."""
 GRACE_S: Final = 1.0
 """Seconds that an agent has to end after each case."""
 
@@ -112,7 +126,8 @@ GRACE_S: Final = 1.0
     "--report",
     "output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the report to this file, and its last line to the terminal.",
+    help="Write the report to this file, and the counts to the terminal. Without --format, .xml "
+    "is JUnit, .html a page, .json JSON, anything else text.",
 )
 @click.option("--all", "is_all", is_flag=True, help="Show the cases that did not fail, too.")
 @click.pass_context
@@ -143,16 +158,17 @@ def command(
     written after the turn and when the client leaves; without --report it goes to stderr.
 
     \b
-    acp-console conform demo
     acp-console conform --prompt-for "tool=read notes.txt" -- my-agent --acp
-    acp-console conform --format junit --output conform.xml -- my-agent --acp
+    acp-console conform demo
+    acp-console conform --report conform.xml -- my-agent --acp
     acp-console conform --side client --persona hostile --report report.txt
     """  # noqa: D301 - the mark by which click keeps lines apart
     suite = client_suite() if side == "client" else agent_suite()
-    _check(side, profile, dialect)
-    cases = suite.select(profile, patterns, dialect=dialect)
-    if not cases:
-        raise UsageError("no case matches", "--list shows their ids")
+    _check(context, side, profile, dialect)
+    cases = _selected(suite, profile, patterns, dialect)
+    is_default = context.get_parameter_source("format_") is ParameterSource.DEFAULT
+    if output is not None and format_ == "text" and is_default:
+        format_ = SUFFIXES.get(output.suffix.lower(), "text")
     if is_list:
         return _list(cases, format_)
     if side == "client":
@@ -179,7 +195,7 @@ def command(
             click.echo(_text(report, format_, is_all=is_all), nl=False)
         else:
             _write(report, format_, output, is_all=is_all)
-            click.echo(report.badge, err=True)
+            click.echo(report.headline, err=True)
         if not report.counts["pass"]:
             _show_stderr(stderr)
         return exit_codes.DONE if report.is_passed else exit_codes.FOUND
@@ -187,12 +203,28 @@ def command(
     return run_until_signal(judge)
 
 
-def _check(side: str, profile: Profile, dialect: str | None) -> None:
-    if side == "client" and dialect is not None:
-        raise UsageError("personas speak no dialect", "leave out --dialect")
+def _check(context: click.Context, side: str, profile: Profile, dialect: str | None) -> None:
+    """Raise if an option has no effect."""
+    for name, option in (OF_AGENTS if side == "client" else OF_CLIENTS).items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            other = "agent" if side == "client" else "client"
+            raise UsageError(f"{option} is for --side {other}", "leave it out")
     if dialect is not None and (dialect == BATCHES) != (profile == "v2"):
         of = "v2" if dialect == BATCHES else "v1"
         raise UsageError(f"{dialect} is a dialect of version {of[1]}", f"add --profile {of}")
+
+
+def _selected(
+    suite: Suite, profile: Profile, patterns: Sequence[str], dialect: str | None
+) -> Sequence[Case]:
+    for pattern in patterns:
+        if not fnmatch.filter(suite.cases, pattern):
+            hint = did_you_mean(pattern, suite.cases, "--list shows the ids")
+            raise UsageError(f"--case: no case matches {pattern!r}", hint)
+    cases = suite.select(profile, patterns, dialect=dialect)
+    if not cases:
+        raise UsageError(f"--case: {profile} has no case that matches", "--list shows the ids")
+    return cases
 
 
 def _show_stderr(lines: Sequence[str]) -> None:
@@ -256,7 +288,15 @@ async def _judge(
             transport: Transport = pipes
             if dialect is not None:
                 transport = DialectTransport(pipes, "client", dialect)
-            yield transport, pipes.close_sending
+            try:
+                yield transport, pipes.close_sending
+            except ConnectionClosedError:
+                with anyio.move_on_after(GRACE_S):
+                    await child.wait()
+                raise AgentExitedError(child.exit_code, child.stderr_tail()) from None
+            except OperationTimeoutError as problem:
+                problem.stderr_tail = child.stderr_tail()
+                raise
             tails.append(child.stderr_tail())
 
     report = await judge_agent(connect, cases, options, name=agent.title)

@@ -50,8 +50,9 @@ MAX_UNUSED_SHOWN: Final = 5
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
-@click.group(name="model", cls=Group, docs="model-cassettes.md")
-def command() -> None:
+@click.group(name="model", cls=Group, docs="model-cassettes.md", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> int | None:
     """Stand between an agent and its model service: record the exchanges, and replay them.
 
     A server on 127.0.0.1 takes the place of the service: the variables with base URLs that agents
@@ -63,6 +64,10 @@ def command() -> None:
     acp-console model replay --cassette turn.cassette -- my-agent --acp
     acp-console model show turn.cassette
     """  # noqa: D301 - the mark by which click keeps lines apart
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        return exit_codes.USAGE
+    return None
 
 
 def _cassette_option(command: _Command) -> _Command:

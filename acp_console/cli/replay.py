@@ -40,7 +40,7 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
-@click.command(name="replay", cls=AgentCommand, docs="how-to.md", sections=ROLE_SECTIONS)
+@click.command(name="replay", cls=AgentCommand, docs="replay.md", sections=ROLE_SECTIONS)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(

@@ -10,9 +10,10 @@ from pathlib import Path
 from acp_console.client.agents import AgentSpec
 from acp_console.client.permissions import PermissionPrompt
 from acp_inspector.journal import Entry, Journal
-from acp_inspector.recording.format import new_header
+from acp_inspector.recording.format import RecordingError, new_header
 from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.writer import WriteMode
+from acp_protocol.errors import describe_os_error
 
 
 @contextmanager
@@ -27,7 +28,8 @@ def record_journal(
 ) -> Generator[int]:
     """Record the new entries of `journal` to `path` while the block runs; no path: do nothing.
 
-    Yield what the recording adds to the numbers of the journal.
+    Missing directories of the path are created. Yield what the recording adds to the numbers of
+    the journal.
 
     A recording without an entry is removed at the end: an agent that could not be started leaves
     its file name free for the next try. `warn` gets one sentence when writing fails.
@@ -38,6 +40,11 @@ def record_journal(
     if path is None:
         yield 0
         return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        reason = describe_os_error(problem)
+        raise RecordingError(f"cannot record to {path}: {reason}") from None
     writer = open_writer(path, new_header(agent.command, cwd), mode=mode, warn=warn)
 
     def write(entry: Entry) -> None:

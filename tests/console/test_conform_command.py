@@ -30,13 +30,23 @@ def test_demo_agent_passes_cases_on_shared_and_own_processes() -> None:
     assert report["counts"]["pass"] > 5
 
 
+HELLO = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"protocolVersion": 1, "agentCapabilities": {}}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+"""An agent that responds to everything as to initialize."""
+
+
 def test_failed_case_exits_with_1_and_names_its_section(tmp_path: Path) -> None:
-    silent = tmp_path / "silent.py"
-    silent.write_text("import sys\nsys.stdin.read()\n")
+    hello = tmp_path / "hello.py"
+    hello.write_text(HELLO)
     output = tmp_path / "report.xml"
     done = conform(
-        *("--case", "initialize.responds", "--timeout", "500ms", "--format", "junit"),
-        *("--output", str(output), "--", sys.executable, str(silent)),
+        *("--case", "session.new", "--format", "junit"),
+        *("--output", str(output), "--", sys.executable, str(hello)),
     )
     assert done.returncode == 1, done.stderr
     case = ElementTree.fromstring(output.read_text()).find(".//testcase")
@@ -104,6 +114,57 @@ def test_our_agent_passes_every_case_of_a_dialect(name: str) -> None:
     assert report["counts"]["pass"] > 20
 
 
+def test_silent_agent_shows_its_stderr(tmp_path: Path) -> None:
+    silent = tmp_path / "silent.py"
+    silent.write_text("import sys\nprint('no \\33key', file=sys.stderr)\nsys.stdin.read()\n")
+    done = conform("--timeout", "500ms", "--", sys.executable, str(silent))
+    assert done.returncode == 124
+    assert "error: initialize took longer than 2 s; the end of its stderr:" in done.stderr
+    assert "| no ␛key" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        ("--case session.new --case sesion.nwe", "no case matches 'sesion.nwe'", "session.new"),
+        ("--persona hostile", "--persona is for --side client", "leave it out"),
+        ("--side client --jobs 2", "--jobs is for --side agent", "leave it out"),
+        ("--side client --auth key", "--auth is for --side agent", "leave it out"),
+        ("--case prompt.message-id", "v1 has no case that matches", "--list"),
+    ],
+)
+def test_what_has_no_effect_is_wrong_usage(words: str, error: str, hint: str) -> None:
+    done = conform(*words.split(), *(() if "client" in words.split() else ("demo",)))
+    assert done.returncode == 2
+    assert error in done.stderr
+    assert hint in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("r.xml", "<?xml"), ("r.HTML", "<!doctype html>"), ("r.json", '{"v":')]
+)
+def test_name_of_the_report_gives_its_format(tmp_path: Path, name: str, start: str) -> None:
+    report = tmp_path / name
+    done = conform("--case", "session.new", "--report", str(report), "demo")
+    assert report.read_text().startswith(start)
+    assert done.stderr == "ACP v1 agent: 1 passed, 0 failed, 0 not offered, 0 not reached\n"
+
+
+def test_format_takes_precedence_over_the_name_of_the_report(tmp_path: Path) -> None:
+    report = tmp_path / "r.xml"
+    conform("--case", "session.new", "--report", str(report), "--format", "text", "demo")
+    assert report.read_text().startswith("acp-agent, ACP v1")
+
+
+def test_login_that_the_agent_does_not_offer_is_refused(tmp_path: Path) -> None:
+    hello = tmp_path / "hello.py"
+    hello.write_text(HELLO)
+    done = conform("--auth", "nope", "--", sys.executable, str(hello))
+    assert done.returncode == 2
+    assert "the agent offers no login method 'nope'" in done.stderr
+    assert "hint: it offers none" in done.stderr
+
+
 def test_dialect_of_another_version_is_refused() -> None:
     done = conform("demo", "--dialect", "acpex", "--profile", "v2")
     assert done.returncode == 2
@@ -113,7 +174,8 @@ def test_dialect_of_another_version_is_refused() -> None:
 def test_agent_that_does_not_start_shows_why(tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("import no_such_module_at_all\n")
-    done = conform("--case", "prompt.ends", "--", sys.executable, str(broken))
-    assert done.returncode == 1
-    assert "the agent did not initialize" in done.stdout
+    done = conform("--case", "session.new*", "--", sys.executable, str(broken))
+    assert done.returncode == 3
+    assert not done.stdout
+    assert "error: the agent exited with code 1; the end of its stderr:" in done.stderr
     assert "No module named 'no_such_module_at_all'" in done.stderr

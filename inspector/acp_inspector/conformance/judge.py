@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -32,8 +33,8 @@ from acp_protocol.json_values import get_text
 SUBJECTS: Final = ("opening", "sessions", "turns", "observed")
 CASE_FACTOR: Final = 4
 """Timeouts that one case may take, at most, beside the start of the agent."""
-MAX_SILENT: Final = 2
-"""Connections without any message of the agent, after which it is not started again."""
+MAX_USELESS: Final = 2
+"""Connections on which the agent sends nothing or floods, after which it is not started again."""
 
 
 async def judge_agent(
@@ -45,8 +46,10 @@ async def judge_agent(
 
     Raises:
         AgentStartError: the agent could not be started.
+        AcpError: it does not work at all, see `Peer.greet`.
     """
     judge = _AgentJudge(connect, options)
+    await judge.greet()
     await judge.run(cases)
     return Report(
         judge.name or name,
@@ -72,9 +75,15 @@ class _AgentJudge:
         self._results: dict[str, Result] = {}
         self._queue: list[list[Case]] = []
         self._start_error: AgentStartError | None = None
-        self._silent = 0
+        self._useless: Counter[str] = Counter()
+        """How many connections were useless, by what the agent did."""
         self.name = ""
         """How the agent introduced itself."""
+
+    async def greet(self) -> None:
+        """Raise unless the agent sends a message."""
+        async with self._peer() as peer:
+            await peer.greet()
 
     async def run(self, cases: Sequence[Case]) -> None:
         played = [case for case in cases if case.steps is not None]
@@ -101,32 +110,53 @@ class _AgentJudge:
         try:
             while self._queue:
                 batch = self._queue.pop(0)
-                while batch := await self._connection(batch):
-                    pass
+                while batch:
+                    if reason := self._given_up():
+                        self._pass_over(batch, reason)
+                        break
+                    batch = await self._connection(batch)
         except AgentStartError as problem:
             self._start_error = problem
             scope.cancel()
 
-    async def _connection(self, cases: list[Case]) -> list[Case]:
-        """Play cases on one connection; return those that need another one."""
-        async with AsyncExitStack() as stack:
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="acp-conform-"))
+    @asynccontextmanager
+    async def _peer(self, *, is_bare: bool = False) -> AsyncGenerator[Peer]:
+        """Yield a connection to an agent that works in a directory of its own."""
+        with tempfile.TemporaryDirectory(prefix="acp-conform-") as directory:
             home = Path(await anyio.Path(directory).resolve())
             await anyio.Path(home / "notes.txt").write_text(NOTES)
-            transport, close = await stack.enter_async_context(self._connect(home))
-            tasks = await stack.enter_async_context(BackgroundTasks())
-            is_bare = bool(cases) and cases[0].is_bare
-            peer = Peer(transport, close, self._connect, home, self._options, is_bare=is_bare)
-            peer.run(tasks)
+            async with (
+                self._connect(home) as (transport, close),
+                BackgroundTasks() as tasks,
+            ):
+                peer = Peer(transport, close, self._connect, home, self._options, is_bare=is_bare)
+                peer.run(tasks)
+                yield peer
+
+    async def _connection(self, cases: list[Case]) -> list[Case]:
+        """Play cases on one connection; return those that need another one."""
+        async with self._peer(is_bare=bool(cases) and cases[0].is_bare) as peer:
             try:
                 return await self._play(peer, cases)
             finally:
-                is_hung = not peer.messages and not peer.has_ended
-                self._silent += is_hung and bool(peer.journal.entries)
+                if peer.flood:
+                    self._useless[peer.flood] += 1
+                elif peer.journal.entries and not peer.messages and not peer.has_ended:
+                    self._useless["sent nothing"] += 1
                 unstable = self._options.profile == "v1-unstable"
-                self._traffic.add(peer.journal.entries, "agent", unstable=unstable)
+                self._traffic.add(peer.linted(), "agent", unstable=unstable)
                 info = peer.initialized.get("agentInfo") or peer.initialized.get("info")
                 self.name = self.name or get_text(info, "name") or ""
+
+    def _given_up(self) -> str:
+        """Return why the agent is not started again; empty if it is."""
+        for what, number in self._useless.items():
+            if number >= MAX_USELESS:
+                return f"the agent {what} on {number} connections"
+        return ""
+
+    def _pass_over(self, cases: Sequence[Case], reason: str) -> None:
+        self._results |= {each.id: Result(each, "not reached", reason) for each in cases}
 
     async def _play(self, peer: Peer, cases: list[Case]) -> list[Case]:
         if not cases or not cases[0].own:
@@ -135,14 +165,9 @@ class _AgentJudge:
                 if not cases:
                     await peer.turn(await peer.session(), self._options.prompts["text"])
             except (CaseFailedError, NotReachedError) as problem:
-                reason = f"no session could be opened: {problem}"
-                self._results |= {each.id: Result(each, "not reached", reason) for each in cases}
+                self._pass_over(cases, f"no session could be opened: {problem}")
                 return []
         for place, case in enumerate(cases):
-            if self._silent >= MAX_SILENT:
-                reason = f"the agent sent nothing on {MAX_SILENT} connections"
-                self._results[case.id] = Result(case, "not reached", reason)
-                continue
             result = await self._judge(case, peer)
             self._results[case.id] = result
             if result.verdict == "fail" and not case.own:

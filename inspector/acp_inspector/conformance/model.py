@@ -7,7 +7,7 @@ its rules had something to check and found nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -22,6 +22,7 @@ from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["pass", "fail", "not offered", "not reached"]
 VERDICTS: Final[tuple[Verdict, ...]] = ("pass", "fail", "not offered", "not reached")
+WORDS: Final[Mapping[Verdict, str]] = {"pass": "passed", "fail": "failed"}
 Profile: TypeAlias = Literal["v1", "v1-unstable", "v2"]
 PROFILES: Final[tuple[Profile, ...]] = ("v1", "v1-unstable", "v2")
 V1: Final[tuple[Profile, ...]] = ("v1", "v1-unstable")
@@ -138,10 +139,17 @@ class Report:
         return not self.counts["fail"] and bool(self.counts["pass"])
 
     @property
-    def badge(self) -> str:
+    def headline(self) -> str:
         """The report in one line."""
-        judged = self.counts["pass"] + self.counts["fail"]
-        return f"ACP {self.profile} {self.side}: {self.counts['pass']} of {judged} cases passed"
+        counts = ", ".join(f"{self.counts[each]} {WORDS.get(each, each)}" for each in VERDICTS)
+        return f"ACP {self.profile} {self.side}: {counts}"
+
+    @property
+    def badge(self) -> str:
+        """The report in a few words."""
+        passed, failed, _, unreached = self.counts.values()
+        more = f", {unreached} not reached" if unreached else ""
+        return f"ACP {self.profile} {self.side}: {passed} of {passed + failed} cases passed{more}"
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -199,11 +207,15 @@ class Suite:
 
 def evidence(frames: Iterable[Frame], side: Side = "agent") -> tuple[Evidence, ...]:
     """Return the last frames, cut, with the last one that was sent to the judged side."""
-    found = list(frames)
-    kept = found[-MAX_FRAMES:]
-    if all(frame.side == side for frame in kept):
-        before = [frame for frame in found if frame.side != side]
-        kept = [*before[-1:], *kept[-MAX_FRAMES + 1 :]]
+    kept: deque[Frame] = deque(maxlen=MAX_FRAMES)
+    before: Frame | None = None
+    for frame in frames:
+        kept.append(frame)
+        if frame.side != side:
+            before = frame
+    if before is not None and before.seq < kept[0].seq:
+        kept.popleft()
+        kept.appendleft(before)
     return tuple(
         Evidence(
             frame.side,

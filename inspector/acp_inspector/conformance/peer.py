@@ -22,8 +22,21 @@ from acp_inspector.conformance.model import (
     NotReachedError,
     Profile,
 )
-from acp_inspector.conformance.wire import CaseWire, Reply, result_of
+from acp_inspector.conformance.wire import (
+    MAX_BYTES,
+    MAX_MESSAGES,
+    START_FACTOR,
+    CaseWire,
+    Reply,
+    result_of,
+)
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import (
+    AcpError,
+    ConnectionClosedError,
+    OperationTimeoutError,
+    RemoteProtocolError,
+)
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
@@ -32,6 +45,7 @@ from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     ErrorResponse,
+    InvalidMessage,
     Json,
     Message,
     Notification,
@@ -90,6 +104,8 @@ class Options:
     prompts: Mapping[str, str] = field(default_factory=lambda: dict(PLAIN_PROMPTS))
     """The prompt for each kind of turn; a case whose kind is missing is not reached."""
     auth_method: str | None = None
+    max_messages: int = MAX_MESSAGES
+    max_bytes: int = MAX_BYTES
 
     @property
     def version(self) -> int:
@@ -133,6 +149,10 @@ class StartedPrompt:
     at: int
 
 
+class LoginNotOfferedError(AcpError):
+    """The login method that the user wants is none of the agent's."""
+
+
 class Peer(CaseWire):
     """One connection to the judged agent."""
 
@@ -148,7 +168,13 @@ class Peer(CaseWire):
         *,
         is_bare: bool = False,
     ) -> None:
-        super().__init__(transport, timeout=options.timeout, settle=options.settle)
+        super().__init__(
+            transport,
+            timeout=options.timeout,
+            settle=options.settle,
+            max_messages=options.max_messages,
+            max_bytes=options.max_bytes,
+        )
         self._close = close
         self._connect = connect
         self.directory = directory
@@ -213,6 +239,37 @@ class Peer(CaseWire):
         params = {**self.claims(), **changes}
         self.initialized = await self.result("initialize", params)
         return self.initialized
+
+    async def greet(self) -> None:
+        """Initialize, as a first try of an agent.
+
+        Raises:
+            ConnectionClosedError: the agent ends without a message.
+            OperationTimeoutError: the agent sends no message.
+            RemoteProtocolError: the agent sends no message, but much else.
+            LoginNotOfferedError: it does not offer the login that the user has chosen.
+        """
+        try:
+            await self.initialize()
+        except CaseFailedError:
+            if not all(isinstance(each, InvalidMessage) for each in self.messages):
+                # What it sends instead of a result is judged.
+                return
+            if self.flood:
+                raise RemoteProtocolError(f"the agent {self.flood}, and no message") from None
+            if self.has_ended:
+                raise ConnectionClosedError from None
+            raise OperationTimeoutError("initialize", START_FACTOR * self.timeout) from None
+        name = "id" if self.version == 1 else "methodId"
+        offered = [
+            get_text(each, name) or ""
+            for each in get_objects(dict(self.initialized), "authMethods")
+        ]
+        if self.options.auth_method not in {None, *offered}:
+            raise LoginNotOfferedError(
+                f"the agent offers no login method {self.options.auth_method!r}",
+                hint=f"it offers {', '.join(offered) or 'none'}",
+            )
 
     async def open(self) -> None:
         """Initialize, once, and log in if the user has chosen how.

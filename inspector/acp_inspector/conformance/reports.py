@@ -32,9 +32,7 @@ def text_report(report: Report, *, is_all: bool = False) -> str:
             )
     if not is_all:
         lines += _unreached(report)
-    counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
-    lines.append(f"{single_line(report.peer, 80)}: {counts}")
-    lines.append(report.badge)
+    lines.append(f"{single_line(report.peer, 80)}, {report.headline}")
     return "\n".join(lines)
 
 
@@ -65,7 +63,7 @@ def junit_report(report: Report) -> str:
     suite = ElementTree.SubElement(
         root,
         "testsuite",
-        name=_xml(report.badge),
+        name=_xml(report.headline),
         tests=str(len(report.results)),
         failures=str(report.counts["fail"]),
         skipped=str(report.counts["not offered"] + report.counts["not reached"]),

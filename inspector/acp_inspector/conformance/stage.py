@@ -420,7 +420,7 @@ class _ClientJudge:
     def report(self) -> Report:
         traffic = Traffic()
         unstable = self._options.profile == "v1-unstable"
-        traffic.add(self.stage.journal.entries, "client", unstable=unstable)
+        traffic.add(self.stage.linted(), "client", unstable=unstable)
         infos = [
             get_object(each.params, "clientInfo")
             for each in self.stage.messages

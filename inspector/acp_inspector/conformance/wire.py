@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Final, TypeAlias, TypeVar, cast
 
@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_inspector.conformance.model import CaseFailedError, Evidence, evidence
-from acp_inspector.journal import Frame, Journal
+from acp_inspector.journal import Entry, Frame, Journal
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import (
@@ -28,8 +28,12 @@ from acp_protocol.transport import Transport
 
 T = TypeVar("T")
 Reply: TypeAlias = SuccessResponse | ErrorResponse
-MAX_MESSAGES: Final = 50_000
-"""Messages of the peer on one connection, at most."""
+MAX_MESSAGES: Final = 10_000
+"""Messages that a peer may send in one case; one that sends more floods."""
+MAX_BYTES: Final = 128 * 2**20
+"""Bytes of such messages."""
+MAX_LINTED: Final = 1_000
+"""Entries of a flood that are linted."""
 START_FACTOR: Final = 4
 """Timeouts that the first message of a peer may take: it has to start."""
 
@@ -39,8 +43,17 @@ class CaseWire:
 
     side: Side
 
-    def __init__(self, transport: Transport, *, timeout: float, settle: float) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        timeout: float,
+        settle: float,
+        max_messages: int = MAX_MESSAGES,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self._transport = transport
+        self._max = max_messages, max_bytes
         self.timeout = timeout
         """Seconds that the peer has for each step."""
         self.settle_seconds = settle
@@ -49,7 +62,9 @@ class CaseWire:
         self.messages: list[Message] = []
         """What the peer has sent, in order."""
         self.has_ended = False
-        """Whether the peer has closed the connection."""
+        """Whether nothing more is read: the peer has closed the connection, or `flood` says why."""
+        self.flood = ""
+        """How the peer floods; empty if it does not."""
         self.is_left = False
         """Whether what the peer still sends is dropped."""
         self._replies: dict[tuple[str, RequestId], list[tuple[int, Reply]]] = {}
@@ -58,6 +73,8 @@ class CaseWire:
         """Set, and replaced, when something has come."""
         self._sending = anyio.Lock()
         self._begun = 0
+        self._received = (0, 0)
+        """Messages of the case, and their bytes."""
         self._tasks: TaskGroup
 
     def run(self, tasks: TaskGroup) -> None:
@@ -73,6 +90,12 @@ class CaseWire:
     def begin(self) -> None:
         """Begin a case: its frames are those from here on."""
         self._begun = len(self.journal)
+        self._received = (0, 0)
+
+    def linted(self) -> Sequence[Entry]:
+        """Return what the linter gets: of a flood only the start."""
+        entries = self.journal.entries
+        return entries[: self._begun + MAX_LINTED] if self.flood else entries
 
     def frames(self) -> tuple[Evidence, ...]:
         return evidence(
@@ -150,7 +173,8 @@ class CaseWire:
                 if (found := find()) is not None:
                     return found
                 if self.has_ended:
-                    raise CaseFailedError(f"the {peer} closed the connection before {what}")
+                    ended = self.flood or "closed the connection"
+                    raise CaseFailedError(f"the {peer} {ended} before {what}")
                 await change.wait()
         raise CaseFailedError(f"the {peer} did not send {what} within {limit:g} s")
 
@@ -170,12 +194,26 @@ class CaseWire:
                 if self.is_left:
                     continue
                 self.journal.line(opposite(self.side), line)
-                if line.strip():
+                self._count(len(line))
+                if line.strip() and not self.flood:
                     self._accept(read_message(line))
+                if self.flood:
+                    break
                 self.wake()
-        except (ConnectionClosedError, FrameTooLongError, CaseFailedError):
-            self.has_ended = True
-            self.wake()
+        except FrameTooLongError as problem:
+            self.flood = f"sent a message of more than {problem.limit} bytes"
+        except ConnectionClosedError:
+            pass
+        self.has_ended = True
+        self.wake()
+
+    def _count(self, size: int) -> None:
+        messages, bytes_ = self._received[0] + 1, self._received[1] + size
+        self._received = messages, bytes_
+        if messages > self._max[0]:
+            self.flood = f"floods: it sent more than {self._max[0]} messages"
+        elif bytes_ > self._max[1]:
+            self.flood = f"floods: it sent more than {self._max[1]} bytes"
 
     def wake(self) -> None:
         change, self.change = self.change, anyio.Event()
@@ -183,10 +221,6 @@ class CaseWire:
 
     def _accept(self, message: Message) -> None:
         at = len(self.messages)
-        if at >= MAX_MESSAGES:
-            raise CaseFailedError(
-                f"the {opposite(self.side)} sent more than {MAX_MESSAGES} messages"
-            )
         self.messages.append(message)
         if isinstance(message, SuccessResponse | ErrorResponse):
             self._replies.setdefault(id_key(message.id), []).append((at, message))

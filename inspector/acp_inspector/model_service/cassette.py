@@ -180,7 +180,7 @@ class CassetteWriter:
     """An open cassette; each exchange is one write, so that several writers can append."""
 
     def __init__(self, path: Path, header: CassetteHeader, mode: WriteMode = "new") -> None:
-        """Open the file for its owner only, and write the header.
+        """Open the file for its owner only, in directories that may be new; write the header.
 
         Raises:
             CassetteError: it exists (`new`), is no cassette (`append`), or cannot be written.
@@ -191,6 +191,7 @@ class CassetteWriter:
         if mode == "append" and path.exists() and path.stat().st_size:
             read_cassette(path)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             exclusive = os.O_EXCL if mode == "new" else 0
             self._descriptor = os.open(path, flags | exclusive, 0o600)
             os.fchmod(self._descriptor, 0o600)

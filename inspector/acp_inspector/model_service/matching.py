@@ -157,12 +157,21 @@ class Comparison:
     def distance(self) -> tuple[int, int]:
         """How many fields differ (a missing item counts as several), and how much of texts."""
         fields = characters = 0
-        for path, recorded, live in self.differences:
+        for path, recorded, live in self.shown():
             fields += ITEM_WEIGHT * abs(recorded - live) if path.endswith(LENGTH) else 1
             if isinstance(recorded, str) and isinstance(live, str):
                 size = max(len(recorded), len(live))
                 characters += size - _common_length(recorded, live)
         return fields, characters
+
+    def shown(self) -> Iterator[FieldDifference]:
+        """Yield the differences without what was bound, and times and process ids, in texts."""
+        for each in self.differences:
+            if isinstance(each.recorded, str) and isinstance(each.live, str):
+                placed = with_directories(each.recorded, self._places)
+                yield each._replace(recorded=_with_live_values(placed, each.live))
+            else:
+                yield each
 
     def edits(self, text: str) -> list[TextEdit]:
         """Return what turns recorded ids and directories in a response into live ones."""
@@ -308,12 +317,18 @@ def _may_be_one(
     if parent == other_parent and parent not in TEMPORARY:
         # Agents name directories of their own after that of the session.
         known = {recorded_roots.cwd: live_roots.cwd, **directories}.items()
-        names = [(one.rpartition("/")[2], two.rpartition("/")[2]) for one, two in known]
+        names = [(_slug(one), _slug(two)) for one, two in known]
         return any(
-            one and two and name.startswith(one) and other_name.startswith(two)
+            one and two and _slug(name).startswith(one) and _slug(other_name).startswith(two)
             for one, two in names
         )
     return not any(_FILE_NAME.search(path) for path in (old, new))
+
+
+def _slug(directory: str) -> str:
+    """Return the last name of a path as agents write it in names of their own."""
+    name = directory.rpartition("/")[2]
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or name
 
 
 class RequestOutline(NamedTuple):
@@ -434,6 +449,17 @@ def _shaped(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     return _SHAPE.sub(name, text), tuple(values)
 
 
+def _with_live_values(recorded: str, live: str) -> str:
+    """Return a recorded text with the live times, durations and process ids."""
+    values = iter(_shaped(live)[1])
+
+    def replaced(found: re.Match[str]) -> str:
+        shape, value = next(values, ("", ""))
+        return value if shape == found.lastgroup and shape not in BOUND_SHAPES else found[0]
+
+    return _SHAPE.sub(replaced, recorded)
+
+
 @lru_cache(maxsize=MAX_CACHED_TEXTS)
 def _sorted_words(text: str) -> list[str]:
     return sorted(re.split(r"[\s,;'\"`()]+", text))
@@ -493,4 +519,4 @@ def nearest(
         if each.route == live.route or each.path == live.path
     )
     best = min(found, default=None, key=lambda each: each[1].distance)
-    return None if best is None else (best[0], best[1].differences)
+    return None if best is None else (best[0], list(best[1].shown()))

@@ -274,9 +274,9 @@ class ModelRecorder(ModelService):
     async def _forward(self, received: _Received, response: ModelResponse, send: Send) -> None:
         if not received.route.upstream:
             response.end = "UnsupportedProtocol"
-            hint = "no model service is known for this path; name it by --upstream URL"
-            self.warn(f"{received.request}: {hint}")
-            await _send_failure(send, received.request, "", hint)
+            text = unreachable("", response.end)
+            self.warn(f"{received.request}: {text}")
+            await _send_failure(send, received.request, text)
             return
         headers = [pair for pair in received.headers if pair[0].lower() not in _NOT_FORWARDED]
         headers.append(("accept-encoding", "gzip, deflate"))
@@ -292,8 +292,12 @@ class ModelRecorder(ModelService):
             )
         except (httpx.RequestError, httpx.InvalidURL) as problem:
             response.end = type(problem).__name__
-            self.warn(f"{received.request}: {response.end}: {problem}")
-            await _send_failure(send, received.request, response.end)
+            url = received.route.upstream
+            self.warn(
+                f"{received.request}: {url} cannot be reached ({response.end}: {problem}); if the "
+                f"agent's model service is another one, name it by --upstream URL"
+            )
+            await _send_failure(send, received.request, unreachable(url, response.end))
             return
         async with aclosing(upstream):
             await self._pass_on(received.request, upstream, response, send)
@@ -411,7 +415,8 @@ class ModelPlayer(ModelService):
         response = self._cassette.exchanges[place].response
         if response.status == 0:
             if response.end != CANCELLED:
-                await _send_failure(send, live, response.end or "")
+                url = received.route.upstream
+                await _send_failure(send, live, unreachable(url, response.end or ""))
                 return
             await anyio.sleep(self._hold_timeout)
             return
@@ -504,10 +509,16 @@ async def _send_json(send: Send, status: int, value: Json, *, is_final: bool = F
     await send({"type": "http.response.body", "body": encode(value)})
 
 
-async def _send_failure(send: Send, request: ModelRequest, end: str, text: str = "") -> None:
+def unreachable(url: str, end: str) -> str:
+    """Return what the agent reads about a service that does not respond."""
+    if not url:
+        return "no model service is known for this path; name it by --upstream URL"
+    return f"the model service {url} cannot be reached: {end}"
+
+
+async def _send_failure(send: Send, request: ModelRequest, text: str) -> None:
     """Send what the agent gets if the model service does not respond."""
-    status = 504 if end.endswith("Timeout") else 502
-    text = text or f"the model service cannot be reached: {end}"
+    status = 504 if text.endswith("Timeout") else 502
     await _send_json(send, status, error_body(api_of(request.path), status, text))
 
 

@@ -246,7 +246,7 @@ def test_a_terminal_without_the_characters_gets_their_numbers(agent: Agent) -> N
 
 
 def test_a_turn_is_recorded_private_and_whole(agent: Agent, call: Call, tmp_path: Path) -> None:
-    path = tmp_path / "it.acp.ndjson"
+    path = tmp_path / "new" / "recordings" / "it.acp.ndjson"
     assert (
         call("exec", "--record", str(path), "hello", "--", *agent(FRIENDLY)).code == exit_codes.DONE
     )
@@ -473,7 +473,7 @@ hear("never")
         (["--allow", "everything", "hello"], "--allow"),
         (["--format", "xml", "hello"], "--format"),
         (["--cwd", "/no/such/place", "hello"], "--cwd"),
-        (["--record", "/no/such/place/it", "hello"], "cannot record to /no/such/place/it"),
+        (["--record", "/dev/null/it", "hello"], "cannot record to /dev/null/it"),
         (["\udcff", "hello"], "unknown agent"),
         (["\udcff"], "the prompt is not valid UTF-8"),
     ],

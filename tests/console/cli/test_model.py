@@ -360,6 +360,13 @@ def test_show_lists_the_exchanges(tmp_path: Path, call: Call) -> None:
     assert value["runs"][0]["routes"]["openai"]["upstream"] == f"{service.url}/v1"
 
 
+def test_without_a_command_the_help_is_shown(call: Call) -> None:
+    done = call("model")
+    assert done.code == exit_codes.USAGE
+    assert done.err.startswith("Usage: acp-console model")
+    assert not done.out
+
+
 def test_wrong_usage_starts_nothing(tmp_path: Path, call: Call) -> None:
     cassette = tmp_path / "it.cassette"
     for words in (

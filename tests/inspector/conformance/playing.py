@@ -10,6 +10,7 @@ from acp_inspector.conformance.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import Profile, Report
 from acp_inspector.conformance.peer import Close, Options
 from acp_inspector.conformance.stage import ClientOptions, Persona, client_suite, judge_client
+from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
 from acp_inspector.journal import Journal
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.transport import Transport
@@ -34,6 +35,8 @@ async def judge(
     patterns: Sequence[str] = (),
     *,
     timeout: float = 5,
+    max_messages: int = MAX_MESSAGES,
+    max_bytes: int = MAX_BYTES,
 ) -> Report:
     stored: dict[Path, dict[str, Session]] = {}
 
@@ -56,7 +59,14 @@ async def judge(
                 await theirs.aclose()
 
     options = Options(
-        profile=profile, timeout=timeout, settle=0.02, jobs=8, prompts=PROMPTS, auth_method="key"
+        profile=profile,
+        timeout=timeout,
+        settle=0.02,
+        jobs=8,
+        prompts=PROMPTS,
+        auth_method="key",
+        max_messages=max_messages,
+        max_bytes=max_bytes,
     )
     return await judge_agent(connect, agent_suite().select(profile, patterns), options)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from acp_inspector.conformance.judge import agent_suite
 from acp_inspector.conformance.model import PROFILES, Profile
+from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
+from acp_protocol.errors import OperationTimeoutError, RemoteProtocolError
 from tests.inspector.conformance.agent_defects import DEFECTS
 from tests.inspector.conformance.playing import judge
-from tests.inspector.conformance.scripted_agent import Defect
+from tests.inspector.conformance.scripted_agent import Defect, Message
 
 NOT_PLAYED = {
     "v1": set[str](),
@@ -41,11 +45,41 @@ async def test_prompt_for_an_unknown_session_may_end_with_refusal() -> None:
     assert report.counts["pass"] == 1
 
 
-async def test_agent_that_sends_nothing_is_given_up() -> None:
-    report = await judge("v1", Defect("", lambda _, message: None), timeout=0.05)
+async def test_agent_that_sends_nothing_is_not_judged() -> None:
+    with pytest.raises(OperationTimeoutError, match="initialize took longer"):
+        await judge("v1", Defect("", lambda _, message: None), timeout=0.05)
+
+
+async def test_agent_that_only_floods_is_not_judged() -> None:
+    flood = Defect("", lambda _, message: [b"y"] * 99)
+    with pytest.raises(RemoteProtocolError, match="floods: it sent more than 20 messages"):
+        await judge("v1", flood, max_messages=20)
+
+
+async def test_agent_that_sends_nothing_later_is_given_up() -> None:
+    first = iter([True])
+    mute = Defect("", lambda _, message: message if next(first, False) else None)
+    report = await judge("v1", mute, timeout=0.05)
     assert report.counts["pass"] == 0
     reasons = {each.reason for each in report.results if each.verdict == "not reached"}
-    assert "the agent sent nothing on 2 connections" in reasons
+    assert any(each.startswith("the agent sent nothing on ") for each in reasons)
+
+
+@pytest.mark.parametrize(("messages", "bytes_"), [(300, MAX_BYTES), (MAX_MESSAGES, 300_000)])
+async def test_agent_that_floods_is_given_up(messages: int, bytes_: int) -> None:
+    def flood(tag: str, message: Message) -> Any:
+        return [b"y" * 1000] * 500 if tag == "result session/new" else message
+
+    report = await judge(
+        "v1", Defect("", flood), timeout=2, max_messages=messages, max_bytes=bytes_
+    )
+    found = {each.case.id: each for each in report.results}
+    assert found["session.new"].verdict == "fail"
+    assert "the agent floods: it sent more than 300" in found["session.new"].reason
+    assert any(
+        each.verdict == "not reached" and each.reason.endswith(" connections")
+        for each in report.results
+    )
 
 
 @pytest.mark.parametrize(

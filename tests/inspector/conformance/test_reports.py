@@ -44,10 +44,8 @@ def test_text_has_all_of_a_failure_and_why_cases_were_not_reached() -> None:
         "    agent  → ␛]0;title␇",
     ]
     assert "· 2 cases not reached: no prompt is known" in lines
-    assert lines[-2:] == [
-        "agent␛[0m: 1 pass, 1 fail, 1 not offered, 2 not reached",
-        "ACP v1 agent: 1 of 2 cases passed",
-    ]
+    headline = "ACP v1 agent: 1 passed, 1 failed, 1 not offered, 2 not reached"
+    assert lines[-1] == f"agent␛[0m, {headline}"
 
 
 def test_text_of_all_cases_has_each_with_its_reason() -> None:
@@ -59,7 +57,7 @@ def test_text_of_all_cases_has_each_with_its_reason() -> None:
 def test_html_begins_with_the_failures_and_runs_nothing_that_a_peer_has_sent() -> None:
     page = html_report(REPORT)
     assert page.index("b.fails") < page.index("a.passes")
-    assert '<p class="badge fail">ACP v1 agent: 1 of 2 cases passed</p>' in page
+    assert '<p class="badge fail">ACP v1 agent: 1 of 2 cases passed, 2 not reached</p>' in page
     assert "it has &lt;none&gt;" in page
     assert "\x1b" not in page
     assert "<script" not in page
@@ -68,6 +66,7 @@ def test_html_begins_with_the_failures_and_runs_nothing_that_a_peer_has_sent() -
 def test_junit_has_a_test_for_each_case_and_skips_what_says_nothing() -> None:
     (suite,) = ElementTree.fromstring(junit_report(REPORT))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "3")
+    assert suite.get("name") == "ACP v1 agent: 1 passed, 1 failed, 1 not offered, 2 not reached"
     (failure,) = suite.iter("failure")
     assert "It has b.fails." in (failure.text or "")
     assert '{"method":"give"}' in (failure.text or "")

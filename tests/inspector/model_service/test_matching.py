@@ -20,6 +20,8 @@ ONE = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
 TWO = "9a0c04e0-1f89-41d3-8a0c-1305e82c3302"
 THREE = "77777777-1f89-41d3-8a0c-1305e82c3302"
 
+DAY, OTHER_DAY = "Thursday, November 26, 2026", "Friday, January 1, 2027"
+
 
 def request(body: Any) -> ModelRequest:
     return ModelRequest(method="POST", route="openai", path="/chat/completions", body=body)
@@ -53,6 +55,7 @@ def matched(recorded: Any, live: Any) -> Comparison:
         ("home /home/me/.cache, cwd /home/me/project", "home /root/.cache, cwd /tmp/run-1"),
         ("in /home/me/project, keep /home/me/.x/project-1", "in /tmp/run-1, keep /root/.x/run-1-2"),
         ("in /tmp/ab, keep /var/tmp/.x/ab-1", "in /tmp/cd, keep /var/tmp/.x/cd-2"),
+        ("in /tmp/Ab_c, keep /var/tmp/.x/ab-c", "in /tmp/cd_, keep /var/tmp/.x/cd-1"),
         ("/home/me/one and /home/me/two", "/tmp/xyz/one and /tmp/xyz/two"),
         ("in /home/me/project/part", "in /tmp/other"),
         ("/home/me/project, in /home/me/project/part", "/tmp/run-1, in /tmp/other"),
@@ -240,6 +243,14 @@ def test_a_difference_is_shown_around_the_first_character_that_differs() -> None
     assert short.describe() == "text: recorded 'one', now 'two'"
     [long] = matched({"text": f"{text}one"}, {"text": f"{text}two"}).differences
     assert long.describe() == f"text: recorded …'{'x' * 20}one', now …'{'x' * 20}two'"
+
+
+def test_a_difference_is_shown_behind_what_was_bound() -> None:
+    texts = (f"{DAY}: in /home/me/project: a.md, b.md", f"{OTHER_DAY}: in /tmp/run-1: a.md")
+    found = nearest([(1, request({"text": texts[0]}))], request({"text": texts[1]}), THERE, HERE)
+    assert found is not None
+    shown = found[1][0].describe()
+    assert shown == "text: recorded …' in /tmp/run-1: a.md, b.md', now …' in /tmp/run-1: a.md'"
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,10 @@ async def test_a_service_that_cannot_be_reached_fails_the_same_way_again(tmp_pat
         live = await send(run.root, target, body)
     assert live.status == 502
     assert json.loads(live.body)["type"] == "error"
-    assert len(run.warnings) == 1
+    assert url in json.loads(live.body)["error"]["message"]
+    [warning] = run.warnings
+    assert f"{url} cannot be reached (ConnectError" in warning
+    assert "--upstream URL" in warning
     async with replaying(path) as run:
         again = await send(run.root, target, body)
     assert (again.status, again.body) == (live.status, live.body)
