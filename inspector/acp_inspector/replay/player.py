@@ -20,26 +20,18 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_inspector.analysis.diff import (
-    ABSENT,
     CompareOptions,
     Ignore,
-    JournalComparison,
-    StepDifference,
     compare,
-    frame_numbers,
 )
-from acp_inspector.analysis.id_map import GENERATED_IDS, IdMap
+from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.handover import handover
-from acp_inspector.replay.matching import (
-    MIN_SIMILARITY,
-    field_differences,
-    request_similarity,
-    tool_call_similarity,
-)
+from acp_inspector.replay.judging import Judge
+from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.script import ASYNCHRONOUS, Event, LiveRun, Script, ScriptStep
@@ -54,7 +46,7 @@ from acp_protocol.errors import (
 from acp_protocol.handler import Response
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
-from acp_protocol.json_values import get, get_text
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     Json,
@@ -62,11 +54,9 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     SuccessResponse,
-    encode,
     encode_error,
     encode_result,
     id_key,
-    parse,
     read_message,
 )
 from acp_protocol.transport import Transport
@@ -252,6 +242,7 @@ class RecordingPlayer:
         self._options = options
         self._transport = transport
         self._ids = ids
+        self._counterparts = Counterparts(self._script, ids)
         self._new_ids = new_ids
         self._journal = journal
         self._first = len(journal)
@@ -263,16 +254,10 @@ class RecordingPlayer:
         self._played: set[int] = set()
         """Positions of the recorded frames that were sent."""
         self._responded: set[Hashable] = set()
-        self._matched: dict[Hashable, Request] = {}
-        """The live request of each recorded one, by its position in the script."""
         self._cancelled: set[Hashable] = set()
         """Recorded requests whose live counterparts the agent has cancelled."""
         self._unmatched: list[Event] = []
         """Live requests whose counterpart is not clear yet."""
-        self._tool_calls: dict[tuple[str | None, Hashable], str] = {}
-        """Live ids of tool calls by recorded session and id."""
-        self._bound_calls: set[tuple[str | None, str]] = set()
-        self._minted: dict[tuple[str | None, str, str], tuple[list[Json], list[Json]]] = {}
         self._optional_since: dict[int, float] = {}
         """Since when a frame waits only for what need not come, by its position."""
         self._writes: dict[tuple[str, RequestId], Json] = {}
@@ -290,8 +275,6 @@ class RecordingPlayer:
         """False once the agent has closed its side."""
         agent = [frame for frame in frames if frame.side == "agent"]
         self._recorded_frames, self._recorded_bytes = len(agent), sum(len(f.data) for f in agent)
-        for event in self._script.events:
-            self._note_minted(event, is_live=False)
 
     async def play(self, limits: PlayLimits) -> ReplayResult:
         """Play to the end, or to the first wait that fails."""
@@ -325,12 +308,20 @@ class RecordingPlayer:
             ids=self._new_ids(),
             **self._options,
         )
-        failing, notes = self._judged(comparison)
+        judge = Judge(
+            script,
+            self._run,
+            self._counterparts.live_session,
+            self._requests,
+            self._forwarded,
+            self._options.get("level", "semantic"),
+        )
+        failing, notes = judge.judge(comparison)
         if script.is_open_ended:
             notes.append("the recording ends in a turn; what came behind its end is not judged")
         if script.steps and script.steps[0].name != "initialize":
             notes.append("the recording has no initialize: the agent may refuse what follows")
-        errors += self._faults()
+        errors += judge.double_responses()
         at = script.frames[reached - 1].seq if reached else 0
         unreached = sum(event.seq > at for event in script.events)
         return ReplayResult(
@@ -421,18 +412,18 @@ class RecordingPlayer:
         return at if at > now else None
 
     def _is_met(self, need: Event) -> bool:
-        session = self._run.session(self._live_session(need.session))
+        session = self._run.session(self._counterparts.live_session(need.session))
         match need.kind:
             case "response":
                 return need.key in self._responded or need.key is None
             case "request":
-                return need.key in self._matched
+                return need.key in self._counterparts.matched
             case "cancel":
                 return need.key is None or need.key in self._cancelled
             case "text":
                 return session.texts.get((need.period, need.name), 0) >= need.amount
             case "tool call":
-                live = self._tool_calls.get((need.session, need.key))
+                live = self._counterparts.tool_calls.get((need.session, need.key))
                 return live is not None and session.tool_calls.get(live, 0) >= need.amount
             case "update":
                 # One that may come at any time may also have come in an earlier turn.
@@ -456,7 +447,7 @@ class RecordingPlayer:
 
     def _is_over(self, need: Event) -> bool:
         """Return whether the turn of a reaction has ended."""
-        session = self._run.session(self._live_session(need.session))
+        session = self._run.session(self._counterparts.live_session(need.session))
         return not session.open_prompts or session.period > need.period
 
     async def _wait_until(self, time: float, step: ScriptStep | None) -> None:
@@ -474,7 +465,7 @@ class RecordingPlayer:
             await self._grew.wait()
 
     async def _send(self, step: ScriptStep) -> None:
-        line = self._to_live(step)
+        line = self._counterparts.to_live(step)
         unsent = f"frame {step.frame.seq} ({step.name}) could not be sent"
         with anyio.move_on_after(self._limits.timeout) as scope:
             async with self._sending:
@@ -578,13 +569,13 @@ class RecordingPlayer:
                     self._match(event)
                 case "cancel":
                     self._cancelled |= {
-                        key for key, request in self._matched.items()
+                        key for key, request in self._counterparts.matched.items()
                         if id_key(request.id) == event.key
                     }  # fmt: skip
                 case "tool call":
-                    self._bind_tool_call(event)
+                    self._counterparts.bind_tool_call(event)
                 case _:
-                    self._note_minted(event, is_live=True)
+                    self._counterparts.note_minted(event, is_live=True)
             if self._on_miss is not None and isinstance(event.message, Notification):
                 self._on_miss.observe(event.message)
 
@@ -598,7 +589,7 @@ class RecordingPlayer:
         recorded = self._script.responses.get(key)
         live = event.message
         if recorded is None:
-            self._bind_lost_session(event)
+            self._counterparts.bind_lost_session(event)
         elif isinstance(recorded.message, SuccessResponse) and isinstance(live, SuccessResponse):
             was = recorded.message.result
             opened = get_text(was, "sessionId"), get_text(live.result, "sessionId")
@@ -613,56 +604,16 @@ class RecordingPlayer:
                     f"{versions[0]}: what follows cannot be played"
                 )
 
-    def _bind_lost_session(self, event: Event) -> None:
-        """Bind the session of a response that the recording lacks to the next unknown one."""
-        message = event.message
-        result = message.result if isinstance(message, SuccessResponse) else None
-        live = get_text(result, "sessionId")
-        if live is None:
-            return
-        opening = tuple(f"response to session/{way}" for way in ("new", "load", "resume", "fork"))
-        known = self._script.responses.values()
-        opened = {each.session for each in known if each.name in opening}
-        for session in self._script.run.sessions:
-            if session not in opened and session and self._live_session(session) == session:
-                self._ids.agree("sessionId", session, live)
-                return
-
     def _match(self, event: Event) -> None:
         """Find the recorded counterpart of a request that is surely it."""
         request = event.message
         if isinstance(request, Request) and request.method == "fs/write_text_file":
             self._writes[id_key(request.id)] = request.params
-        found = self._candidates(event)
+        found = self._counterparts.candidates(event)
         if found and found[0][0] >= MIN_SIMILARITY and found[0][1].period == event.period:
-            self._pair(found[0][1], event)
+            self._counterparts.pair(found[0][1], event)
         else:
             self._unmatched.append(event)
-
-    def _candidates(self, event: Event) -> list[tuple[float, Event]]:
-        """Return the unmatched recorded requests of a method, the best of this turn first."""
-        found: list[tuple[float, Event]] = []
-        for recorded in self._script.requests:
-            is_free = recorded.key not in self._matched and recorded.name == event.name
-            if is_free and self._live_session(recorded.session) == event.session:
-                params = _params(recorded), _params(event)
-                score = request_similarity(event.name, *params, self._ids)
-                found.append((score, recorded))
-                if score >= 1 and recorded.period == event.period:
-                    return found[-1:]
-        # Sorting is stable: of two alike the first is taken.
-        return sorted(found, key=lambda each: (each[1].period != event.period, -each[0]))
-
-    def _pair(self, recorded: Event, live: Event) -> None:
-        request = live.message
-        assert isinstance(request, Request)
-        self._matched[recorded.key] = request
-        self._ids.learn(_params(recorded), request.params)
-        for name in ("toolCall", "subject"):
-            ids = [get_text(get(_params(each), name), "toolCallId") for each in (recorded, live)]
-            if ids[0] is not None and ids[1] is not None:
-                self._tool_calls.setdefault((recorded.session, ids[0]), ids[1])
-                self._bound_calls.add((recorded.session, ids[1]))
 
     def _request_with_id(self, id_: RequestId) -> Event | None:
         for event in self._unmatched:
@@ -670,50 +621,11 @@ class RecordingPlayer:
                 return event
         return None
 
-    def _bind_tool_call(self, event: Event) -> None:
-        """Find the recorded counterpart of a new tool call, by content."""
-        live = cast("str", event.key)
-        sessions = {
-            recorded for recorded, _ in self._script.tool_calls
-            if self._live_session(recorded) == event.session
-        }  # fmt: skip
-        if any((session, live) in self._bound_calls for session in sessions):
-            return
-        free = [
-            recorded for key, recorded in self._script.tool_calls.items()
-            if key[0] in sessions and key not in self._tool_calls
-            and recorded.period == event.period
-        ]  # fmt: skip
-        if not free:
-            return
-        update = get(_params(event), "update")
-        best = max(
-            free,
-            key=lambda each: tool_call_similarity(get(_params(each), "update"), update, self._ids),
-        )
-        self._tool_calls[best.session, best.key] = live
-        self._bound_calls.add((best.session, live))
-        self._ids.learn(_params(best), _params(event))
-
-    def _note_minted(self, event: Event, *, is_live: bool) -> None:
-        """Bind ids in other updates by the order in which they first appear in their kind."""
-        update = get(_params(event), "update")
-        found = {name: value for name in GENERATED_IDS if (value := get_text(update, name))}
-        if not found:
-            return
-        session = event.session
-        if is_live:
-            sessions = self._script.run.sessions
-            session = next((each for each in sessions if self._live_session(each) == session), None)
-        for name, value in found.items():
-            recorded, live = self._minted.setdefault((session, event.name, name), ([], []))
-            values = live if is_live else recorded
-            if value not in values:
-                values.append(value)
-                if is_live and len(live) <= len(recorded):
-                    self._ids.agree(name, recorded[len(live) - 1], value)
-
     # Misses
+
+    def _describe_miss(self, event: Event) -> str:
+        sent = (step.frame.seq for step in self._script.steps if step.index in self._played)
+        return self._counterparts.describe_miss(event, max(sent, default=0))
 
     def _resolve(self, tasks: TaskGroup, now: float) -> float:
         """Match what no better counterpart has come for; return when to look again.
@@ -725,13 +637,13 @@ class RecordingPlayer:
         if now < due:
             return due
         event = self._unmatched[0]
-        found = self._candidates(event)
+        found = self._counterparts.candidates(event)
         is_alike = bool(found) and found[0][0] >= MIN_SIMILARITY
         is_of_turn = bool(found) and found[0][1].period == event.period
         if is_alike or (is_of_turn and self._on_miss is None):
             # With no other counterpart left the comparison shows what differs.
             self._unmatched.remove(event)
-            self._pair(found[0][1], event)
+            self._counterparts.pair(found[0][1], event)
             self._grew.set()
             return now
         if self._on_miss is None:
@@ -766,135 +678,6 @@ class RecordingPlayer:
         self._progressed = anyio.current_time()
         self._grew.set()
 
-    def _describe_miss(self, event: Event) -> str:
-        """Return what the agent requests beyond the recording, and the nearest that it has."""
-        at = max(
-            (step.frame.seq for step in self._script.steps if step.index in self._played), default=0
-        )
-        text = (
-            f"after frame {at} of the recording: the agent sent {event.name} (live frame "
-            f"{event.seq}), which the recording does not have there"
-        )
-        nearest = max(
-            (each for each in self._script.requests if each.name == event.name),
-            key=lambda each: request_similarity(
-                event.name, _params(each), _params(event), self._ids
-            ),
-            default=None,
-        )
-        if nearest is None:
-            return f"{text}; it has no {event.name} at all"
-        used = ", which has its counterpart" if nearest.key in self._matched else ""
-        lines = field_differences(_params(nearest), _params(event), self._ids)
-        differing = "".join(f"\n    {line}" for line in lines) or " with the same fields"
-        return f"{text}; the nearest is frame {nearest.seq}{used}{differing}"
-
-    # Judging
-
-    def _judged(self, comparison: JournalComparison) -> tuple[list[StepDifference], list[str]]:
-        """Return the differences that fail, and sentences about those that do not."""
-        last: dict[Hashable, int] = {}
-        for pair in comparison.pairs:
-            if pair.left is not None and pair.right is not None:
-                # Asynchronous updates of a kind are apart from the rest of their session.
-                for key in (pair.right.session, (pair.right.session, pair.right.name)):
-                    last[key] = max(last.get(key, 0), *pair.right.frames)
-        failing: list[StepDifference] = []
-        notes: list[str] = []
-        for difference in comparison.differences:
-            frame = difference.right_frames[0] if difference.kind == "right only" else 0
-            end = last.get(difference.session, math.inf)
-            if difference.name in ASYNCHRONOUS:
-                end = last.get((difference.session, difference.name), 0)
-            if frame in self._forwarded:
-                notes.append(f"{difference.name} (live frame {frame}) was forwarded")
-            elif frame > end and not self._must_be_recorded(difference):
-                notes.append(
-                    f"{difference.name} (live frame {frame}) came behind the last recorded frame "
-                    f"of its {'kind' if difference.name in ASYNCHRONOUS else 'session'}"
-                )
-            elif self._is_cancelled_text(difference):
-                notes.append(
-                    f"{difference.name} (live {frame_numbers(difference.right_frames)}) ends "
-                    "elsewhere: its turn was cancelled"
-                )
-            elif not self._goes_on(difference):
-                failing.append(difference)
-        return failing, notes
-
-    def _must_be_recorded(self, difference: StepDifference) -> bool:
-        """Return whether something fails even behind the last recorded frame."""
-        sessions = self._script.run.sessions.items()
-        if difference.session in {
-            self._live_session(i) for i, each in sessions if each.open_prompts
-        }:
-            return False
-        is_request = bool(self._requests.intersection(difference.right_frames))
-        is_response = difference.name.startswith("response to ")
-        return is_request or is_response or difference.name == "malformed message"
-
-    def _goes_on(self, difference: StepDifference) -> bool:
-        """Return whether the recording ends within a turn that goes on as it began."""
-        begun = self._open_since(difference.session)
-        if begun is None or difference.kind != "changed" or difference.left_frames[0] < begun:
-            return False
-        left, right = difference.left, difference.right
-        is_longer = isinstance(left, str) and isinstance(right, str) and right.startswith(left)
-        if difference.path.endswith(".text"):
-            texts = [each.seq for each in self._script.events if each.kind == "text"]
-            return is_longer and texts[-1] in difference.left_frames
-        return difference.name == "tool call" and left == ABSENT
-
-    def _is_cancelled_text(self, difference: StepDifference) -> bool:
-        """Return whether a text differs only in where the cancellation of its turn has ended it.
-
-        What had come before the cancellation must be there.
-        """
-        left, right = difference.left, difference.right
-        is_text = isinstance(left, str) and isinstance(right, str)
-        is_cut = is_text and (left.startswith(right) or right.startswith(left))
-        if (
-            not is_cut
-            or self._options.get("level") == "strict"
-            or not difference.path.endswith(".text")
-        ):
-            return False
-        texts = [
-            event for event in self._script.events
-            if event.kind == "text" and (event.session, event.name)
-            == (difference.session, difference.name)
-        ]  # fmt: skip
-        for cancel in self._script.cancels:
-            end = self._script.turn_end(cancel)
-            last = max((each.seq for each in texts if each.seq < end), default=0)
-            if cancel.session == difference.session and last in difference.left_frames:
-                before = sum(
-                    len(get_text(get(get(_params(each), "update"), "content"), "text") or "")
-                    for each in texts
-                    if each.seq in difference.left_frames and each.seq < cancel.seq
-                )
-                return min(len(left), len(right)) >= before
-        return False
-
-    def _open_since(self, session: str | None) -> int | None:
-        """Return the frame of the prompt of a turn that the recording ends in; None if none."""
-        run = self._script.run.session(session)
-        return min((cast("tuple[int, Hashable]", key)[0] for key in run.open_prompts), default=None)
-
-    def _faults(self) -> list[str]:
-        """Return a sentence for each second response that the recording does not have."""
-        recorded = sum(fault.kind == "double" for fault in self._script.run.exchanges.faults)
-        found = [fault for fault in self._run.exchanges.faults if fault.kind == "double"]
-        return [
-            f"the agent responded twice to {fault.exchange.request.method} (live frame "
-            f"{fault.frame.seq}): {fault.why}"
-            for fault in found[recorded:]
-            if fault.exchange is not None
-        ]
-
-    def _live_session(self, recorded: str | None) -> str | None:
-        return get_text(self._ids.to_live({"sessionId": recorded}), "sessionId")
-
     def _carry_out_write(self, line: bytes) -> None:
         """Write the file that the recorded client wrote: later steps read it."""
         message = read_message(line)
@@ -907,46 +690,6 @@ class RecordingPlayer:
                     self._files.write_text(path, content)
             case _:
                 pass
-
-    def _to_live(self, step: ScriptStep) -> bytes:
-        """Return a recorded client frame with its ids and directories replaced.
-
-        Also one that is not a message: an agent may read it all the same. Its own bytes if it has
-        none of them, or is not JSON.
-        """
-        try:
-            before = parse(step.frame.data)
-        except ValueError:
-            return step.frame.data
-        ids = {
-            id_key(request.message.id): self._matched[request.key].id
-            for request in step.requests
-            if isinstance(request.message, Request) and request.key in self._matched
-        }
-        after: Json
-        if isinstance(before, list):
-            after = [self._message_to_live(each, ids) for each in cast("list[Json]", before)]
-        else:
-            after = self._message_to_live(before, ids)
-        return step.frame.data if after == before else encode(after)
-
-    def _message_to_live(
-        self, message: Json, ids: Mapping[tuple[str, RequestId], RequestId]
-    ) -> Json:
-        if not isinstance(message, dict):
-            return message
-        after = {
-            name: self._ids.to_live(value) if name in {"params", "result", "error"} else value
-            for name, value in cast("dict[str, Json]", message).items()
-        }
-        if "method" not in after and isinstance(id_ := after.get("id"), str | int):
-            after["id"] = ids.get(id_key(id_), id_)
-        return after
-
-
-def _params(event: Event) -> Json:
-    message = event.message
-    return message.params if isinstance(message, Request | Notification) else None
 
 
 def prepare_workspace(header: Header, directory: Path) -> None:

@@ -79,6 +79,11 @@ class Event:
     """The number of the prompt that began the current work of its session; 0 before any."""
 
     @property
+    def params(self) -> Json:
+        """The params of a request or notification; None for anything else."""
+        return self.message.params if isinstance(self.message, Request | Notification) else None
+
+    @property
     def is_reaction(self) -> bool:
         """Whether it is a sign of work in a turn, and neither a response nor the turn's end."""
         return self.kind in {"request", "cancel", "text", "tool call", "update"}

@@ -138,9 +138,7 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
         alone = partial(_play_alone, is_updating=options.is_updating)
         return await anyio.to_thread.run_sync(alone, recording)
     journal = Journal()
-    path = expectations_beside(recording.path)
-    expectations = read_expectations(path) if path.exists() else Expectations()
-    expected = AppliedExpectations.of(expectations)
+    expected = _expected(recording.path)
     with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
         directories = await anyio.to_thread.run_sync(_prepare, recording, Path(name))
         result = await play_as_client(
@@ -155,9 +153,7 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
             env=options.env,
             journal=journal,
         )
-    outcome = result_outcome(recording.path, result)
-    if result.is_passed and (unused := expected.unused()):
-        return _error(recording.path, AcpError(f"{path.name}: never applied: {', '.join(unused)}"))
+    outcome = result_outcome(recording.path, result, expected)
     if result.is_passed or not options.is_updating:
         return outcome
     return update_recording(recording, journal.entries, directories, outcome)
@@ -219,18 +215,37 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     `cwd` is the directory in which it was held.
     """
     try:
-        recording = read_recording(path)
+        recording, expected = read_recording(path), _expected(path)
         places = replay_directories(recording.frames, cwd.resolve(), cwd.resolve()).places
     except AcpError as problem:
         return _error(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})
-    found = compare(recording.entries, live, level=level, ids=ids)
+    found = compare(
+        recording.entries,
+        live,
+        level=level,
+        ids=ids,
+        ignores=expected.ignores,
+        matchers=expected.matchers,
+    )
     played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
     errors = () if found.compared[0] else ("the recording holds no message",)
-    return result_outcome(path, ReplayResult(found.differences, errors, played, found.compared[0]))
+    result = ReplayResult(
+        found.differences, errors, played, found.compared[0], tolerated=found.tolerated
+    )
+    return result_outcome(path, result, expected)
 
 
-def result_outcome(path: Path, result: ReplayResult) -> PlayOutcome:
+def _expected(recording: Path) -> AppliedExpectations:
+    path = expectations_beside(recording)
+    return AppliedExpectations.of(read_expectations(path) if path.exists() else Expectations())
+
+
+def result_outcome(path: Path, result: ReplayResult, expected: AppliedExpectations) -> PlayOutcome:
+    """Return how a recording was played; an expectation that never applied is an error."""
+    if result.is_passed and (unused := expected.unused()):
+        name = expectations_beside(path).name
+        return _error(path, AcpError(f"{name}: never applied: {', '.join(unused)}"))
     status: Status = "passed" if result.is_passed else "failed"
     return PlayOutcome(path, status, result.render(), result=result)
 

@@ -550,8 +550,8 @@ def test_a_test_chooses_the_version_itself(pytester: pytest.Pytester) -> None:
 
 
 def test_a_turn_of_version_2_that_does_not_end_fails_in_time(pytester: pytest.Pytester) -> None:
-    project(pytester, scripted(pytester.path, HANGING + "\n", "a.toml"), acp_protocol="2")
-    (pytester.path / "a.toml").write_text(f"protocol = 2\n{HANGING}")
+    command = scripted(pytester.path, f"protocol = 2\n{HANGING}")
+    project(pytester, command, acp_protocol="2")
     pytester.makepyfile("def test_it(acp_agent): acp_agent.prompt('x', timeout=0.5)")
     done = run(pytester)
     done.assert_outcomes(failed=1)
@@ -671,6 +671,20 @@ def test_what_a_test_sends_otherwise_is_recorded_anew_if_that_is_wanted(
     in_project(pytester, COUNTING, other).assert_outcomes(passed=1)
     in_project(pytester, MISCOUNTING, other, "--acp-record", "rewrite").assert_outcomes(passed=1)
     in_project(pytester, MISCOUNTING, other).assert_outcomes(passed=1)
+
+
+def test_a_marked_test_allows_what_the_expectations_of_its_recording_allow(
+    pytester: pytest.Pytester,
+) -> None:
+    in_project(pytester, COUNTING, MARKED, "--acp-record", "once").assert_outcomes(passed=1)
+    expected = pytester.path / "counting.expect.toml"
+    entry = '[[ignore]]\nfilter = "update == agent_message_chunk"\nreason = "a live model"\n'
+    expected.write_text(entry)
+    in_project(pytester, MISCOUNTING, MARKED).assert_outcomes(passed=1)
+    expected.write_text(entry.replace("agent_message_chunk", "usage_update"))
+    done = in_project(pytester, COUNTING, MARKED)
+    done.assert_outcomes(failed=1)
+    assert "counting.expect.toml: never applied: update == usage_update" in text_of(done)
 
 
 def test_a_test_that_fails_by_itself_records_nothing(pytester: pytest.Pytester) -> None:
@@ -805,6 +819,9 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
         done = run(pytester)
         done.assert_outcomes(failed=1)
         assert "agent |     - count\nE       agent |     + count again" in text_of(done)
+    entry = '[[ignore]]\npath = "$.params.prompt"\nreason = "the user types something"\n'
+    (pytester.path / "count.expect.toml").write_text(entry)
+    run(pytester).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
