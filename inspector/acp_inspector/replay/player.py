@@ -46,7 +46,7 @@ from acp_protocol.errors import (
 from acp_protocol.handler import Response
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     Json,
