@@ -320,6 +320,8 @@ class Steps:
                 step.earlier.append(step.value)
             step.value = update
             step.frames.append(frame.seq)
+            # The value that counts was sent within the turn.
+            step.is_between_turns &= session not in self._working
 
 
 def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
