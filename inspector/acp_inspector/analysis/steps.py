@@ -132,6 +132,8 @@ class Steps:
         self._last: dict[tuple[Side, str | None], JournalStep] = {}
         self._values: dict[tuple[str | None, str], JournalStep] = {}
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
+        self._texts: dict[JournalStep, list[str]] = {}
+        """The chunks of each text."""
         self._requests: dict[Exchange, JournalStep] = {}
         self._open: set[str | None] = set()
         """Sessions that were opened by a response."""
@@ -158,6 +160,8 @@ class Steps:
 
     def finished(self) -> list[JournalStep]:
         """Return the steps for comparison."""
+        for step, chunks in self._texts.items():
+            step.value["text"] = "".join(chunks)
         for step in self.steps:
             # No later turn exists that it could belong to.
             step.turn = min(step.turn, self._turns.get(step.session, 0))
@@ -254,23 +258,26 @@ class Steps:
             return
         message_id = get(update, "messageId")
         last = self._last.get((frame.side, session))
-        goes_on = last is not None and last.name == name and "text" in last.value
-        if last is not None and goes_on and last.value["messageId"] == message_id:
-            last.value["text"] += text
+        if last in self._texts and last.name == name and last.value["messageId"] == message_id:
+            self._texts[last].append(text)
             last.frames.append(frame.seq)
             return
-        self._add(frame, name, session, {"messageId": message_id, "text": text}, _UPDATE)
+        value: Json = {"messageId": message_id, "text": ""}
+        self._texts[self._add(frame, name, session, value, _UPDATE)] = [text]
 
     def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         value: Json = {"toolCallId": string(update, "toolCallId"), "states": [], "last": {}}
         step = self._entity(frame, session, "tool call", value)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
-            last["content"] = [*as_list(last.get("content")), get(update, "content")]
+            if not isinstance(last.get("content"), list):
+                last["content"] = []
+            last["content"].append(get(update, "content"))
             return
         members = cast("Mapping[str, Json]", update)
         last |= {
-            each: value
+            # A chunk may extend the list.
+            each: [*as_list(value)] if each == "content" and isinstance(value, list) else value
             for each, value in members.items()
             if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None
         }

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Final, NoReturn, Protocol, cast
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from acp_inspector.analysis.diff import (
     CompareOptions,
     Ignore,
+    JournalComparison,
     compare,
 )
 from acp_inspector.analysis.id_map import IdMap
@@ -300,14 +302,7 @@ class RecordingPlayer:
         unsent = [step for step in script.steps if step.index not in self._played]
         # The client sent nothing after a wait that failed, so nothing is missing there.
         reached = min((step.index for step in unsent), default=len(script.frames))
-        comparison = compare(
-            script.frames[:reached],
-            self._journal.entries[self._first :],
-            ignores=self._ignores,
-            sides=("agent",),
-            ids=self._new_ids(),
-            **self._options,
-        )
+        comparison = await self._compare(script.frames[:reached])
         judge = Judge(
             script,
             self._run,
@@ -333,6 +328,30 @@ class RecordingPlayer:
             tuple(notes),
             tolerated=comparison.tolerated,
         )
+
+    async def _compare(self, recorded: Sequence[Frame]) -> JournalComparison:
+        """Compare what was recorded with what came; a cancellation ends that at once."""
+        is_unwanted = False
+
+        def check(_share: float) -> None:
+            if is_unwanted:
+                raise ReplayStoppedError("the comparison is no longer wanted")
+
+        comparing = partial(
+            compare,
+            recorded,
+            self._journal.entries[self._first :],
+            ignores=self._ignores,
+            sides=("agent",),
+            ids=self._new_ids(),
+            progress=check,
+            **self._options,
+        )
+        try:
+            # In a thread, so that the event loop sees signals.
+            return await anyio.to_thread.run_sync(comparing, abandon_on_cancel=True)
+        finally:
+            is_unwanted = True
 
     # Sending
 

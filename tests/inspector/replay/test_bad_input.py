@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
+import anyio.from_thread
 import pytest
 
+from acp_inspector.analysis.diff import Ignore
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.replay.player import PlayLimits
-from tests.inspector.replay.live_agents import agent, begun, ended, recording, replay
+from acp_inspector.replay.directories import replay_directories
+from acp_inspector.replay.player import PlayLimits, play_as_client
+from tests.inspector.replay.live_agents import LIMIT, QUICK, agent, begun, ended, recording, replay
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
 
 TURN = [*begun("s1"), prompt(3, "go"), chunk("Hello"), ended(3)]
@@ -250,3 +254,31 @@ while not is_something_sent(0.01): update("usage_update", used=1)
     limits = PlayLimits(timeout=3, settle=0.1, quiet=0.5)
     result = await replay(TURN, agent(script), tmp_path, limits=limits)
     assert "before the end: waited for 3 s" in result.render()
+
+
+async def test_a_comparison_can_be_cancelled(tmp_path: Path) -> None:
+    class Cancelling:
+        needs_responses = False
+        seen = 0
+
+        def matches(self, frame: Frame, exchanges: object, notes: object) -> bool:
+            del frame, exchanges, notes
+            self.seen += 1
+            anyio.from_thread.run_sync(scope.cancel)
+            return False
+
+    script = """
+start("live")
+turn = hear("session/prompt")
+for _ in range(1000):
+    text("A")
+respond(turn, stopReason="end_turn")
+"""
+    recorded = recording(frames(*begun("s1"), prompt(3, "go"), *[chunk("A")] * 1000, ended(3)))
+    directories = replay_directories(recorded.frames, tmp_path, tmp_path)
+    cancelling = Cancelling()
+    ignores = [Ignore("", cancelling)]
+    with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
+        await play_as_client(recorded, agent(script), directories, limits=QUICK, ignores=ignores)
+    assert scope.cancelled_caught
+    assert 0 < cancelling.seen < len(recorded.frames)
