@@ -270,9 +270,10 @@ class Steps:
         step = self._entity(frame, session, "tool call", value)
         last: dict[str, Json] = step.value["last"]
         if name == "tool_call_content_chunk":
-            if not isinstance(last.get("content"), list):
-                last["content"] = []
-            last["content"].append(get(update, "content"))
+            content = last.get("content")
+            if not isinstance(content, list):
+                content = last["content"] = []
+            cast("list[Json]", content).append(get(update, "content"))
             return
         members = cast("Mapping[str, Json]", update)
         last |= {

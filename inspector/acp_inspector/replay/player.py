@@ -46,7 +46,7 @@ from acp_protocol.errors import (
     RequestFailedError,
 )
 from acp_protocol.handler import Response
-from acp_protocol.host.process import spawn
+from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -61,7 +61,6 @@ from acp_protocol.jsonrpc import (
     id_key,
     read_message,
 )
-from acp_protocol.transport import Transport
 from acp_protocol.transport.stdio import StreamTransport
 
 _PLACEHOLDER: Final = re.compile(rb"(?:\xc2\xab|\\u00[aA][bB])secret:")
@@ -72,6 +71,8 @@ SETTLE_SECONDS: Final = 0.3
 in which a better counterpart for a request may come."""
 QUIET_SECONDS: Final = 2.0
 """Seconds of silence after which an agent that owes no response counts as finished."""
+GRACE_SECONDS: Final = 1.0
+"""Seconds after the end of its stdin in which an agent may still send what it should not."""
 MAX_EXTRA_FRAMES: Final = 10_000
 """Frames that an agent may send beyond ten times what is recorded."""
 MAX_EXTRA_BYTES: Final = 256 * 2**20
@@ -121,6 +122,7 @@ class PlayLimits:
     """For each wait."""
     settle: float = SETTLE_SECONDS
     quiet: float = QUIET_SECONDS
+    grace: float = GRACE_SECONDS
     pace: float = 0.0
     """Factor for the recorded pauses of the client."""
     extra_frames: int = MAX_EXTRA_FRAMES
@@ -202,13 +204,8 @@ async def play_as_client(
                 has_gaps=bool(missing),
             )
             result = await player.play(limits or PlayLimits())
-            if result.errors and not player.is_connected:
-                with anyio.move_on_after(1):
-                    await child.wait()
-                ended = AgentExitedError(child.exit_code, child.stderr_tail())
-                tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
-                errors = (*result.errors, f"{ended}{tail}")
-                result = replace(result, errors=errors, has_agent_ended=True)
+            if player.has_hung_up or not player.is_connected:
+                result = await _with_exit(result, child, has_left=not player.is_connected)
         results.append(result)
         if result.errors:
             break
@@ -218,13 +215,31 @@ async def play_as_client(
     return replace(result, notes=(*missing, *result.notes))
 
 
+async def _with_exit(result: ReplayResult, child: ChildProcess, *, has_left: bool) -> ReplayResult:
+    """Return a result with what the end of the agent's process says.
+
+    `has_left`: it has closed its side by itself.
+    """
+    with anyio.move_on_after(1):
+        await child.wait()
+    if not child.exit_code and not (has_left and result.errors):
+        return result
+    ended = AgentExitedError(child.exit_code, child.stderr_tail())
+    if not has_left:
+        note = f"{ended} when its stdin was closed"
+        return replace(result, notes=(*result.notes, note))
+    tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
+    errors = (*result.errors, f"{ended}{tail}")
+    return replace(result, errors=errors, has_agent_ended=True)
+
+
 class RecordingPlayer:
     """One play of the client's side of one connection."""
 
     def __init__(
         self,
         frames: Sequence[Frame],
-        transport: Transport,
+        transport: StreamTransport,
         directories: ReplayDirectories,
         ignores: Sequence[Ignore] = (),
         *,
@@ -274,7 +289,10 @@ class RecordingPlayer:
         self._frames = self._bytes = 0
         self._last_name = ""
         self.is_connected = True
-        """False once the agent has closed its side."""
+        """False once the agent has closed its side by itself."""
+        self.has_hung_up = False
+        """Whether we have closed the agent's stdin."""
+        self._has_heard_all = anyio.Event()
         agent = [frame for frame in frames if frame.side == "agent"]
         self._recorded_frames, self._recorded_bytes = len(agent), sum(len(f.data) for f in agent)
 
@@ -297,7 +315,11 @@ class RecordingPlayer:
                 self.is_connected &= isinstance(problem, ReplayStoppedError)
             else:
                 await anyio.sleep(limits.settle)
-                if self._unmatched and not script.is_open_ended:
+                if not script.is_open_ended and self.is_connected:
+                    await self._hang_up()
+                if self._stopped is not None:
+                    errors.append(str(self._stopped))
+                elif self._unmatched and not script.is_open_ended:
                     errors.append(self._describe_miss(self._unmatched[0]))
         unsent = [step for step in script.steps if step.index not in self._played]
         # The client sent nothing after a wait that failed, so nothing is missing there.
@@ -557,10 +579,18 @@ class RecordingPlayer:
                     self._receive(line)
                     self._grew.set()
         except ConnectionClosedError:
-            self.is_connected = False
+            self.is_connected = self.has_hung_up
         except FrameTooLongError as problem:
             self._stopped = ReplayStoppedError(f"the agent sent what cannot be read: {problem}")
         self._grew.set()
+        self._has_heard_all.set()
+
+    async def _hang_up(self) -> None:
+        """Close the agent's stdin, and read what it sends until it ends, for a moment."""
+        self.has_hung_up = True
+        await self._transport.close_sending()
+        with anyio.move_on_after(self._limits.grace):
+            await self._has_heard_all.wait()
 
     def _receive(self, line: bytes) -> None:
         frame = self._journal.line("agent", line)

@@ -203,9 +203,11 @@ read()
             'first = hear("initialize")\nos.close(0)\nrespond(first, protocolVersion=1)',
             "frame 3 (session/new) could not be sent: the agent closed its stdin",
         ),
+        (GREETS + "sys.exit(3)", "exited with code 3"),
+        (GREETS + "sys.stdout.write('{')", "malformed message is not in the recording"),
         (
-            GREETS.replace('text("Hello")', 'sys.stdout.write("x" * (64 * 2**20 + 1))'),
-            "what cannot be read: a frame is longer than the limit of 67108864 bytes",
+            GREETS + "is_something_sent(20)\nrequest(9, 'fs/write_text_file', path='/w/a')",
+            "the agent sent fs/write_text_file (live frame 9), which the recording does not have",
         ),
         (GREETS.replace('text("Hello")', 'print("Loading…", flush=True)'), "malformed message"),
     ],
@@ -217,7 +219,9 @@ read()
         "responds twice",
         "closes stdout",
         "closes stdin",
-        "sends a frame that is too long",
+        "fails behind its response",
+        "ends within a line",
+        "sends a request when its stdin is closed",
         "sends lines that are no JSON",
     ],
 )
@@ -228,6 +232,22 @@ async def test_an_agent_that_misbehaves_fails_with_a_sentence(
     result = await replay(TURN, agent(script), tmp_path, limits=limits)
     assert not result.is_passed
     assert sentence in result.render()
+
+
+async def test_an_agent_that_sends_too_long_a_frame_fails_with_a_sentence(tmp_path: Path) -> None:
+    script = GREETS.replace('text("Hello")', 'sys.stdout.write("x" * (64 * 2**20 + 1))')
+    # A loaded machine needs a while for it.
+    limits = PlayLimits(timeout=25, settle=0.3)
+    result = await replay(TURN, agent(script), tmp_path, limits=limits)
+    why = "what cannot be read: a frame is longer than the limit of 67108864 bytes"
+    assert why in result.render()
+
+
+async def test_an_agent_that_fails_when_its_stdin_is_closed_is_noted(tmp_path: Path) -> None:
+    script = GREETS + "is_something_sent(20)\nsys.exit(3)"
+    result = await replay(TURN, agent(script), tmp_path)
+    assert result.is_passed, result.render()
+    assert "note: the agent exited with code 3 when its stdin was closed" in result.render()
 
 
 async def test_bytes_without_end_count_as_a_flood_too(tmp_path: Path) -> None:
