@@ -35,7 +35,7 @@ from acp_inspector.replay.handover import handover
 from acp_inspector.replay.judging import Judge
 from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
 from acp_inspector.replay.parts import connections, gaps, whole_frames
-from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_inspector.replay.script import ASYNCHRONOUS, Event, LiveRun, Script, ScriptStep
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import (
@@ -339,6 +339,9 @@ class RecordingPlayer:
         if script.steps and script.steps[0].name != "initialize":
             notes.append("the recording has no initialize: the agent may refuse what follows")
         errors += judge.double_responses()
+        empty, bare = emptiness(comparison)
+        errors += [] if errors or failing else empty
+        notes += bare
         at = script.frames[reached - 1].seq if reached else 0
         unreached = sum(event.seq > at for event in script.events)
         return ReplayResult(

@@ -207,6 +207,16 @@ def test_what_is_ignored_is_no_difference_and_is_told(
     assert f"--ignore {text}: applied 3 times" in done.err
 
 
+def test_a_replay_that_ignores_everything_fails(recording: Path, agent: Agent, call: Call) -> None:
+    words = ["replay", str(recording), "--ignore"]
+    done = call(*words, "from == agent", "--", *agent(COUNTING))
+    assert done.code == exit_codes.FOUND
+    assert "nothing was compared" in done.out
+    done = call(*words, "$.result", "--ignore", "$.params", "--", *agent(COUNTING))
+    assert done.code == exit_codes.DONE
+    assert "note: no value was compared" in done.out
+
+
 def test_an_ignore_that_never_applies_is_a_mistake(
     recording: Path, agent: Agent, call: Call
 ) -> None:
