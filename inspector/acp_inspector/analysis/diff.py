@@ -490,7 +490,11 @@ _OUTPUT_STEPS: Final = frozenset(
 
 
 def context_of(step: JournalStep) -> TextContext:
-    return TextContext(is_usage=step.name == "usage_update", is_output=step.name in _OUTPUT_STEPS)
+    return TextContext(
+        is_usage=step.name == "usage_update",
+        is_output=step.name in _OUTPUT_STEPS,
+        is_input=step.is_request and step.side == "agent",
+    )
 
 
 def _read(

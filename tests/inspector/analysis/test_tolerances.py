@@ -114,6 +114,19 @@ def test_a_tolerance_is_reported_can_be_switched_off_and_hides_nothing_else(
     assert compare(left, other).differences
 
 
+@pytest.mark.parametrize("value", [{"cost": 12}, {"usage": {"max": 3}}, {"pid": 4711}])
+def test_numbers_in_the_input_of_a_tool_are_compared(value: dict[str, Any]) -> None:
+    def inputs(value: dict[str, Any]) -> list[Said]:
+        return [
+            update("tool_call", toolCallId="call_0001", rawInput=value),
+            ask("agent", 1, "session/request_permission", toolCall={"rawInput": value}),
+            ask("agent", 2, "terminal/create", sessionId="s1", **value),
+        ]
+
+    other = json.loads(re.sub(r"\d", "9", json.dumps(value)))
+    assert outcome(inputs(value), inputs(other)) == (3, {})
+
+
 def test_what_was_tolerated_is_reported_in_words() -> None:
     _, tolerated = outcome(*CASES["shapes"][:2])
     assert tolerated_text(tolerated) == "4 values bound by shape"
