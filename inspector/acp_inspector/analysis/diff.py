@@ -357,6 +357,9 @@ class _Run:
             place = _Place(step, "$", context_of(step), "", _DEPTH)
             value = self._masked(step.value, place, variables)
             mark = f"{step.name} {type_} {json.dumps(value, sort_keys=True)}"
+            if step.beside:
+                beside = self._masked(step.beside, place, variables)
+                mark += json.dumps(beside, sort_keys=True)
             found = self._marks[step] = mark, variables
         return found
 
@@ -980,6 +983,10 @@ class _Comparing:
                 self._left.shown(values[0]),
                 self._right.shown(values[1]),
             )
+        for path in dict.fromkeys([*one.beside, *other.beside]):
+            ours, theirs = one.beside.get(path, ABSENT), other.beside.get(path, ABSENT)
+            if any(self._differing(ours, theirs, pair)):
+                yield path, ours, theirs
 
     def _agree(self, one: Variable, other: Variable) -> bool:
         """Return whether two variables agree or their disagreement is already reported."""
