@@ -4,8 +4,9 @@ On the level `semantic` the chunks of a text and the updates of a tool call beco
 because chunk boundaries vary between runs; of plans, modes, options and usage the last value of a
 turn counts. What is sent between two turns belongs to the later one: whether it precedes the prompt
 is a race. Values other than plans are sent asynchronously: they are in channels of their own, and
-do not end the text before them. The level `shape` keeps only methods, kinds, statuses and endings.
-On the level `strict` each message is a step.
+do not end the text before them. The level `shape` keeps only methods, kinds, statuses, endings
+and capabilities, and notes where a message does not fit the schema. On the level `strict` each
+message is a step.
 
 Source: docs/design/replay.md.
 """
@@ -13,6 +14,7 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -30,6 +32,7 @@ from acp_protocol.jsonrpc import (
     ErrorResponse,
     InvalidMessage,
     Json,
+    Message,
     Notification,
     Request,
     RequestId,
@@ -66,7 +69,10 @@ _SHAPE: Final = frozenset(
         *("action", "protocolVersion", "type", "operation", "mode", "truncated"),
     }
 )
-"""Fields whose value the level `shape` keeps; of others it keeps objects and lists of objects."""
+"""Fields whose value the level `shape` keeps; of others it keeps objects, and the different ones
+in lists."""
+_CAPABILITIES: Final = frozenset({"agentCapabilities", "clientCapabilities", "capabilities"})
+"""Fields that the level `shape` keeps as they are, because they do not depend on the model."""
 _TYPE_NAMES: Final[dict[object, str]] = {
     **dict.fromkeys((int, float), "number"),
     str: "string",
@@ -152,32 +158,61 @@ class Steps:
         self._requests: dict[Exchange, JournalStep] = {}
         self._open: set[str | None] = set()
         """Sessions that were opened by a response."""
+        self._version = 1
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         for message, exchange in paired:
+            step = self._message(frame, message, exchange)
             match message:
-                case Request(id=id_, method=method, params=params):
-                    step = self._request(frame, id_, method, params)
-                    if exchange is not None:
-                        self._requests[exchange] = step
                 case Notification(method="session/update", params=params):
-                    step = self._update(frame, _session(params), get(params, "update"))
-                    self._note(step, "$.params", params, {"sessionId", "update"})
                     # Most frames are updates, and parsing each of them again takes long.
-                    continue
-                case Notification(method=method, params=params):
-                    step = self._add(frame, method, _session(params), params)
-                case SuccessResponse(id=id_, result=result):
-                    step = self._answer(frame, id_, exchange, {"result": result})
-                case ErrorResponse(id=id_, code=code, message=text, data=data):
-                    error = {"code": code, "message": text, "data": data}
-                    step = self._answer(frame, id_, exchange, {"error": error})
-                case InvalidMessage() | Batch():
-                    text = frame.data.decode(errors="replace")
-                    self._add(frame, "malformed message", None, text, root="")
-                    continue
-            if len(paired) == 1:
-                self._note_message(step, frame)
+                    self._note(step, "$.params", params, {"sessionId", "update"})
+                case _ if len(paired) == 1:
+                    self._note_message(step, frame)
+                case _:
+                    pass
+            if self._level == "shape":
+                self._note_faults(step, message, exchange)
+
+    def _message(self, frame: Frame, message: Message, exchange: Exchange | None) -> JournalStep:
+        match message:
+            case Request(id=id_, method=method, params=params):
+                step = self._request(frame, id_, method, params)
+                if exchange is not None:
+                    self._requests[exchange] = step
+                return step
+            case Notification(method="session/update", params=params):
+                return self._update(frame, _session(params), get(params, "update"))
+            case Notification(method=method, params=params):
+                return self._add(frame, method, _session(params), params)
+            case SuccessResponse(id=id_, result=result):
+                return self._answer(frame, id_, exchange, {"result": result})
+            case ErrorResponse(id=id_, code=code, message=text, data=data):
+                error = {"code": code, "message": text, "data": data}
+                return self._answer(frame, id_, exchange, {"error": error})
+            case InvalidMessage() | Batch():
+                text = frame.data.decode(errors="replace")
+                return self._add(frame, "malformed message", None, text, root="")
+
+    def _note_faults(self, step: JournalStep, message: Message, exchange: Exchange | None) -> None:
+        """Note where a message does not fit the schema."""
+        # It takes a while to import.
+        from acp_protocol.schema.validate import VERSIONS, validate_params, validate_result
+
+        match message:
+            case Request(method=method, params=params) | Notification(method=method, params=params):
+                faults = validate_params(method, params, self._version)
+            case SuccessResponse(result=result) if exchange is not None:
+                version = get(result, "protocolVersion")
+                if exchange.request.method == "initialize" and version in VERSIONS:
+                    self._version = version
+                faults = validate_result(exchange.request.method, result, self._version)
+            case _:
+                return
+        for fault in faults:
+            path = re.sub(r"\.\d+(?=\.|$)", "[*]", f"$.{fault.path}")
+            values = self._beside.setdefault(step, {}).setdefault(path, {})
+            values[fault.reason] = fault.reason
 
     def _note_message(self, step: JournalStep, frame: Frame) -> None:
         """Note the members that JSON-RPC does not have."""
@@ -192,7 +227,7 @@ class Steps:
 
     def _note(self, step: JournalStep, path: str, value: Json, known: AbstractSet[str]) -> None:
         """Note the unknown members of a value; of `_meta` only names and types, if not `strict`."""
-        if not isinstance(value, Mapping) or value.keys() <= known:
+        if self._level == "shape" or not isinstance(value, Mapping) or value.keys() <= known:
             return
         for name, inner in cast("Mapping[str, Json]", value).items():
             if name not in known and inner is not None:
@@ -206,11 +241,10 @@ class Steps:
         """Return the steps for comparison."""
         for step, chunks in self._texts.items():
             step.value["text"] = "".join(chunks)
-        if self._level != "shape":
-            for step, found in self._beside.items():
-                step.beside = {
-                    path: [values[k] for k in sorted(values)] for path, values in found.items()
-                }
+        for step, found in self._beside.items():
+            step.beside = {
+                path: [values[k] for k in sorted(values)] for path, values in found.items()
+            }
         for step in self.steps:
             # No later turn exists that it could belong to.
             step.turn = min(step.turn, self._turns.get(step.session, 0))
@@ -389,7 +423,8 @@ class Steps:
             if is_in_channel:
                 step.earlier.append(step.value)
             step.value = update
-            self._beside.pop(step, None)
+            if self._level != "shape":
+                self._beside.pop(step, None)
             step.frames.append(frame.seq)
             # The value that counts was sent within the turn.
             step.is_between_turns &= session not in self._working
@@ -409,20 +444,22 @@ def outline(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
 
 
 def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
-    """Reduce a value to the level `shape`, at most `depth` levels deep."""
+    """Reduce a value to the level `shape`, at most `depth` levels deep; None if nothing is left."""
     if depth and isinstance(value, Mapping):
         members = cast("Mapping[str, Json]", value)
         kept: dict[str, Json] = {}
         for name, inner in members.items():
             if name in {"rawInput", "rawOutput", "_meta"}:
                 continue
-            if name in _SHAPE:
-                kept[name] = (
-                    inner if isinstance(inner, str | int | list) else shape(inner, depth - 1)
-                )
-            elif isinstance(inner, Mapping) and (left := shape(cast("Json", inner), depth - 1)):
+            if name in _CAPABILITIES or (name in _SHAPE and isinstance(inner, str | int | list)):
+                kept[name] = inner
+            elif left := shape(inner, depth - 1):
                 kept[name] = left
         return kept
+    if depth and isinstance(value, list):
+        # How many there are depends on the model.
+        shapes = filter(None, (shape(each, depth - 1) for each in cast("list[Json]", value)))
+        return list({json.dumps(each, sort_keys=True): each for each in shapes}.values())
     return None
 
 

@@ -386,3 +386,24 @@ def test_members_that_json_rpc_does_not_have_are_compared(result: dict[str, Json
 
     assert told(said(), said(trace=5)) == ["changed response to initialize $.trace"]
     assert told(said(trace=5), said(trace=6)) == ["changed response to initialize $.trace"]
+
+
+def test_the_shape_has_what_does_not_depend_on_the_model() -> None:
+    def said(*kinds: str, load: bool = False, text: Json = "one") -> list[Said]:
+        options = [{"optionId": kind, "name": kind, "kind": kind} for kind in kinds]
+        capabilities = {"agentCapabilities": {"loadSession": load}}
+        return [
+            ask("client", 1, "initialize", protocolVersion=1),
+            answer("agent", 1, {"protocolVersion": 1, **capabilities}),
+            ask("agent", 1, "session/request_permission", sessionId="s1", options=options),
+            update("agent_message_chunk", content={"type": "text", "text": text}),
+        ]
+
+    usual = said("allow_once", "reject_once")
+    assert told(usual, said("allow_once", "reject_once", "reject_once", text="two"), "shape") == []
+    for other, path in (
+        (said("allow_once", "reject_always"), "$.params.options[1].kind"),
+        (said("allow_once", "reject_once", load=True), "$.result.agentCapabilities.loadSession"),
+        (said("allow_once", "reject_once", text=5), "$.params.update.content.text"),
+    ):
+        assert [each.path for each in found(frames(*usual), frames(*other), "shape")] == [path]
