@@ -64,6 +64,13 @@ _TYPES: Final[dict[object, JSONType]] = {
 }
 _INDEX: Final = re.compile(r"\[\d+\]")
 _WORD: Final = re.compile(r"\d+|\w+|\W")
+_ESSENTIAL: Final = re.compile(
+    r"\$\.result\.stopReason|\$\.params\.update\.(?:rawInput.*|status|kind|sessionUpdate"
+    r"|content\[\*\]\.(?:type|path|oldText|newText))"
+)
+"""Paths that no proposal allows: endings, the state and the input of tool calls, and diffs."""
+_ESSENTIAL_STEPS: Final = frozenset({"malformed message", "tool call", "terminal"})
+"""Steps that no proposal leaves out; nor texts, responses, and requests of the agent."""
 _MIN_COMMON_SHARE: Final = 0.5
 """Share of a text that both runs must have, if a pattern is proposed for the rest."""
 
@@ -287,15 +294,19 @@ def propose(
 ) -> Expectations:
     """Return expectations by which two recordings of one conversation are equal.
 
-    Whatever differs counts as unstable. What cannot be stated as an expectation, such as an id that
-    stands for two things, goes on to differ.
+    Whatever differs counts as unstable. What a replay always compares goes on to differ, and so
+    does what cannot be stated as an expectation, such as an id that means two things.
     """
     proposal = Expectations()
     for _ in range(MAX_ROUNDS):
         found = compare_with(proposal, left, right, level=level)
         known = len(proposal.ignore) + len(proposal.match)
-        for difference in found.differences:
-            _add(proposal, difference)
+        for pair in found.pairs:
+            step = pair.left or pair.right
+            # What an agent asks of the client never varies by itself.
+            if step is not None and not (step.is_request and step.side == "agent"):
+                for difference in pair.differences:
+                    _add(proposal, difference)
         if len(proposal.ignore) + len(proposal.match) == known:
             break
     return proposal
@@ -327,19 +338,20 @@ def _add(proposal: Expectations, difference: StepDifference) -> None:
 def _entry_of(difference: StepDifference, tried: set[str]) -> IgnoreEntry | MatchEntry | None:
     name = difference.name
     if difference.kind != "changed" or not difference.path.startswith("$"):
-        if name.startswith("response to ") or name in {
-            "malformed message",
-            "tool call",
-            "terminal",
-        }:
+        is_essential = name.endswith("_chunk") or name in _ESSENTIAL_STEPS
+        if name.startswith("response to ") or is_essential:
             return None
         is_update = difference.path == "" and "/" not in name and not name.startswith("$")
         filter_ = f'{"update" if is_update else "method"} == "{name}"'
         reason = f"{name} came in one of two runs"
         return IgnoreEntry(filter=filter_, reason=reason, may=True)
     path = _INDEX.sub("[*]", difference.path)
+    if _ESSENTIAL.fullmatch(path):
+        return None
     one, other = difference.left, difference.right
     reason = f"{name} differed between two runs"
+    if path in tried and name.endswith("_chunk"):
+        return None
     if path in tried or type_of(one) != type_of(other) or type_of(one) in {"object", "array"}:
         return IgnoreEntry(path=path, reason=f"{reason} in presence or type", may=True)
     if _have_same_lines(one, other):
@@ -347,6 +359,9 @@ def _entry_of(difference: StepDifference, tried: set[str]) -> IgnoreEntry | Matc
     are_texts = isinstance(one, str) and isinstance(other, str)
     if are_texts and (pattern := common_pattern(one, other)) is not None:
         return MatchEntry(path=path, regex=pattern, reason=reason, may=True)
+    if name.endswith("_chunk"):
+        # By its type every text would be allowed.
+        return None
     return MatchEntry(path=path, type=type_of(one), reason=reason, may=True)
 
 
