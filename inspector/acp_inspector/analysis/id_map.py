@@ -293,6 +293,15 @@ class IdMap:
         self._templates = Templates(directories)
         self._live_templates = Templates({each: each for each in self.directories.values()})
 
+    def for_next_connection(self) -> IdMap:
+        """Return a map that knows only directories, secrets and sessions, which may be loaded."""
+        ids = IdMap(self.directories, is_redacted=self._is_redacted)
+        ids._secrets = self._secrets
+        for (kind, _), recorded in self._recorded.items():
+            if kind == "sessionId":
+                ids.agree(kind, recorded, self._live[kind, _hashable(recorded)])
+        return ids
+
     def add_directory(self, recorded: str, live: str) -> None:
         """Take `live` for a recorded directory, unless it has one."""
         if recorded not in self.directories:

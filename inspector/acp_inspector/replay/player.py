@@ -185,7 +185,6 @@ async def play_as_client(
     journal = Journal() if journal is None else journal
     missing = gaps(recording)
     places = {each: str(place) for each, place in directories.places.items()}
-    # A session of one process may be loaded in the next.
     ids = IdMap(places, is_redacted=is_redacted)
     results: list[ReplayResult] = []
     for part in connections(entries):
@@ -207,6 +206,7 @@ async def play_as_client(
             if player.has_hung_up or not player.is_connected:
                 result = await _with_exit(result, child, has_left=not player.is_connected)
         results.append(result)
+        ids = ids.for_next_connection()
         if result.errors:
             break
     result = results[0]

@@ -16,7 +16,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import PlayLimits, play_as_client
 from tests.inspector.replay.live_agents import LIMIT, QUICK, agent, begun, ended, recording, replay
-from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
+from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 TURN = [*begun("s1"), prompt(3, "go"), chunk("Hello"), ended(3)]
 GREETS = """
@@ -67,6 +67,22 @@ respond(turn, stopReason="end_turn")
         result = await replay(recording(merged), agent(script), tmp_path)
         assert result.is_passed, result.render()
         assert result.played == 6
+
+
+async def test_ids_of_one_process_are_unknown_to_the_next(tmp_path: Path) -> None:
+    script = """
+start("live")
+turn = hear("session/prompt")
+mine = f"call-{os.getpid()}"
+update("tool_call", toolCallId=mine, title="Run")
+stop = hear("_stop")
+respond(turn, stopReason="end_turn" if stop["params"]["toolCallId"] == mine else "refusal")
+"""
+    stop = "client", {"method": "_stop", "params": {"sessionId": "s1", "toolCallId": "call-0001"}}
+    call = update("tool_call", toolCallId="call-0001", title="Run")
+    process = spawned([*begun("s1"), prompt(3, "go"), call, stop, ended(3)])
+    result = await replay(recording([*process, *process]), agent(script), tmp_path)
+    assert result.is_passed, result.render()
 
 
 async def test_a_foreign_conversation_fails_and_does_no_harm(tmp_path: Path) -> None:
