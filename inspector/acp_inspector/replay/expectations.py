@@ -9,10 +9,10 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -146,14 +146,14 @@ class MatchEntry(_Entry):
             raise ValueError("one of regex, type and lines is needed")
         return self
 
-    def accepts(self) -> Callable[[Json, Json], bool]:
-        """Return the function that decides about the values of both runs."""
+    def complaint(self, one: Json, other: Json) -> str:
+        """Return why the values of both runs do not match; empty if they do."""
         if self.regex is not None:
-            pattern = compile_pattern(self.regex)
-            return lambda one, other: all(_is_match(pattern, each) for each in (one, other))
+            return _complaint(self.regex, one, "-") or _complaint(self.regex, other, "+")
         if self.type is not None:
-            return lambda one, other: {type_of(one), type_of(other)} == {self.type}
-        return _have_same_lines
+            is_same = {type_of(one), type_of(other)} == {self.type}
+            return "" if is_same else f"not both are of type {self.type}"
+        return "" if _have_same_lines(one, other) else "the lines are not the same"
 
 
 class Expectations(BaseModel):
@@ -209,7 +209,7 @@ class AppliedExpectations:
             applied.ignores.append(Ignore(text, what))
             applied.must_apply += [] if entry.may else applied.ignores[-1:]
         for entry in expectations.match:
-            matcher = Matcher(entry.path, parse_path(entry.path), entry.accepts())
+            matcher = Matcher(entry.path, parse_path(entry.path), entry.complaint)
             applied.matchers.append(matcher)
             applied.must_apply += [] if entry.may else [matcher]
         return applied
@@ -271,13 +271,15 @@ def type_of(value: Json) -> JSONType | None:
     return None if value == ABSENT else _TYPES.get(kind)
 
 
-def _is_match(pattern: Any, value: Json) -> bool:
+def _complaint(regex: str, value: Json, mark: str) -> str:
+    """Return why a value does not match; empty if it does."""
     if not isinstance(value, str) or value == ABSENT:
-        return False
+        return f"the value marked {mark} is no text, so the regex {regex} does not match"
     try:
-        return bool(pattern.fullmatch(value, timeout=MATCH_SECONDS, concurrent=True))
+        found = compile_pattern(regex).fullmatch(value, timeout=MATCH_SECONDS, concurrent=True)
     except TimeoutError:
-        return False
+        return f"the regex {regex} took longer than {MATCH_SECONDS:g} s for the value marked {mark}"
+    return "" if found else f"the regex {regex} does not match the whole value marked {mark}"
 
 
 def _have_same_lines(one: Json, other: Json) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.diff import compare
+from acp_inspector.analysis.diff import compare, value_lines
 from acp_inspector.replay.expectations import (
     AppliedExpectations,
     Expectations,
@@ -67,6 +67,26 @@ def test_an_entry_that_never_applies_is_unused_unless_it_may() -> None:
         said = frames(chunk("a"))
         compare(said, said, ignores=applied.ignores, matchers=applied.matchers)
         assert applied.unused() == unused
+
+
+@pytest.mark.parametrize(
+    ("how", "title", "why"),
+    [
+        ('regex = "T"', "t", "the regex T does not match the whole value marked -"),
+        (
+            'regex = "(t|tt)+[xy]"',
+            "t" * 60,
+            "the regex (t|tt)+[xy] took longer than 1 s for the value mar",
+        ),
+        ('type = "number"', "t", "not both are of type number"),
+    ],
+)
+def test_a_matcher_says_why_it_does_not_match(how: str, title: str, why: str) -> None:
+    said = frames(*titled(title))
+    expectations = expected(f'[[match]]\npath = "$.params.update.title"\n{how}\nreason = "r"')
+    (difference,) = compare_with(expectations, said, said).differences
+    assert difference.why.startswith(why)
+    assert list(value_lines(difference)) == [f"- {title}", f"+ {title}", difference.why]
 
 
 def test_a_matcher_applies_to_equal_values_as_well() -> None:
