@@ -155,6 +155,10 @@ _TOLERATED: Final[dict[Tolerance, tuple[str, str]]] = {
         "tool call with other states repeated",
         "tool calls with other states repeated",
     ),
+    "replaced-values": (
+        "step with other values that were replaced",
+        "steps with other values that were replaced",
+    ),
     "output-lines": (
         "output with lines interleaved otherwise",
         "outputs with lines interleaved otherwise",
@@ -410,6 +414,11 @@ class _Run:
         for step in steps:
             for value in step.earlier:
                 yield self.mark_of(replace(step, value=value, earlier=[]))
+
+    def other_marks(self, step: JournalStep) -> set[str]:
+        """Return the marks of the other values that a step had."""
+        steps = (replace(step, value=value, replaced=[], beside={}) for value in step.replaced)
+        return set(map(self.mark_of, steps))
 
     def prompts(self, session: str | None) -> list[str]:
         """Return the mark of the prompt of each turn of a session, from the first on."""
@@ -953,6 +962,9 @@ class _Comparing:
                 for path, ours, theirs, why in self._places(one, other)
             )
         self._counts["call-states"] += one.dropped_states != other.dropped_states
+        if one.replaced or other.replaced:
+            marks = self._left.other_marks(one) ^ self._right.other_marks(other)
+            self._counts["replaced-values"] += bool(marks) and not differences
         self._counts["late-updates"] += one.is_between_turns != other.is_between_turns
         return StepPair(one, other, differences)
 

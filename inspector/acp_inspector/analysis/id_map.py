@@ -29,6 +29,7 @@ Tolerance: TypeAlias = Literal[
     "process-ids",
     "late-updates",
     "call-states",
+    "replaced-values",
     "output-lines",
     "request-order",
 ]

@@ -122,6 +122,8 @@ class JournalStep:
     one, since whether it precedes the prompt is a race."""
     dropped_states: int = 0
     """States of a tool call that were left out: repeats, and falls back to `pending`."""
+    replaced: list[Json] = field(default_factory=list[Json])
+    """The other values that updates of the step had, until later ones replaced them."""
     beside: dict[str, Json] = field(default_factory=dict[str, Json])
     """The distinct values that its messages have beside `value`, as lists, by their path."""
 
@@ -248,7 +250,10 @@ class Steps:
         for step in self.steps:
             # No later turn exists that it could belong to.
             step.turn = min(step.turn, self._turns.get(step.session, 0))
+            if step.replaced and "replaced-values" not in self._tolerances:
+                step.beside[_UPDATE] = step.replaced
             if self._level == "shape":
+                step.replaced = []
                 step.value = shape(step.value)
                 step.earlier = list(map(shape, step.earlier))
         return self.steps
@@ -369,13 +374,13 @@ class Steps:
                 content = last["content"] = []
             cast("list[Json]", content).append(get(update, "content"))
             return step
-        members = cast("Mapping[str, Json]", update)
-        last |= {
-            # A chunk may extend the list.
-            each: [*as_list(value)] if each == "content" and isinstance(value, list) else value
-            for each, value in members.items()
-            if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None
-        }
+        for each, value in cast("Mapping[str, Json]", update).items():
+            if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None:
+                if each in last and last[each] != value:
+                    step.replaced.append({each: last[each]})
+                # A chunk may extend the list.
+                is_list = each == "content" and isinstance(value, list)
+                last[each] = [*as_list(value)] if is_list else value
         states: list[Json] = step.value["states"]
         status = get(update, "status")
         is_repeated = states[-1:] == [status] or (status == "pending" and bool(states))
@@ -422,6 +427,8 @@ class Steps:
         else:
             if is_in_channel:
                 step.earlier.append(step.value)
+            if step.value != update:
+                step.replaced.append(step.value)
             step.value = update
             if self._level != "shape":
                 self._beside.pop(step, None)

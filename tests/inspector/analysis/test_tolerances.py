@@ -78,6 +78,11 @@ CASES: dict[Tolerance, tuple[list[Said], list[Said], list[Said]]] = {
         states("pending", "pending", "in_progress", "pending"),
         states("pending", "completed", "in_progress"),
     ),
+    "replaced-values": (
+        [update("tool_call", **CALL, title="Edit"), update("tool_call_update", **CALL, title="E")],
+        [update("tool_call", **CALL, title="Read"), update("tool_call_update", **CALL, title="E")],
+        [update("tool_call", **CALL, title="Edit"), update("tool_call_update", **CALL, title="R")],
+    ),
     "output-lines": ([output("a\nb\nerr\n")], [output("a\nerr\nb\n")], [output("err\nb\na\n")]),
     "request-order": (
         [
