@@ -1049,7 +1049,7 @@ class _Comparing:
         if ours is not None and theirs is not None:
             return ours.kind == theirs.kind and self._agree(ours, theirs)
         if not isinstance(one, str) or not isinstance(other, str):
-            return not _is_other(one, other)
+            return not is_other(one, other)
         return self._are_same_texts(one, other, place)
 
     def _are_same_texts(self, one: str, other: str, place: _Place) -> bool:
@@ -1157,7 +1157,7 @@ def _only(kind: Kind, step: JournalStep | None) -> StepDifference:
     )
 
 
-def _is_other(one: Json, other: Json) -> bool:
+def is_other(one: Json, other: Json) -> bool:
     """Return whether two values differ; true differs from 1, 1.0 does not."""
     if isinstance(one, bool) is not isinstance(other, bool):
         return True

@@ -237,7 +237,7 @@ class Steps:
                 values = self._beside.setdefault(step, {}).setdefault(
                     path + formatted_member(name), {}
                 )
-                values[json.dumps(kept, sort_keys=True)] = kept
+                values[_text(kept)] = kept
 
     def finished(self) -> list[JournalStep]:
         """Return the steps for comparison."""
@@ -376,7 +376,7 @@ class Steps:
             return step
         for each, value in cast("Mapping[str, Json]", update).items():
             if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None:
-                if each in last and last[each] != value:
+                if each in last and not _are_equal(last[each], value):
                     step.replaced.append({each: last[each]})
                 # A chunk may extend the list.
                 is_list = each == "content" and isinstance(value, list)
@@ -427,7 +427,7 @@ class Steps:
         else:
             if is_in_channel:
                 step.earlier.append(step.value)
-            if step.value != update:
+            if not _are_equal(step.value, update):
                 step.replaced.append(step.value)
             step.value = update
             if self._level != "shape":
@@ -445,7 +445,7 @@ def outline(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
         return {name: outline(inner, depth - 1) for name, inner in members.items()}
     if depth and isinstance(value, list):
         kinds = [outline(each, depth - 1) for each in cast("list[Json]", value)]
-        return list({json.dumps(each, sort_keys=True): each for each in kinds}.values())
+        return list({_text(each): each for each in kinds}.values())
     kind: object = value.__class__
     return _TYPE_NAMES.get(kind, "nested")
 
@@ -466,8 +466,22 @@ def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
     if depth and isinstance(value, list):
         # How many there are depends on the model.
         shapes = filter(None, (shape(each, depth - 1) for each in cast("list[Json]", value)))
-        return list({json.dumps(each, sort_keys=True): each for each in shapes}.values())
+        return list({_text(each): each for each in shapes}.values())
     return None
+
+
+def _text(value: Json) -> str:
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:
+        return "nested too deeply"
+
+
+def _are_equal(one: Json, other: Json) -> bool:
+    try:
+        return one == other
+    except RecursionError:
+        return False
 
 
 def _session(params: Json) -> str | None:

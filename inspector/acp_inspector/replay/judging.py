@@ -13,6 +13,7 @@ from acp_inspector.analysis.diff import (
     JournalComparison,
     StepDifference,
     frame_numbers,
+    is_other,
 )
 from acp_inspector.analysis.steps import Level
 from acp_inspector.replay.script import ASYNCHRONOUS, LiveRun, Script
@@ -67,7 +68,7 @@ class Judge:
             is_behind = frame > ends.get(difference.session, math.inf)
             is_tolerant = difference.name in ASYNCHRONOUS and self.level != "strict"
             if is_tolerant and frame > ends.get(kind, 0):
-                is_repeated = values.get(kind, ABSENT) == difference.right
+                is_repeated = not is_other(values.get(kind, ABSENT), difference.right)
                 is_behind |= frame in unseen or is_repeated
             if frame in self.forwarded:
                 notes.append(f"{difference.name} (live frame {frame}) was forwarded")
