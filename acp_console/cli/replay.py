@@ -172,7 +172,7 @@ def command(
     if on_miss not in {None, "fail", "forward"}:
         raise UsageError(f"--on-miss {on_miss} does not go with --as client", "use fail or forward")
     forwards = on_miss == "forward"
-    check_options(cwd, allow, learns=learn, forwards=forwards)
+    check_options(cwd, allow, output, learns=learn, forwards=forwards)
     recording = read_recording(file)
     expect = expectations_file(file, expect)
     expected = applied_expectations(expect)

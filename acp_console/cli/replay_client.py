@@ -23,11 +23,16 @@ from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyD
 from acp_console.client.terminals import TERMINAL_METHODS
 from acp_inspector.analysis.diff import CompareOptions, Ignore
 from acp_inspector.journal import Entry, Frame, Journal
-from acp_inspector.recording.format import Header, new_header
+from acp_inspector.recording.format import Header, RecordingError, new_header
 from acp_inspector.recording.reader import Recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
-from acp_inspector.replay.expectations import compare_with, expectations_beside, propose
+from acp_inspector.replay.expectations import (
+    Expectations,
+    compare_with,
+    expectations_beside,
+    propose,
+)
 from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.testing import prepare_directory
@@ -141,7 +146,12 @@ class ClientReplay:
 
 
 def check_options(
-    cwd: Path | None, allow: AllowLevel | None, *, learns: bool, forwards: bool
+    cwd: Path | None,
+    allow: AllowLevel | None,
+    output: Path | None,
+    *,
+    learns: bool,
+    forwards: bool,
 ) -> None:
     """Check the options that exclude each other.
 
@@ -150,6 +160,8 @@ def check_options(
     """
     if allow is not None and not forwards:
         raise UsageError("--allow has no effect without --on-miss forward")
+    if learns and output is not None:
+        raise UsageError("--learn plays twice, so --output cannot be given", "record one replay")
     if learns and cwd is not None:
         raise UsageError(
             "--learn plays twice in new directories, so --cwd cannot be given",
@@ -160,14 +172,19 @@ def check_options(
 async def learn_expectations(client: ClientReplay, file: Path, format_: str) -> int:
     """Play twice and propose what may differ; return the exit code."""
     runs = Journal(), Journal()
+    differing: list[set[tuple[str, str]]] = []
+    """Names and paths where each run differs from the recording."""
     for journal in runs:
         result = await client.play(journal)
+        differing.append({(each.name, each.path) for each in result.differences})
         if result.errors:
             click.echo(f"{escape_controls(file.name)}: {result.render()}")
             return exit_codes.AGENT if result.has_agent_ended else exit_codes.FOUND
     left, right = (journal.entries for journal in runs)
     proposal = propose(left, right)
     rest = compare_with(proposal, left, right).differences
+    varying = compare_with(Expectations(), left, right).differences
+    changed = differing[0] & differing[1] - {(each.name, each.path) for each in varying}
     text, path = proposal.to_toml(), expectations_beside(file)
     is_written = bool(text) and _write_new(path, text)
     if format_ == "json":
@@ -179,12 +196,18 @@ async def learn_expectations(client: ClientReplay, file: Path, format_: str) -> 
     elif text:
         warn(f"{path} exists and stays as it is; the new proposal follows")
         click.echo(escape_controls(text), nl=False)
-    elif not rest:
+    elif not rest and not changed:
         say("both runs were alike: there is nothing to expect")
     for difference in rest:
-        where = f" at {difference.path}" if difference.path else ""
-        warn(f"no expectation can allow what differs in {difference.name}{where}")
-    return exit_codes.FOUND if rest else exit_codes.DONE
+        where = _where(difference.name, difference.path)
+        warn(f"no expectation is proposed for what differs between the two runs in {where}")
+    for name, place in sorted(changed):
+        warn(f"both runs differ from the recording in {_where(name, place)}")
+    return exit_codes.FOUND if rest or changed else exit_codes.DONE
+
+
+def _where(name: str, path: str) -> str:
+    return escape_controls(f"{name} at {path}" if path else name)
 
 
 def _write_new(path: Path, text: str) -> bool:
@@ -268,6 +291,8 @@ def record_replay(journal: Journal, path: Path | None, header: Header) -> Genera
     if path is None:
         yield
         return
+    if path.exists():
+        raise RecordingError(f"{path} exists already; choose another name")
     writer = RecordingWriter(path, header, warn=warn)
 
     def write(entry: Entry) -> None:

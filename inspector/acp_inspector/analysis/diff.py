@@ -80,6 +80,8 @@ _StepKey: TypeAlias = tuple[str | None, int, Side]
 """Session, turn and side."""
 _ChannelKey: TypeAlias = tuple[str | None, Side, str]
 """Session, side and kind of asynchronous updates."""
+_Found: TypeAlias = tuple[str, Json, Json, str]
+"""A difference: its path, both values there, and what a matcher says about them."""
 _Match: TypeAlias = "tuple[JournalStep | None, JournalStep | None]"
 
 
@@ -100,6 +102,8 @@ class StepDifference:
     right: Json
     left_frames: tuple[int, ...]
     right_frames: tuple[int, ...]
+    why: str = ""
+    """What a matcher says about both; empty without one."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -112,6 +116,7 @@ class StepDifference:
             "right": self.right,
             "left_frames": list(self.left_frames),
             "right_frames": list(self.right_frames),
+            **({"why": self.why} if self.why else {}),
         }
 
 
@@ -151,6 +156,10 @@ _TOLERATED: Final[dict[Tolerance, tuple[str, str]]] = {
         "tool call with other states repeated",
         "tool calls with other states repeated",
     ),
+    "replaced-values": (
+        "step with other values that were replaced",
+        "steps with other values that were replaced",
+    ),
     "output-lines": (
         "output with lines interleaved otherwise",
         "outputs with lines interleaved otherwise",
@@ -186,6 +195,8 @@ def value_lines(difference: StepDifference) -> Iterator[str]:
         if difference.kind != lacks:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield f"{mark} {text}"
+    if difference.why:
+        yield difference.why
 
 
 class FrameSelector(Protocol):
@@ -223,8 +234,8 @@ class Matcher:
     text: str
     """As the user wrote it."""
     path: JSONPath
-    accepts: Callable[[Json, Json], bool]
-    """Returns whether the values of both journals are as they should be."""
+    complaint: Callable[[Json, Json], str]
+    """Returns why the values of both journals are not as they should be; empty if they are."""
     applied: int = 0
     """How often there was a value at the path."""
     elsewhere: int = 0
@@ -358,6 +369,9 @@ class _Run:
             place = _Place(step, "$", context_of(step), "", _DEPTH)
             value = self._masked(step.value, place, variables)
             mark = f"{step.name} {type_} {json.dumps(value, sort_keys=True)}"
+            if step.beside:
+                beside = self._masked(step.beside, place, variables)
+                mark += json.dumps(beside, sort_keys=True)
             found = self._marks[step] = mark, variables
         return found
 
@@ -401,6 +415,11 @@ class _Run:
         for step in steps:
             for value in step.earlier:
                 yield self.mark_of(replace(step, value=value, earlier=[]))
+
+    def other_marks(self, step: JournalStep) -> set[str]:
+        """Return the marks of the other values that a step had."""
+        steps = (replace(step, value=value, replaced=[], beside={}) for value in step.replaced)
+        return set(map(self.mark_of, steps))
 
     def prompts(self, session: str | None) -> list[str]:
         """Return the mark of the prompt of each turn of a session, from the first on."""
@@ -491,7 +510,11 @@ _OUTPUT_STEPS: Final = frozenset(
 
 
 def context_of(step: JournalStep) -> TextContext:
-    return TextContext(is_usage=step.name == "usage_update", is_output=step.name in _OUTPUT_STEPS)
+    return TextContext(
+        is_usage=step.name == "usage_update",
+        is_output=step.name in _OUTPUT_STEPS,
+        is_input=step.is_request and step.side == "agent",
+    )
 
 
 def _read(
@@ -940,10 +963,13 @@ class _Comparing:
             frames = tuple(one.frames), tuple(other.frames)
             step = one.side, one.session, one.name
             differences = tuple(
-                StepDifference("changed", *step, path, ours, theirs, *frames)
-                for path, ours, theirs in self._places(one, other)
+                StepDifference("changed", *step, path, ours, theirs, *frames, why)
+                for path, ours, theirs, why in self._places(one, other)
             )
         self._counts["call-states"] += one.dropped_states != other.dropped_states
+        if one.replaced or other.replaced:
+            marks = self._left.other_marks(one) ^ self._right.other_marks(other)
+            self._counts["replaced-values"] += bool(marks) and not differences
         self._counts["late-updates"] += one.is_between_turns != other.is_between_turns
         return StepPair(one, other, differences)
 
@@ -965,7 +991,7 @@ class _Comparing:
                 values.add((mine.kind, str(mine.value)))
         return True
 
-    def _places(self, one: JournalStep, other: JournalStep) -> Iterator[tuple[str, Json, Json]]:
+    def _places(self, one: JournalStep, other: JournalStep) -> Iterator[_Found]:
         if one.is_request:
             # Each side has ids of its own.
             kind = f"request of the {one.side}"
@@ -973,14 +999,15 @@ class _Comparing:
             if not is_same_type or not self._agree(
                 Variable(kind, one.id), Variable(kind, other.id)
             ):
-                yield "id", one.id, other.id
+                yield "id", one.id, other.id, ""
         pair = _Place(one, "$", context_of(one), "", _DEPTH)
-        for path, *values in self._differing(one.value, other.value, pair):
-            yield (
-                one.path_in_message(path),
-                self._left.shown(values[0]),
-                self._right.shown(values[1]),
-            )
+        for path, mine, yours, why in self._differing(one.value, other.value, pair):
+            path = one.path_in_message(path)  # noqa: PLW2901
+            yield path, self._left.shown(mine), self._right.shown(yours), why
+        for path in dict.fromkeys([*one.beside, *other.beside]):
+            ours, theirs = one.beside.get(path, ABSENT), other.beside.get(path, ABSENT)
+            if any(self._differing(ours, theirs, pair)):
+                yield path, ours, theirs, ""
 
     def _agree(self, one: Variable, other: Variable) -> bool:
         """Return whether two variables agree or their disagreement is already reported."""
@@ -992,11 +1019,11 @@ class _Comparing:
         self._reported.add(pair)
         return is_reported
 
-    def _differing(self, one: Json, other: Json, place: _Place) -> Iterator[tuple[str, Json, Json]]:
-        """Yield each difference of two values: its path, and both values there."""
-        if self._matchers and (verdict := self._matched(one, other, place)) is not None:
-            if not verdict:
-                yield place.path, one, other
+    def _differing(self, one: Json, other: Json, place: _Place) -> Iterator[_Found]:
+        """Yield each difference of two values."""
+        if self._matchers and (complaint := self._complaint(one, other, place)) is not None:
+            if complaint:
+                yield place.path, one, other, complaint
         elif place.depth and isinstance(one, dict) and isinstance(other, dict):
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
             for name in dict.fromkeys([*ours, *theirs]):
@@ -1007,10 +1034,10 @@ class _Comparing:
             for at in range(max(len(mine), len(yours))):
                 yield from self._differing(_item(mine, at), _item(yours, at), place.item(at))
         elif not self._are_same(one, other, place):
-            yield place.path, one, other
+            yield place.path, one, other, ""
 
-    def _matched(self, one: Json, other: Json, place: _Place) -> bool | None:
-        """Return whether the matcher of a path accepts both values; None if it has none."""
+    def _complaint(self, one: Json, other: Json, place: _Place) -> str | None:
+        """Return what the matcher of a path says about both values; None if it has none."""
         path = place.step.path_in_message(place.path)
         # The whole message has no path, nor has a part of one that is no message.
         if not path.startswith("$") or path == "$":
@@ -1019,7 +1046,7 @@ class _Comparing:
         for matcher in self._matchers:
             if matcher.path.covers(parsed):
                 matcher.applied += 1
-                return matcher.accepts(one, other)
+                return matcher.complaint(one, other)
         return None
 
     def _are_same(self, one: Json, other: Json, place: _Place) -> bool:
@@ -1027,7 +1054,7 @@ class _Comparing:
         if ours is not None and theirs is not None:
             return ours.kind == theirs.kind and self._agree(ours, theirs)
         if not isinstance(one, str) or not isinstance(other, str):
-            return not _is_other(one, other)
+            return not is_other(one, other)
         return self._are_same_texts(one, other, place)
 
     def _are_same_texts(self, one: str, other: str, place: _Place) -> bool:
@@ -1135,7 +1162,7 @@ def _only(kind: Kind, step: JournalStep | None) -> StepDifference:
     )
 
 
-def _is_other(one: Json, other: Json) -> bool:
+def is_other(one: Json, other: Json) -> bool:
     """Return whether two values differ; true differs from 1, 1.0 does not."""
     if isinstance(one, bool) is not isinstance(other, bool):
         return True

@@ -29,6 +29,7 @@ Tolerance: TypeAlias = Literal[
     "process-ids",
     "late-updates",
     "call-states",
+    "replaced-values",
     "output-lines",
     "request-order",
 ]
@@ -118,14 +119,17 @@ class TextContext:
     is_usage: bool = False
     is_output: bool = False
     """It is output of a tool."""
+    is_input: bool = False
+    """It is input of a tool, or what an agent asks of the client: only what is bound may differ."""
 
     def below(self, name: str) -> TextContext:
         """Return the context of the field `name` in a value."""
         is_output = self.is_output and name not in {"rawInput", "title", "locations"}
-        is_usage = self.is_usage or bool(_USAGE.search(name))
-        if (is_usage, is_output) == (self.is_usage, self.is_output):
+        is_input = self.is_input or name == "rawInput"
+        is_usage = not is_input and (self.is_usage or bool(_USAGE.search(name)))
+        if (is_usage, is_output, is_input) == (self.is_usage, self.is_output, self.is_input):
             return self
-        return TextContext(is_usage, is_output)
+        return TextContext(is_usage, is_output, is_input)
 
 
 _PLAIN: Final = TextContext()
@@ -192,7 +196,8 @@ class Templates:
         if context.is_usage and "usage" in self._tolerances:
             return Variable("usage", value)
         plain = name.replace("_", "").replace(" ", "").replace("-", "").lower()
-        if plain in _PROCESS_IDS and "process-ids" in self._tolerances:
+        is_free = "process-ids" in self._tolerances and not context.is_input
+        if is_free and plain in _PROCESS_IDS:
             return Variable("pid", value)
         return Variable("epoch", value) if self._has_shapes and is_epoch(value) else None
 
@@ -288,6 +293,15 @@ class IdMap:
         self._secrets: dict[str, str] = {}
         self._templates = Templates(directories)
         self._live_templates = Templates({each: each for each in self.directories.values()})
+
+    def for_next_connection(self) -> IdMap:
+        """Return a map that knows only directories, secrets and sessions, which may be loaded."""
+        ids = IdMap(self.directories, is_redacted=self._is_redacted)
+        ids._secrets = self._secrets
+        for (kind, _), recorded in self._recorded.items():
+            if kind == "sessionId":
+                ids.agree(kind, recorded, self._live[kind, _hashable(recorded)])
+        return ids
 
     def add_directory(self, recorded: str, live: str) -> None:
         """Take `live` for a recorded directory, unless it has one."""

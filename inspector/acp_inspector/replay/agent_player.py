@@ -35,7 +35,7 @@ from acp_inspector.replay.agent_script import (
     comparable,
     places,
 )
-from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.dialects.base import OPENING, session_in
 from acp_protocol.endpoint import CancelRequested, Endpoint, EndpointEvent, ProtocolViolation
@@ -687,6 +687,9 @@ class AgentPlayer:
             errors.append(f"the client left before this was sent: {_names(unsent)}")
         elif unsent:
             self.notes.append(f"the client left before this was sent: {_names(unsent)}")
+        empty, bare = emptiness(comparison)
+        errors += [] if errors or comparison.differences else empty
+        self.notes += bare
         return ReplayResult(
             comparison.differences,
             tuple(errors),

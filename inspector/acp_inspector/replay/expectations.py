@@ -9,10 +9,10 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -64,6 +64,13 @@ _TYPES: Final[dict[object, JSONType]] = {
 }
 _INDEX: Final = re.compile(r"\[\d+\]")
 _WORD: Final = re.compile(r"\d+|\w+|\W")
+_ESSENTIAL: Final = re.compile(
+    r"\$\.result\.stopReason|\$\.params\.update\.(?:rawInput.*|status|kind|sessionUpdate"
+    r"|content\[\*\]\.(?:type|path|oldText|newText))"
+)
+"""Paths that no proposal allows: endings, the state and the input of tool calls, and diffs."""
+_ESSENTIAL_STEPS: Final = frozenset({"malformed message", "tool call", "terminal"})
+"""Steps that no proposal leaves out; nor texts, responses, and requests of the agent."""
 _MIN_COMMON_SHARE: Final = 0.5
 """Share of a text that both runs must have, if a pattern is proposed for the rest."""
 
@@ -139,14 +146,14 @@ class MatchEntry(_Entry):
             raise ValueError("one of regex, type and lines is needed")
         return self
 
-    def accepts(self) -> Callable[[Json, Json], bool]:
-        """Return the function that decides about the values of both runs."""
+    def complaint(self, one: Json, other: Json) -> str:
+        """Return why the values of both runs do not match; empty if they do."""
         if self.regex is not None:
-            pattern = compile_pattern(self.regex)
-            return lambda one, other: all(_is_match(pattern, each) for each in (one, other))
+            return _complaint(self.regex, one, "-") or _complaint(self.regex, other, "+")
         if self.type is not None:
-            return lambda one, other: {type_of(one), type_of(other)} == {self.type}
-        return _have_same_lines
+            is_same = {type_of(one), type_of(other)} == {self.type}
+            return "" if is_same else f"not both are of type {self.type}"
+        return "" if _have_same_lines(one, other) else "the lines are not the same"
 
 
 class Expectations(BaseModel):
@@ -202,7 +209,7 @@ class AppliedExpectations:
             applied.ignores.append(Ignore(text, what))
             applied.must_apply += [] if entry.may else applied.ignores[-1:]
         for entry in expectations.match:
-            matcher = Matcher(entry.path, parse_path(entry.path), entry.accepts())
+            matcher = Matcher(entry.path, parse_path(entry.path), entry.complaint)
             applied.matchers.append(matcher)
             applied.must_apply += [] if entry.may else [matcher]
         return applied
@@ -264,13 +271,15 @@ def type_of(value: Json) -> JSONType | None:
     return None if value == ABSENT else _TYPES.get(kind)
 
 
-def _is_match(pattern: Any, value: Json) -> bool:
+def _complaint(regex: str, value: Json, mark: str) -> str:
+    """Return why a value does not match; empty if it does."""
     if not isinstance(value, str) or value == ABSENT:
-        return False
+        return f"the value marked {mark} is no text, so the regex {regex} does not match"
     try:
-        return bool(pattern.fullmatch(value, timeout=MATCH_SECONDS, concurrent=True))
+        found = compile_pattern(regex).fullmatch(value, timeout=MATCH_SECONDS, concurrent=True)
     except TimeoutError:
-        return False
+        return f"the regex {regex} took longer than {MATCH_SECONDS:g} s for the value marked {mark}"
+    return "" if found else f"the regex {regex} does not match the whole value marked {mark}"
 
 
 def _have_same_lines(one: Json, other: Json) -> bool:
@@ -287,15 +296,19 @@ def propose(
 ) -> Expectations:
     """Return expectations by which two recordings of one conversation are equal.
 
-    Whatever differs counts as unstable. What cannot be stated as an expectation, such as an id that
-    stands for two things, goes on to differ.
+    Whatever differs counts as unstable. What a replay always compares goes on to differ, and so
+    does what cannot be stated as an expectation, such as an id that means two things.
     """
     proposal = Expectations()
     for _ in range(MAX_ROUNDS):
         found = compare_with(proposal, left, right, level=level)
         known = len(proposal.ignore) + len(proposal.match)
-        for difference in found.differences:
-            _add(proposal, difference)
+        for pair in found.pairs:
+            step = pair.left or pair.right
+            # What an agent asks of the client never varies by itself.
+            if step is not None and not (step.is_request and step.side == "agent"):
+                for difference in pair.differences:
+                    _add(proposal, difference)
         if len(proposal.ignore) + len(proposal.match) == known:
             break
     return proposal
@@ -327,19 +340,20 @@ def _add(proposal: Expectations, difference: StepDifference) -> None:
 def _entry_of(difference: StepDifference, tried: set[str]) -> IgnoreEntry | MatchEntry | None:
     name = difference.name
     if difference.kind != "changed" or not difference.path.startswith("$"):
-        if name.startswith("response to ") or name in {
-            "malformed message",
-            "tool call",
-            "terminal",
-        }:
+        is_essential = name.endswith("_chunk") or name in _ESSENTIAL_STEPS
+        if name.startswith("response to ") or is_essential:
             return None
         is_update = difference.path == "" and "/" not in name and not name.startswith("$")
         filter_ = f'{"update" if is_update else "method"} == "{name}"'
         reason = f"{name} came in one of two runs"
         return IgnoreEntry(filter=filter_, reason=reason, may=True)
     path = _INDEX.sub("[*]", difference.path)
+    if _ESSENTIAL.fullmatch(path):
+        return None
     one, other = difference.left, difference.right
     reason = f"{name} differed between two runs"
+    if path in tried and name.endswith("_chunk"):
+        return None
     if path in tried or type_of(one) != type_of(other) or type_of(one) in {"object", "array"}:
         return IgnoreEntry(path=path, reason=f"{reason} in presence or type", may=True)
     if _have_same_lines(one, other):
@@ -347,6 +361,9 @@ def _entry_of(difference: StepDifference, tried: set[str]) -> IgnoreEntry | Matc
     are_texts = isinstance(one, str) and isinstance(other, str)
     if are_texts and (pattern := common_pattern(one, other)) is not None:
         return MatchEntry(path=path, regex=pattern, reason=reason, may=True)
+    if name.endswith("_chunk"):
+        # By its type every text would be allowed.
+        return None
     return MatchEntry(path=path, type=type_of(one), reason=reason, may=True)
 
 

@@ -6,17 +6,22 @@ import math
 from collections.abc import Callable, Hashable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from acp_inspector.analysis.diff import (
     ABSENT,
     JournalComparison,
     StepDifference,
     frame_numbers,
+    is_other,
 )
 from acp_inspector.analysis.steps import Level
 from acp_inspector.replay.script import ASYNCHRONOUS, LiveRun, Script
 from acp_protocol.json_values import get, get_text
+from acp_protocol.jsonrpc import Json
+
+_SETTINGS: Final = frozenset({"current_mode_update", "config_option_update"})
+"""Asynchronous updates that say how the agent works from then on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +40,39 @@ class Judge:
 
     def judge(self, comparison: JournalComparison) -> tuple[list[StepDifference], list[str]]:
         """Return the differences that fail, and sentences about those that do not."""
-        last: dict[Hashable, int] = {}
+        ends: dict[Hashable, int] = {}
+        """The last live frame with a counterpart: of all, of each session, of each kind in it."""
+        values: dict[Hashable, Json] = {}
+        turns: dict[str | None, int] = {}
         for pair in comparison.pairs:
-            if pair.left is not None and pair.right is not None:
-                # Asynchronous updates of a kind are apart from the rest of their session.
-                for key in (pair.right.session, (pair.right.session, pair.right.name)):
-                    last[key] = max(last.get(key, 0), *pair.right.frames)
+            step = pair.right
+            if step is not None and pair.left is not None:
+                kind = (step.session, step.name)
+                for key in (None, step.session, kind):
+                    ends[key] = max(ends.get(key, 0), *step.frames)
+                values[kind] = step.value
+                turns[step.session] = max(turns.get(step.session, 0), step.turn)
+        # The recorded agent may have sent it too, between two turns or behind the end.
+        unseen = {
+            step.frames[0]
+            for step in (pair.right for pair in comparison.pairs)
+            if step is not None
+            and step.name not in _SETTINGS
+            and (step.is_between_turns or step.turn >= turns.get(step.session, math.inf))
+        }
         failing: list[StepDifference] = []
         notes: list[str] = []
         for difference in comparison.differences:
             frame = difference.right_frames[0] if difference.kind == "right only" else 0
-            end = last.get(difference.session, math.inf)
-            if difference.name in ASYNCHRONOUS:
-                end = last.get((difference.session, difference.name), 0)
+            kind = (difference.session, difference.name)
+            is_behind = frame > ends.get(difference.session, math.inf)
+            is_tolerant = difference.name in ASYNCHRONOUS and self.level != "strict"
+            if is_tolerant and frame > ends.get(kind, 0):
+                is_repeated = not is_other(values.get(kind, ABSENT), difference.right)
+                is_behind |= frame in unseen or is_repeated
             if frame in self.forwarded:
                 notes.append(f"{difference.name} (live frame {frame}) was forwarded")
-            elif frame > end and not self._must_be_recorded(difference):
+            elif is_behind and not self._must_be_recorded(difference):
                 notes.append(
                     f"{difference.name} (live frame {frame}) came behind the last recorded frame "
                     f"of its {'kind' if difference.name in ASYNCHRONOUS else 'session'}"

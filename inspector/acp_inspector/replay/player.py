@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Final, NoReturn, Protocol, cast
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from acp_inspector.analysis.diff import (
     CompareOptions,
     Ignore,
+    JournalComparison,
     compare,
 )
 from acp_inspector.analysis.id_map import IdMap
@@ -33,7 +35,7 @@ from acp_inspector.replay.handover import handover
 from acp_inspector.replay.judging import Judge
 from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
 from acp_inspector.replay.parts import connections, gaps, whole_frames
-from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_inspector.replay.script import ASYNCHRONOUS, Event, LiveRun, Script, ScriptStep
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import (
@@ -44,7 +46,7 @@ from acp_protocol.errors import (
     RequestFailedError,
 )
 from acp_protocol.handler import Response
-from acp_protocol.host.process import spawn
+from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -70,6 +72,8 @@ SETTLE_SECONDS: Final = 0.3
 in which a better counterpart for a request may come."""
 QUIET_SECONDS: Final = 2.0
 """Seconds of silence after which an agent that owes no response counts as finished."""
+GRACE_SECONDS: Final = 1.0
+"""Seconds after the end of its stdin in which an agent may still send what it should not."""
 MAX_EXTRA_FRAMES: Final = 10_000
 """Frames that an agent may send beyond ten times what is recorded."""
 MAX_EXTRA_BYTES: Final = 256 * 2**20
@@ -93,6 +97,12 @@ class UntrustedRecordingError(RecordingError):
 
 class ReplayStoppedError(AcpError):
     """The replay cannot go on."""
+
+
+class ClosableTransport(Transport, Protocol):
+    """A transport whose sending end can be closed by itself."""
+
+    async def close_sending(self) -> None: ...
 
 
 class MissHandler(Protocol):
@@ -119,6 +129,7 @@ class PlayLimits:
     """For each wait."""
     settle: float = SETTLE_SECONDS
     quiet: float = QUIET_SECONDS
+    grace: float = GRACE_SECONDS
     pace: float = 0.0
     """Factor for the recorded pauses of the client."""
     extra_frames: int = MAX_EXTRA_FRAMES
@@ -181,7 +192,6 @@ async def play_as_client(
     journal = Journal() if journal is None else journal
     missing = gaps(recording)
     places = {each: str(place) for each, place in directories.places.items()}
-    # A session of one process may be loaded in the next.
     ids = IdMap(places, is_redacted=is_redacted)
     results: list[ReplayResult] = []
     for part in connections(entries):
@@ -200,14 +210,10 @@ async def play_as_client(
                 has_gaps=bool(missing),
             )
             result = await player.play(limits or PlayLimits())
-            if result.errors and not player.is_connected:
-                with anyio.move_on_after(1):
-                    await child.wait()
-                ended = AgentExitedError(child.exit_code, child.stderr_tail())
-                tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
-                errors = (*result.errors, f"{ended}{tail}")
-                result = replace(result, errors=errors, has_agent_ended=True)
+            if player.has_hung_up or not player.is_connected:
+                result = await _with_exit(result, child, has_left=not player.is_connected)
         results.append(result)
+        ids = ids.for_next_connection()
         if result.errors:
             break
     result = results[0]
@@ -216,13 +222,31 @@ async def play_as_client(
     return replace(result, notes=(*missing, *result.notes))
 
 
+async def _with_exit(result: ReplayResult, child: ChildProcess, *, has_left: bool) -> ReplayResult:
+    """Return a result with what the end of the agent's process says.
+
+    `has_left`: it has closed its side by itself.
+    """
+    with anyio.move_on_after(1):
+        await child.wait()
+    if not child.exit_code and not (has_left and result.errors):
+        return result
+    ended = AgentExitedError(child.exit_code, child.stderr_tail())
+    if not has_left:
+        note = f"{ended} when its stdin was closed"
+        return replace(result, notes=(*result.notes, note))
+    tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
+    errors = (*result.errors, f"{ended}{tail}")
+    return replace(result, errors=errors, has_agent_ended=True)
+
+
 class RecordingPlayer:
     """One play of the client's side of one connection."""
 
     def __init__(
         self,
         frames: Sequence[Frame],
-        transport: Transport,
+        transport: ClosableTransport,
         directories: ReplayDirectories,
         ignores: Sequence[Ignore] = (),
         *,
@@ -272,7 +296,10 @@ class RecordingPlayer:
         self._frames = self._bytes = 0
         self._last_name = ""
         self.is_connected = True
-        """False once the agent has closed its side."""
+        """False once the agent has closed its side by itself."""
+        self.has_hung_up = False
+        """Whether we have closed the agent's stdin."""
+        self._has_heard_all = anyio.Event()
         agent = [frame for frame in frames if frame.side == "agent"]
         self._recorded_frames, self._recorded_bytes = len(agent), sum(len(f.data) for f in agent)
 
@@ -295,19 +322,16 @@ class RecordingPlayer:
                 self.is_connected &= isinstance(problem, ReplayStoppedError)
             else:
                 await anyio.sleep(limits.settle)
-                if self._unmatched and not script.is_open_ended:
+                if not script.is_open_ended and self.is_connected:
+                    await self._hang_up()
+                if self._stopped is not None:
+                    errors.append(str(self._stopped))
+                elif self._unmatched and not script.is_open_ended:
                     errors.append(self._describe_miss(self._unmatched[0]))
         unsent = [step for step in script.steps if step.index not in self._played]
         # The client sent nothing after a wait that failed, so nothing is missing there.
         reached = min((step.index for step in unsent), default=len(script.frames))
-        comparison = compare(
-            script.frames[:reached],
-            self._journal.entries[self._first :],
-            ignores=self._ignores,
-            sides=("agent",),
-            ids=self._new_ids(),
-            **self._options,
-        )
+        comparison = await self._compare(script.frames[:reached])
         judge = Judge(
             script,
             self._run,
@@ -322,6 +346,9 @@ class RecordingPlayer:
         if script.steps and script.steps[0].name != "initialize":
             notes.append("the recording has no initialize: the agent may refuse what follows")
         errors += judge.double_responses()
+        empty, bare = emptiness(comparison)
+        errors += [] if errors or failing else empty
+        notes += bare
         at = script.frames[reached - 1].seq if reached else 0
         unreached = sum(event.seq > at for event in script.events)
         return ReplayResult(
@@ -333,6 +360,30 @@ class RecordingPlayer:
             tuple(notes),
             tolerated=comparison.tolerated,
         )
+
+    async def _compare(self, recorded: Sequence[Frame]) -> JournalComparison:
+        """Compare what was recorded with what came; a cancellation ends that at once."""
+        is_unwanted = False
+
+        def check(_share: float) -> None:
+            if is_unwanted:
+                raise ReplayStoppedError("the comparison is no longer wanted")
+
+        comparing = partial(
+            compare,
+            recorded,
+            self._journal.entries[self._first :],
+            ignores=self._ignores,
+            sides=("agent",),
+            ids=self._new_ids(),
+            progress=check,
+            **self._options,
+        )
+        try:
+            # In a thread, so that the event loop sees signals.
+            return await anyio.to_thread.run_sync(comparing, abandon_on_cancel=True)
+        finally:
+            is_unwanted = True
 
     # Sending
 
@@ -542,10 +593,18 @@ class RecordingPlayer:
                     self._receive(line)
                     self._grew.set()
         except ConnectionClosedError:
-            self.is_connected = False
+            self.is_connected = self.has_hung_up
         except FrameTooLongError as problem:
             self._stopped = ReplayStoppedError(f"the agent sent what cannot be read: {problem}")
         self._grew.set()
+        self._has_heard_all.set()
+
+    async def _hang_up(self) -> None:
+        """Close the agent's stdin, and read what it sends until it ends, for a moment."""
+        self.has_hung_up = True
+        await self._transport.close_sending()
+        with anyio.move_on_after(self._limits.grace):
+            await self._has_heard_all.wait()
 
     def _receive(self, line: bytes) -> None:
         frame = self._journal.line("agent", line)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Final
+from typing import Final, cast
 
 from acp_inspector.analysis.diff import (
+    JournalComparison,
     Kind,
     StepDifference,
     frame_numbers,
@@ -125,6 +126,23 @@ def first_problem(text: str) -> str:
     values = takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
     whole = " ".join([lines[start].removeprefix("* "), *(each.strip() for each in values)])
     return single_line(whole, _PROBLEM_WIDTH)
+
+
+def emptiness(comparison: JournalComparison) -> tuple[list[str], list[str]]:
+    """Return an error if no step was compared, and a note if no value of any step was."""
+    if not comparison.compared[0]:
+        why = "nothing was compared: the recording has no step of that side, or all are ignored"
+        return [why], []
+    waiting = [pair.left.value for pair in comparison.pairs if pair.left is not None]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += cast("dict[str, Json]", value).values()
+        elif isinstance(value, list):
+            waiting += cast("list[Json]", value)
+        elif value is not None:
+            return [], []
+    return [], ["no value was compared: the ignored paths leave only the names of the steps"]
 
 
 def counted(count: int, word: str) -> str:

@@ -209,6 +209,16 @@ def test_what_is_ignored_is_no_difference_and_is_told(
     assert f"--ignore {text}: applied 3 times" in done.err
 
 
+def test_a_replay_that_ignores_everything_fails(recording: Path, agent: Agent, call: Call) -> None:
+    words = ["replay", str(recording), "--ignore"]
+    done = call(*words, "from == agent", "--", *agent(COUNTING))
+    assert done.code == exit_codes.FOUND
+    assert "nothing was compared" in done.out
+    done = call(*words, "$.result", "--ignore", "$.params", "--", *agent(COUNTING))
+    assert done.code == exit_codes.DONE
+    assert "note: no value was compared" in done.out
+
+
 def test_an_ignore_that_never_applies_is_a_mistake(
     recording: Path, agent: Agent, call: Call
 ) -> None:
@@ -563,6 +573,7 @@ def test_a_forwarded_request_reaches_no_file_outside(
     ("words", "sentence"),
     [
         (["--allow", "all"], "--allow has no effect without --on-miss forward"),
+        (["--learn", "--output", "new"], "--learn plays twice, so --output cannot be given"),
         (["--time", "soon"], "'soon' is not instant, recorded or a factor such as 0.5"),
         (["--time", "-1"], "is not instant, recorded or a factor"),
         (["--time", "nan"], "is not instant, recorded or a factor"),
@@ -753,6 +764,31 @@ def test_what_varies_is_learned_and_then_expected(agent: Agent, call: Call, tmp_
     assert expected.read_text() == ""
     assert "[[match]]" in done.out
     assert call("replay", "--learn", "--cwd", str(tmp_path), str(path), "demo").code == 2
+
+
+ENDING = """
+prompt = hear_prompt()
+is_second = os.path.exists({mark!r})
+open({mark!r}, "w").close()
+end(prompt, "end_turn" if is_second else {first!r})
+hear("never")
+"""
+
+
+def test_no_expectation_is_learned_for_what_is_always_compared(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path, mark = tmp_path / "x.acp.ndjson", str(tmp_path / "mark")
+    first, usual = (ENDING.format(mark=mark, first=each) for each in ("refusal", "end_turn"))
+    call("exec", "--record", str(path), "hello", "--", *agent(first))
+    done = call("replay", "--learn", str(path), "--", *agent(usual))
+    assert done.code == exit_codes.FOUND
+    assert "both runs differ from the recording in response to session/prompt at $.res" in done.err
+    Path(mark).unlink()
+    done = call("replay", "--learn", str(path), "--", *agent(first))
+    assert done.code == exit_codes.FOUND
+    assert "no expectation is proposed for what differs between the two runs in resp" in done.err
+    assert not (tmp_path / "x.expect.toml").exists()
 
 
 def test_nothing_is_learned_from_two_runs_that_are_alike(

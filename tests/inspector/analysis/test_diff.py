@@ -338,3 +338,72 @@ def test_two_stretches_of_one_journal_can_be_compared() -> None:
     assert (same.differences, same.compared) == ((), (5, 5))
     other = compare(said, said, selectors=(turns[0], turns[2])).differences
     assert (other[0].kind, other[0].path) == ("changed", "$.params.prompt[0].text")
+
+
+def test_a_tool_call_that_is_never_announced_differs() -> None:
+    left = [update("tool_call", toolCallId="call-1", title="Edit")]
+    right = [update("tool_call_update", toolCallId="call-1", title="Edit")]
+    assert told(left, right) == ["changed tool call $.params.update.sessionUpdate"]
+    assert told([*left, *right], [*left, *right]) == []
+
+
+@pytest.mark.parametrize(
+    ("params", "members", "content", "path"),
+    [
+        ({"_meta": {"x": 1}}, {}, {}, "$.params._meta"),
+        ({}, {"_meta": {"x": 1}}, {}, "$.params.update._meta"),
+        ({}, {"later": True}, {}, "$.params.update.later"),
+        ({}, {}, {"annotations": {"priority": 1}}, "$.params.update.content.annotations"),
+    ],
+)
+def test_members_beside_a_text_are_compared(
+    params: dict[str, Json], members: dict[str, Json], content: dict[str, Json], path: str
+) -> None:
+    def said(text: str) -> Said:
+        block = {"type": "text", "text": text, **content}
+        inner = {"sessionUpdate": "agent_message_chunk", "content": block, **members}
+        outer = {"sessionId": "s1", "update": inner, **params}
+        return "agent", {"method": "session/update", "params": outer}
+
+    assert told([chunk("Hello")], [said("Hello")]) == [f"changed agent_message_chunk {path}"]
+    # How often they come depends on the boundaries of chunks.
+    assert told([said("Hello")], [said("Hel"), said("lo")]) == []
+
+
+def test_of_meta_beside_a_text_only_names_and_types_count() -> None:
+    def said(took: Json) -> list[Said]:
+        return [chunk("Hello", _meta={"took": took})]
+
+    assert told(said(12), said(700)) == []
+    assert told(said(12), said("long")) == ["changed agent_message_chunk $.params.update._meta"]
+    assert told(said(12), said(700), "strict")
+
+
+@pytest.mark.parametrize("result", [{"result": {}}, {"error": {"code": 1, "message": "no"}}])
+def test_members_that_json_rpc_does_not_have_are_compared(result: dict[str, Json]) -> None:
+    def said(**more: Json) -> list[Said]:
+        return [ask("client", 1, "initialize"), ("agent", {"id": 1, **result, **more})]
+
+    assert told(said(), said(trace=5)) == ["changed response to initialize $.trace"]
+    assert told(said(trace=5), said(trace=6)) == ["changed response to initialize $.trace"]
+
+
+def test_the_shape_has_what_does_not_depend_on_the_model() -> None:
+    def said(*kinds: str, load: bool = False, text: Json = "one") -> list[Said]:
+        options = [{"optionId": kind, "name": kind, "kind": kind} for kind in kinds]
+        capabilities = {"agentCapabilities": {"loadSession": load}}
+        return [
+            ask("client", 1, "initialize", protocolVersion=1),
+            answer("agent", 1, {"protocolVersion": 1, **capabilities}),
+            ask("agent", 1, "session/request_permission", sessionId="s1", options=options),
+            update("agent_message_chunk", content={"type": "text", "text": text}),
+        ]
+
+    usual = said("allow_once", "reject_once")
+    assert told(usual, said("allow_once", "reject_once", "reject_once", text="two"), "shape") == []
+    for other, path in (
+        (said("allow_once", "reject_always"), "$.params.options[1].kind"),
+        (said("allow_once", "reject_once", load=True), "$.result.agentCapabilities.loadSession"),
+        (said("allow_once", "reject_once", text=5), "$.params.update.content.text"),
+    ):
+        assert [each.path for each in found(frames(*usual), frames(*other), "shape")] == [path]

@@ -78,6 +78,11 @@ CASES: dict[Tolerance, tuple[list[Said], list[Said], list[Said]]] = {
         states("pending", "pending", "in_progress", "pending"),
         states("pending", "completed", "in_progress"),
     ),
+    "replaced-values": (
+        [update("tool_call", **CALL, title="Edit"), update("tool_call_update", **CALL, title="E")],
+        [update("tool_call", **CALL, title="Read"), update("tool_call_update", **CALL, title="E")],
+        [update("tool_call", **CALL, title="Edit"), update("tool_call_update", **CALL, title="R")],
+    ),
     "output-lines": ([output("a\nb\nerr\n")], [output("a\nerr\nb\n")], [output("err\nb\na\n")]),
     "request-order": (
         [
@@ -112,6 +117,19 @@ def test_a_tolerance_is_reported_can_be_switched_off_and_hides_nothing_else(
     assert set(tolerant.tolerated) <= {name}
     assert compare(left, right, tolerances=TOLERANCES - {name}).differences
     assert compare(left, other).differences
+
+
+@pytest.mark.parametrize("value", [{"cost": 12}, {"usage": {"max": 3}}, {"pid": 4711}])
+def test_numbers_in_the_input_of_a_tool_are_compared(value: dict[str, Any]) -> None:
+    def inputs(value: dict[str, Any]) -> list[Said]:
+        return [
+            update("tool_call", toolCallId="call_0001", rawInput=value),
+            ask("agent", 1, "session/request_permission", toolCall={"rawInput": value}),
+            ask("agent", 2, "terminal/create", sessionId="s1", **value),
+        ]
+
+    other = json.loads(re.sub(r"\d", "9", json.dumps(value)))
+    assert outcome(inputs(value), inputs(other)) == (3, {})
 
 
 def test_what_was_tolerated_is_reported_in_words() -> None:

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
+import anyio.from_thread
 import pytest
 
+from acp_inspector.analysis.diff import Ignore
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.replay.player import PlayLimits
-from tests.inspector.replay.live_agents import agent, begun, ended, recording, replay
-from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
+from acp_inspector.replay.directories import replay_directories
+from acp_inspector.replay.player import PlayLimits, play_as_client
+from tests.inspector.replay.live_agents import LIMIT, QUICK, agent, begun, ended, recording, replay
+from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 TURN = [*begun("s1"), prompt(3, "go"), chunk("Hello"), ended(3)]
 GREETS = """
@@ -63,6 +67,22 @@ respond(turn, stopReason="end_turn")
         result = await replay(recording(merged), agent(script), tmp_path)
         assert result.is_passed, result.render()
         assert result.played == 6
+
+
+async def test_ids_of_one_process_are_unknown_to_the_next(tmp_path: Path) -> None:
+    script = """
+start("live")
+turn = hear("session/prompt")
+mine = f"call-{os.getpid()}"
+update("tool_call", toolCallId=mine, title="Run")
+stop = hear("_stop")
+respond(turn, stopReason="end_turn" if stop["params"]["toolCallId"] == mine else "refusal")
+"""
+    stop = "client", {"method": "_stop", "params": {"sessionId": "s1", "toolCallId": "call-0001"}}
+    call = update("tool_call", toolCallId="call-0001", title="Run")
+    process = spawned([*begun("s1"), prompt(3, "go"), call, stop, ended(3)])
+    result = await replay(recording([*process, *process]), agent(script), tmp_path)
+    assert result.is_passed, result.render()
 
 
 async def test_a_foreign_conversation_fails_and_does_no_harm(tmp_path: Path) -> None:
@@ -199,9 +219,11 @@ read()
             'first = hear("initialize")\nos.close(0)\nrespond(first, protocolVersion=1)',
             "frame 3 (session/new) could not be sent: the agent closed its stdin",
         ),
+        (GREETS + "sys.exit(3)", "exited with code 3"),
+        (GREETS + "sys.stdout.write('{')", "malformed message is not in the recording"),
         (
-            GREETS.replace('text("Hello")', 'sys.stdout.write("x" * (64 * 2**20 + 1))'),
-            "what cannot be read: a frame is longer than the limit of 67108864 bytes",
+            GREETS + "is_something_sent(20)\nrequest(9, 'fs/write_text_file', path='/w/a')",
+            "the agent sent fs/write_text_file (live frame 9), which the recording does not have",
         ),
         (GREETS.replace('text("Hello")', 'print("Loading…", flush=True)'), "malformed message"),
     ],
@@ -213,7 +235,9 @@ read()
         "responds twice",
         "closes stdout",
         "closes stdin",
-        "sends a frame that is too long",
+        "fails behind its response",
+        "ends within a line",
+        "sends a request when its stdin is closed",
         "sends lines that are no JSON",
     ],
 )
@@ -224,6 +248,22 @@ async def test_an_agent_that_misbehaves_fails_with_a_sentence(
     result = await replay(TURN, agent(script), tmp_path, limits=limits)
     assert not result.is_passed
     assert sentence in result.render()
+
+
+async def test_an_agent_that_sends_too_long_a_frame_fails_with_a_sentence(tmp_path: Path) -> None:
+    script = GREETS.replace('text("Hello")', 'sys.stdout.write("x" * (64 * 2**20 + 1))')
+    # A loaded machine needs a while for it.
+    limits = PlayLimits(timeout=25, settle=0.3)
+    result = await replay(TURN, agent(script), tmp_path, limits=limits)
+    why = "what cannot be read: a frame is longer than the limit of 67108864 bytes"
+    assert why in result.render()
+
+
+async def test_an_agent_that_fails_when_its_stdin_is_closed_is_noted(tmp_path: Path) -> None:
+    script = GREETS + "is_something_sent(20)\nsys.exit(3)"
+    result = await replay(TURN, agent(script), tmp_path)
+    assert result.is_passed, result.render()
+    assert "note: the agent exited with code 3 when its stdin was closed" in result.render()
 
 
 async def test_bytes_without_end_count_as_a_flood_too(tmp_path: Path) -> None:
@@ -250,3 +290,31 @@ while not is_something_sent(0.01): update("usage_update", used=1)
     limits = PlayLimits(timeout=3, settle=0.1, quiet=0.5)
     result = await replay(TURN, agent(script), tmp_path, limits=limits)
     assert "before the end: waited for 3 s" in result.render()
+
+
+async def test_a_comparison_can_be_cancelled(tmp_path: Path) -> None:
+    class Cancelling:
+        needs_responses = False
+        seen = 0
+
+        def matches(self, frame: Frame, exchanges: object, notes: object) -> bool:
+            del frame, exchanges, notes
+            self.seen += 1
+            anyio.from_thread.run_sync(scope.cancel)
+            return False
+
+    script = """
+start("live")
+turn = hear("session/prompt")
+for _ in range(1000):
+    text("A")
+respond(turn, stopReason="end_turn")
+"""
+    recorded = recording(frames(*begun("s1"), prompt(3, "go"), *[chunk("A")] * 1000, ended(3)))
+    directories = replay_directories(recorded.frames, tmp_path, tmp_path)
+    cancelling = Cancelling()
+    ignores = [Ignore("", cancelling)]
+    with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
+        await play_as_client(recorded, agent(script), directories, limits=QUICK, ignores=ignores)
+    assert scope.cancelled_caught
+    assert 0 < cancelling.seen < len(recorded.frames)

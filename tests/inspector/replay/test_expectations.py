@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.diff import compare
+from acp_inspector.analysis.diff import compare, value_lines
 from acp_inspector.replay.expectations import (
     AppliedExpectations,
     Expectations,
@@ -19,7 +20,7 @@ from acp_inspector.replay.expectations import (
     propose,
     read_expectations,
 )
-from tests.inspector.talks import Said, answer, chunk, frames, prompt, update
+from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 IGNORE = '[[ignore]]\npath = "$.params.update.title"\nreason = "the model chooses it"\n'
 
@@ -66,6 +67,26 @@ def test_an_entry_that_never_applies_is_unused_unless_it_may() -> None:
         said = frames(chunk("a"))
         compare(said, said, ignores=applied.ignores, matchers=applied.matchers)
         assert applied.unused() == unused
+
+
+@pytest.mark.parametrize(
+    ("how", "title", "why"),
+    [
+        ('regex = "T"', "t", "the regex T does not match the whole value marked -"),
+        (
+            'regex = "(t|tt)+[xy]"',
+            "t" * 60,
+            "the regex (t|tt)+[xy] took longer than 1 s for the value mar",
+        ),
+        ('type = "number"', "t", "not both are of type number"),
+    ],
+)
+def test_a_matcher_says_why_it_does_not_match(how: str, title: str, why: str) -> None:
+    said = frames(*titled(title))
+    expectations = expected(f'[[match]]\npath = "$.params.update.title"\n{how}\nreason = "r"')
+    (difference,) = compare_with(expectations, said, said).differences
+    assert difference.why.startswith(why)
+    assert list(value_lines(difference)) == [f"- {title}", f"+ {title}", difference.why]
 
 
 def test_a_matcher_applies_to_equal_values_as_well() -> None:
@@ -154,6 +175,47 @@ def test_steps_of_one_run_only_are_proposed_to_be_ignored() -> None:
             'method == "_vendor/ping"',
         }
         assert compare_with(proposal, *pair).differences == ()
+
+
+def ended(reason: str) -> list[Said]:
+    return [prompt(1, "go"), answer("agent", 1, {"stopReason": reason})]
+
+
+def asked(method: str, **params: object) -> list[Said]:
+    return [ask("agent", 1, method, sessionId="s1", **params)]
+
+
+def called(**members: Any) -> list[Said]:
+    return [update("tool_call", toolCallId="call-1", **members)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ended("end_turn"), ended("refusal")),
+        (asked("session/request_permission", options=[]), []),
+        (
+            asked("session/request_permission", options=[{"kind": "reject_once"}]),
+            asked("session/request_permission", options=[{"kind": "reject_always"}]),
+        ),
+        (
+            asked("fs/write_text_file", path="/w/a", content="one two three four"),
+            asked("fs/write_text_file", path="/w/a", content="one two three five"),
+        ),
+        (called(rawInput={"count": 1}), called(rawInput={"count": 2})),
+        (called(status="completed"), called(status="failed")),
+        (
+            called(content=[{"type": "diff", "newText": "a b c d"}]),
+            called(content=[{"type": "diff", "newText": "a b c e"}]),
+        ),
+        ([chunk("Hello")], [chunk("Goodbye")]),
+        ([chunk("Hello")], []),
+    ],
+)
+def test_what_is_always_compared_is_never_proposed(one: list[Said], other: list[Said]) -> None:
+    left, right = frames(*one), frames(*other)
+    assert propose(left, right) == Expectations()
+    assert propose(right, left) == Expectations()
 
 
 def test_equal_runs_need_no_expectations() -> None:

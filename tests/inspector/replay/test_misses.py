@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 from tests.inspector.replay.live_agents import agent, begun, ended, replay
@@ -122,6 +124,48 @@ text("and more")
     assert "and more" not in note
     within = script.replace('text("A")', 'text("A")\nupdate("plan", entries=[])')
     assert not (await replay(recorded, agent(within), tmp_path)).is_passed
+
+
+MODE = 'update("current_mode_update", currentModeId="yolo"{})'
+TITLE = 'update("session_info_update", title="{}")'
+
+
+@pytest.mark.parametrize(
+    ("first", "between", "second", "behind", "is_passed"),
+    [
+        ("", "", "", MODE.format(""), True),
+        ("", MODE.format(""), "", "", False),
+        (MODE.format(""), "", "", "", False),
+        ("", "", MODE.format(', session="unknown"'), "", False),
+        ("", "", "", MODE.format(', session="unknown"'), False),
+        (TITLE.format("new"), "", "", "", False),
+        ("", TITLE.format("new"), "", "", True),
+        ("", "", TITLE.format("new"), "", True),
+        ("", "", 'text("hidden", session=None)', "", False),
+        ("", "", 'send(method="_more", params={})', "", False),
+        ("", "", "", 'send(method="_more", params={})', True),
+    ],
+)
+async def test_an_additional_update_fails_if_it_cannot_have_come_behind_the_recording(
+    tmp_path: Path, first: str, between: str, second: str, behind: str, is_passed: bool
+) -> None:
+    script = f"""
+start("live")
+turn = hear("session/prompt")
+{first}
+text("A")
+respond(turn, stopReason="end_turn")
+{between}
+turn = hear("session/prompt")
+text("B")
+{second}
+respond(turn, stopReason="end_turn")
+{behind}
+"""
+    turns = [prompt(3, "go"), chunk("A"), ended(3), prompt(4, "on"), chunk("B"), ended(4)]
+    result = await replay([*begun("s1"), *turns], agent(script), tmp_path)
+    assert result.is_passed is is_passed, result.render()
+    assert is_passed is bool(result.notes)
 
 
 async def test_a_request_behind_the_last_recorded_frame_fails(tmp_path: Path) -> None:
