@@ -34,8 +34,8 @@ interop: install-dev $(INTEROP)/installed ## try everything against other people
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
 
 EXAMPLES ?= 5000
-# Half of the time the tests wait for processes.
-WORKERS ?= $(shell $(BIN)/python -c 'import os; print(2 * len(os.sched_getaffinity(0)))')
+# Most of the time the tests wait for processes.
+WORKERS ?= $(shell $(BIN)/python -c 'import os; print(3 * len(os.sched_getaffinity(0)))')
 
 kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
