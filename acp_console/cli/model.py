@@ -197,10 +197,10 @@ def replay(
     if not found.exchanges:
         raise UsageError(f"{cassette} contains no exchange", "record it anew")
     routes = plan_routes(environment, {}, _templates(variables), found.routes())
-    from acp_inspector.model_service.server import ModelPlayer, Redactor, roots_here, serving
+    from acp_inspector.model_service.server import ModelPlayer, Redactor, current_roots, serving
 
     redactor = Redactor(environment, first=_next_placeholder(cassette))
-    player = ModelPlayer(routes, found, redactor, roots_here(environment), fail)
+    player = ModelPlayer(routes, found, redactor, current_roots(environment), fail)
     code = _run(words, environment, routes, serving(player, port))
     tolerated = [plural(player.tolerated, "value")] if player.tolerated else []
     tolerated += [f"{old} as {new}" for old, new in player.directories.items()]

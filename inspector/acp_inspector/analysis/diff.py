@@ -234,7 +234,7 @@ class Matcher:
     text: str
     """As the user wrote it."""
     path: JSONPath
-    complaint: Callable[[Json, Json], str]
+    mismatch: Callable[[Json, Json], str]
     """Returns why the values of both journals are not as they should be; empty if they are."""
     applied: int = 0
     """How often there was a value at the path."""
@@ -1021,9 +1021,9 @@ class _Comparing:
 
     def _differing(self, one: Json, other: Json, place: _Place) -> Iterator[_Found]:
         """Yield each difference of two values."""
-        if self._matchers and (complaint := self._complaint(one, other, place)) is not None:
-            if complaint:
-                yield place.path, one, other, complaint
+        if self._matchers and (mismatch := self._mismatch(one, other, place)) is not None:
+            if mismatch:
+                yield place.path, one, other, mismatch
         elif place.depth and isinstance(one, dict) and isinstance(other, dict):
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
             for name in dict.fromkeys([*ours, *theirs]):
@@ -1036,7 +1036,7 @@ class _Comparing:
         elif not self._are_same(one, other, place):
             yield place.path, one, other, ""
 
-    def _complaint(self, one: Json, other: Json, place: _Place) -> str | None:
+    def _mismatch(self, one: Json, other: Json, place: _Place) -> str | None:
         """Return what the matcher of a path says about both values; None if it has none."""
         path = place.step.path_in_message(place.path)
         # The whole message has no path, nor has a part of one that is no message.
@@ -1046,7 +1046,7 @@ class _Comparing:
         for matcher in self._matchers:
             if matcher.path.covers(parsed):
                 matcher.applied += 1
-                return matcher.complaint(one, other)
+                return matcher.mismatch(one, other)
         return None
 
     def _are_same(self, one: Json, other: Json, place: _Place) -> bool:

@@ -583,6 +583,6 @@ def model_client(
     return httpx.AsyncClient(timeout=timeout, follow_redirects=False, mounts=direct)
 
 
-def roots_here(environment: Mapping[str, str] = os.environ) -> Roots:
+def current_roots(environment: Mapping[str, str] = os.environ) -> Roots:
     """Return the directories of this run."""
     return Roots(str(Path.cwd()), environment.get("HOME", ""), environment.get("TMPDIR", ""))

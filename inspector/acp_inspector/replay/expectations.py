@@ -146,10 +146,10 @@ class MatchEntry(_Entry):
             raise ValueError("one of regex, type and lines is needed")
         return self
 
-    def complaint(self, one: Json, other: Json) -> str:
+    def mismatch(self, one: Json, other: Json) -> str:
         """Return why the values of both runs do not match; empty if they do."""
         if self.regex is not None:
-            return _complaint(self.regex, one, "-") or _complaint(self.regex, other, "+")
+            return _mismatch(self.regex, one, "-") or _mismatch(self.regex, other, "+")
         if self.type is not None:
             is_same = {type_of(one), type_of(other)} == {self.type}
             return "" if is_same else f"not both are of type {self.type}"
@@ -209,7 +209,7 @@ class AppliedExpectations:
             applied.ignores.append(Ignore(text, what))
             applied.must_apply += [] if entry.may else applied.ignores[-1:]
         for entry in expectations.match:
-            matcher = Matcher(entry.path, parse_path(entry.path), entry.complaint)
+            matcher = Matcher(entry.path, parse_path(entry.path), entry.mismatch)
             applied.matchers.append(matcher)
             applied.must_apply += [] if entry.may else [matcher]
         return applied
@@ -271,7 +271,7 @@ def type_of(value: Json) -> JSONType | None:
     return None if value == ABSENT else _TYPES.get(kind)
 
 
-def _complaint(regex: str, value: Json, mark: str) -> str:
+def _mismatch(regex: str, value: Json, mark: str) -> str:
     """Return why a value does not match; empty if it does."""
     if not isinstance(value, str) or value == ABSENT:
         return f"the value marked {mark} is no text, so the regex {regex} does not match"

@@ -299,7 +299,7 @@ class RecordingPlayer:
         """False once the agent has closed its side by itself."""
         self.has_hung_up = False
         """Whether we have closed the agent's stdin."""
-        self._has_heard_all = anyio.Event()
+        self._has_read_all = anyio.Event()
         agent = [frame for frame in frames if frame.side == "agent"]
         self._recorded_frames, self._recorded_bytes = len(agent), sum(len(f.data) for f in agent)
 
@@ -597,14 +597,14 @@ class RecordingPlayer:
         except FrameTooLongError as problem:
             self._stopped = ReplayStoppedError(f"the agent sent what cannot be read: {problem}")
         self._grew.set()
-        self._has_heard_all.set()
+        self._has_read_all.set()
 
     async def _hang_up(self) -> None:
         """Close the agent's stdin, and read what it sends until it ends, for a moment."""
         self.has_hung_up = True
         await self._transport.close_sending()
         with anyio.move_on_after(self._limits.grace):
-            await self._has_heard_all.wait()
+            await self._has_read_all.wait()
 
     def _receive(self, line: bytes) -> None:
         frame = self._journal.line("agent", line)
