@@ -237,11 +237,12 @@ def test_an_agent_that_is_killed_takes_its_programs_with_it(
 def test_a_killed_agent_takes_an_unresponsive_server_with_it(stage: Stage, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     os.mkfifo(begun)
-    script = f"{DEAF}print('here', file=open(sys.argv[1], 'w'))\nwhile True: time.sleep(1000)"
+    # A server that was just started may outlive the agent, so it waits for the first request.
+    wait = "sys.stdin.readline()\nprint('here', file=open(sys.argv[1], 'w'))"
     server = {
         "name": "deaf",
         "command": sys.executable,
-        "args": ["-c", script, str(begun)],
+        "args": ["-c", f"{DEAF}{wait}\nwhile True: time.sleep(1000)", str(begun)],
         "env": [{"name": MARK, "value": stage.environment[MARK]}],
     }
     with client(stage, tmp_path) as it, begun.open("rb+", buffering=0) as heard:

@@ -703,7 +703,7 @@ def test_programs_of_the_project_that_are_not_found_have_a_hint(
     )
     done = run(pytester)
     done.assert_outcomes(failed=2)
-    assert text_of(done).count("hint: it was started in a directory of its own") == 2
+    assert text_of(done).count("E   hint: it was started in a directory of its own") == 2
 
 
 MARKED = """
