@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A deadline would judge the machine, which may be busy.
 settings.register_profile("acp-console", deadline=None)
 settings.load_profile("acp-console")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over thousands of tests, which stay until the end."""
+    gc.freeze()
+
 
 ROOT = Path(__file__).parent.parent
 LOOKS = ("CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")
