@@ -19,12 +19,13 @@ from acp_console.cli.errors import UsageError, exit_code, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.replay import MAX_DIFFERENCES_SHOWN
 from acp_console.cli.run_async import run_until_signal
-from acp_console.render.values import format_seconds
+from acp_console.render.values import format_seconds, plural
 from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.replay.clients import AGENT_MARK, CLIENT_TIMEOUT, play_client
 from acp_inspector.replay.player import STEP_TIMEOUT
 from acp_inspector.replay.testing import (
+    NOT_UPDATED,
     PlayOptions,
     PlayOutcome,
     Shard,
@@ -159,6 +160,8 @@ def command(
     acp-console test --update recordings -- my-agent --acp
     acp-console test --client 'my-client --agent {agent}' recordings
     """  # noqa: D301 - the mark by which click keeps lines apart
+    if update and level == "strict":
+        raise UsageError("--update writes what differs in meaning", "leave out --level strict")
     chosen = chosen_agent(context, agent)
     played = _found(paths or (Path(),), shard, is_named=chosen is not None or client is not None)
     play_one: Callable[[Path], Awaitable[PlayOutcome]]
@@ -250,7 +253,17 @@ def _client_command(context: click.Context, client: str) -> Sequence[str]:
 def _print_line(outcome: PlayOutcome) -> None:
     status = click.style(f"{outcome.status:7}", fg=_COLOURS[outcome.status])
     name = single_line(str(outcome.path), _NAME_WIDTH)
-    click.echo(f"{status}  {name}  {format_seconds(outcome.seconds)}")
+    click.echo(f"{status}  {name}  {format_seconds(outcome.seconds)}{_remarks(outcome)}")
+
+
+def _remarks(outcome: PlayOutcome) -> str:
+    """Return how much a recording that passed needed."""
+    if outcome.result is None or outcome.status != "passed":
+        return ""
+    tolerated, notes = sum(outcome.result.tolerated.values()), len(outcome.result.notes)
+    counts = [f"{tolerated} tolerated"] if tolerated else []
+    counts += [plural(notes, "note")] if notes else []
+    return f"  ({', '.join(counts)})" if counts else ""
 
 
 def _print_details(outcomes: Sequence[PlayOutcome], *, is_all: bool) -> None:
@@ -260,6 +273,8 @@ def _print_details(outcomes: Sequence[PlayOutcome], *, is_all: bool) -> None:
         text = outcome.text
         if outcome.result is not None and not is_all:
             text = outcome.result.render(limit=MAX_DIFFERENCES_SHOWN)
+            _, mark, reason = outcome.text.partition(NOT_UPDATED)
+            text += mark + reason
         click.echo(f"\n{escape_controls(str(outcome.path))}: {text}")
 
 

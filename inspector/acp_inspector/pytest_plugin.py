@@ -118,6 +118,9 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{MARKER}(path): the recording that a test is about, relative to the test's file; what "
         "the test says through acp_agent must be equal to it, see --acp-record",
     )
+    level = config.getoption("--acp-level") or config.getini("acp_level")
+    if config.getoption("--acp-update") and level == "strict":
+        raise pytest.UsageError("--acp-update writes what differs in meaning; use another level")
     if config.getini("acp_level") not in LEVELS:
         raise pytest.UsageError(f"acp_level is none of {', '.join(LEVELS)}")
     if config.getini("acp_protocol") not in VERSIONS:

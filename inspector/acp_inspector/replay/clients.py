@@ -24,6 +24,7 @@ import anyio.to_thread
 from acp_inspector.analysis.steps import Level
 from acp_inspector.journal import Entry, JournalEvent, StderrChunk
 from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.parts import connections
 from acp_inspector.replay.result import counted
 from acp_inspector.replay.testing import (
     STARTED_ELSEWHERE,
@@ -54,6 +55,9 @@ _REPLAY: Final = (*_CONSOLE, "replay")
 
 __tracebackhide__ = True
 """Keeps our lines out of the tracebacks of pytest."""
+
+
+SEVERAL_AGENTS: Final = "it has started its agent more than once; each recording is one process"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -180,6 +184,9 @@ async def run_client(
         run = ClientRun(code, out, err, recorded, exit_code_of(recorded.entries), agent_err)
         if not verdict.exists():
             return run
+        if len(connections(recorded.entries)) > 1:
+            # Each process writes its verdict over that of the last one.
+            return replace(run, is_as_recorded=False, hint=SEVERAL_AGENTS)
         return replace(run, is_as_recorded=get(parse(verdict.read_bytes()), "passed") is True)
 
 

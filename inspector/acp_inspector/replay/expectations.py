@@ -65,10 +65,11 @@ _TYPES: Final[dict[object, JSONType]] = {
 _INDEX: Final = re.compile(r"\[\d+\]")
 _WORD: Final = re.compile(r"\d+|\w+|\W")
 _ESSENTIAL: Final = re.compile(
-    r"\$\.result\.stopReason|\$\.params\.update\.(?:rawInput.*|status|kind|sessionUpdate"
-    r"|content\[\*\]\.(?:type|path|oldText|newText))"
+    r"\$\.error.*|\$\.result(?:\.stopReason)?"
+    r"|\$\.params(?:\.update(?:\.(?:rawInput.*|status|kind|sessionUpdate"
+    r"|content(?:\[\*\](?:\.(?:type|path|oldText|newText))?)?))?)?"
 )
-"""Paths that no proposal allows: endings, the state and the input of tool calls, and diffs."""
+"""Paths that no proposal allows: endings, states and input of tool calls, diffs, and parents."""
 _ESSENTIAL_STEPS: Final = frozenset({"malformed message", "tool call", "terminal"})
 """Steps that no proposal leaves out; nor texts, responses, and requests of the agent."""
 _MIN_COMMON_SHARE: Final = 0.5
@@ -147,7 +148,12 @@ class MatchEntry(_Entry):
         return self
 
     def mismatch(self, one: Json, other: Json) -> str:
-        """Return why the values of both runs do not match; empty if they do."""
+        """Return why the values of both runs do not match; empty if they do.
+
+        A matcher that need not apply is about values that differ.
+        """
+        if self.may and one == other:
+            return ""
         if self.regex is not None:
             return _mismatch(self.regex, one, "-") or _mismatch(self.regex, other, "+")
         if self.type is not None:

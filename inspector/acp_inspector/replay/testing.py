@@ -6,6 +6,7 @@ outcomes, not exceptions: a run of many recordings goes on.
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Final, Literal, TypeAlias
 from xml.etree import ElementTree
 
@@ -57,6 +59,7 @@ STARTED_ELSEWHERE: Final = (
     "only what is installed; install it, or name its files in the command"
 )
 """The hint for a program that ends before it has sent anything."""
+NOT_UPDATED: Final = "\n\nnot updated: "
 _LINE_WIDTH: Final = 200
 _HANDED_WIDTH: Final = 500
 
@@ -212,20 +215,25 @@ def prepare_directory(recording: Recording, directory: Path) -> None:
 
 
 def copy_files_beside(recording: Path, directory: Path) -> None:
-    """Copy what is in the directory `NAME.files` beside `NAME.acp.ndjson`; links are left out.
+    """Copy what is in the directory `NAME.files` beside `NAME.acp.ndjson`.
+
+    Links, pipes and devices are left out.
 
     Raises:
         RecordingError: it cannot be copied.
     """
     source = recording.with_name(f"{recording.name.removesuffix(SUFFIX)}.files")
-    if not source.is_dir():
+    if not os.path.lexists(source):
         return
+    if source.is_symlink() or not source.is_dir():
+        raise RecordingError(f"cannot copy {source}: it is no directory")
 
-    def links(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if Path(folder, name).is_symlink()]
+    def others(folder: str, names: list[str]) -> list[str]:
+        modes = {name: Path(folder, name).lstat().st_mode for name in names}
+        return [name for name, mode in modes.items() if not (S_ISDIR(mode) or S_ISREG(mode))]
 
     try:
-        shutil.copytree(source, directory, ignore=links, dirs_exist_ok=True)
+        shutil.copytree(source, directory, ignore=others, dirs_exist_ok=True)
     except (OSError, shutil.Error) as problem:
         raise RecordingError(f"cannot copy {source}: {problem}") from None
 
@@ -244,12 +252,12 @@ def update_recording(
     elif recording.header.redacted:
         reason = "it is redacted, and the new one would not be; record and redact it anew"
     if reason:
-        return replace(outcome, text=f"{outcome.text}\n\nnot updated: {reason}")
+        return replace(outcome, text=f"{outcome.text}{NOT_UPDATED}{reason}")
     places = {recorded: str(place) for recorded, place in directories.places.items()}
     entries = updated_entries(recording.entries, live, places)
     if compare(entries, live, ids=IdMap(places)).differences:
         # Streams with Content-Length headers, several processes.
-        return replace(outcome, text=f"{outcome.text}\n\nnot updated: record it anew")
+        return replace(outcome, text=f"{outcome.text}{NOT_UPDATED}record it anew")
     replace_recording(recording.path, recording.header, entries)
     return replace(outcome, status="updated", text=f"updated; {outcome.text}")
 

@@ -94,6 +94,20 @@ def test_an_update_makes_the_recordings_pass(corpus: Path, agent: Agent, call: C
     assert (done.code, done.out.endswith("\n2 passed\n")) == (exit_codes.DONE, True)
 
 
+def test_why_a_recording_is_not_updated_is_shown(corpus: Path, agent: Agent, call: Call) -> None:
+    dying = agent('hear_prompt(); say("one"); sys.exit(1)')
+    done = call("test", "--update", str(corpus / "one.acp.ndjson"), "--", *dying)
+    assert "\nnot updated: the conversation did not come to its end\n" in done.out
+    words = ("--update", "--level", "strict", str(corpus))
+    assert call("test", *words, "--", *dying).code == exit_codes.USAGE
+
+
+def test_what_was_tolerated_is_counted(corpus: Path, agent: Agent, call: Call) -> None:
+    late = COUNTING.replace("end(prompt)", 'end(prompt); say("one more")')
+    done = call("test", str(corpus / "one.acp.ndjson"), "--", *agent(late))
+    assert done.out.splitlines()[0].endswith("(1 note)")
+
+
 def test_shards_have_each_recording_once(corpus: Path, agent: Agent, call: Call) -> None:
     played = [
         call("test", "--shard", f"{number}/3", str(corpus), "--", *agent(COUNTING)).out
@@ -163,6 +177,9 @@ def test_files_beside_a_recording_are_put_into_the_directory_of_the_replay(
     (files / "notes.md").symlink_to(secret)
     # What others have written may lead anywhere.
     assert call("test", str(path), "--", *agent(script)).code == exit_codes.FOUND
+    (corpus / "one.files").rename(tmp_path / "elsewhere")
+    (corpus / "one.files").symlink_to(tmp_path / "elsewhere")
+    assert "one.files: it is no directory" in call("test", str(path), "--", *agent(script)).out
 
 
 def test_what_a_recording_decides_for_the_user_is_shown(
@@ -222,6 +239,14 @@ def test_a_client_is_run_with_each_recording_in_the_place_of_its_agent(
     assert done.code == exit_codes.FOUND
     assert done.out.count("fail: the client did not do what its agent expects") == 2
     assert done.out.count("    - count\nagent |     + count again\n") == 2
+
+
+def test_a_client_that_starts_its_agent_twice_fails(corpus: Path, call: Call) -> None:
+    twice = f"{CLIENT} other -- $0; exec {CLIENT} count -- $0"
+    client = shlex.join(["sh", "-c", twice, "{agent} "])
+    done = call("test", "--client", client, str(corpus / "one.acp.ndjson"))
+    assert done.code == exit_codes.FOUND
+    assert "hint: it has started its agent more than once" in done.out
 
 
 def test_a_client_may_take_its_agent_as_one_word(corpus: Path, call: Call) -> None:

@@ -61,6 +61,13 @@ def test_every_step_is_in_one_pair_and_those_of_the_left_keep_their_order(
     assert set(map(id, differences)) == set(map(id, comparison.differences))
 
 
+@pytest.mark.parametrize("text", [5, ["hidden"], {"text": "hidden"}])
+def test_a_text_that_is_no_string_is_compared(text: object) -> None:
+    odd = update("agent_message_chunk", content={"type": "text", "text": text})
+    left, right = frames(chunk("a"), chunk("b")), frames(chunk("a"), odd, chunk("b"))
+    assert compare(left, right).differences
+
+
 def test_a_step_of_the_right_only_is_where_it_happened() -> None:
     left = [prompt(1, "x"), chunk("a"), update("plan", entries=[]), chunk("b")]
     right = [prompt(1, "x"), chunk("a"), update("tool_call", toolCallId="c"), chunk("b")]

@@ -99,6 +99,14 @@ def test_a_matcher_applies_to_equal_values_as_well() -> None:
     assert compare(said, said, matchers=applied.matchers).differences
 
 
+def test_a_matcher_that_may_apply_bears_equal_values() -> None:
+    lines = ['path = "$.params.update.title"', 'regex = "[0-9]+"', 'reason = "r"', "may = true"]
+    matchers = AppliedExpectations.of(expected("\n".join(["[[match]]", *lines]))).matchers
+    said, other = frames(*titled("seven")), frames(*titled("7"))
+    assert not compare(said, said, matchers=matchers).differences
+    assert compare(said, other, matchers=matchers).differences
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -210,6 +218,9 @@ def called(**members: Any) -> list[Said]:
         ),
         ([chunk("Hello")], [chunk("Goodbye")]),
         ([chunk("Hello")], []),
+        (called(content=[{"type": "diff", "newText": "a"}]), called(content=[])),
+        (called(content=[{"type": "diff"}]), called(content=None)),
+        (ended("end_turn"), [prompt(1, "go"), answer("agent", 1, None)]),
     ],
 )
 def test_what_is_always_compared_is_never_proposed(one: list[Said], other: list[Said]) -> None:
