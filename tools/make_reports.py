@@ -153,7 +153,7 @@ def differences(runs: list[Judged]) -> dict[str, list[str]]:
 
 def settled(text: str) -> str:
     """Return a text without what is only so on this machine, or in this run."""
-    ours = OUR_HOME.sub("~", OUR_DIRECTORY.sub("/work", text))
+    ours = OUR_HOME.sub("~", OUR_DIRECTORY.sub("/project", text))
     return MORE.sub("", OTHERS.sub(r"/…/\1", ours))
 
 

@@ -62,7 +62,7 @@ def test_verdicts_that_change_from_run_to_run_are_found() -> None:
 def test_failure_shows_what_was_found_and_what_was_checked() -> None:
     page = report(Agent(title="T", checked={"one": "It does not."}), judged(one="fail", two="pass"))
     assert "- found: why\n- checked: It does not.\n" in page
-    assert 'agent  → {"cwd":"/work/notes.txt"}' in page
+    assert 'agent  → {"cwd":"/project/notes.txt"}' in page
     assert "two" not in page
 
 
@@ -76,4 +76,4 @@ def test_agent_that_is_not_judged_now_keeps_its_row() -> None:
 
 def test_directories_of_a_run_are_the_same_in_every_report() -> None:
     text = "in /tmp/acp-conform-x1y2z3/a, /var/acp-home-q/home/.x, /tmp/bin/agent"
-    assert settled(text) == "in /work/a, ~/.x, /…/agent"
+    assert settled(text) == "in /project/a, ~/.x, /…/agent"
