@@ -155,7 +155,8 @@ def recording_entries(folder: Path, now: datetime | None = None) -> list[Entry]:
                 about = path.stat()
             except OSError:
                 continue
-            if path.is_file():
+            # Snapshots and the like are beside their recordings.
+            if path.is_file() and path.suffix != ".json":
                 found.append((about.st_mtime, about.st_size, path))
     found.sort(reverse=True)
     entries: list[Entry] = []

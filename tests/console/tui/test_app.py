@@ -102,6 +102,14 @@ async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
         await until(pilot, lambda: "Demo agent" in say(app))
 
 
+def test_snapshots_beside_recordings_are_not_listed() -> None:
+    entries = recording_entries(RECORDINGS)
+    assert entries
+    assert not [
+        each for each in entries if "snapshot" in repr(each) or "cannot be read" in repr(each)
+    ]
+
+
 async def test_enter_before_sessions_are_listed_opens_nothing_unseen(
     workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
