@@ -15,9 +15,9 @@ from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.journal import Frame
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import new_header
-from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.reader import Recording, garbage_collection_off, read_recording
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.replay.alone import take_snapshot
+from acp_inspector.replay.alone import replay_alone, snapshot_path, take_snapshot, write_snapshot
 from benchmarks.lint import SESSION, begin_session, sender, use_tool
 from benchmarks.table import Row, Section, Spread
 
@@ -41,6 +41,7 @@ def measure() -> Section:
         writer.write(stream(FRAMES))
         writer.close()
         recording = read_recording(path)
+        write_snapshot(snapshot_path(path), take_snapshot(recording))
         entries = recording.entries
         stages: tuple[tuple[str, Callable[[], object]], ...] = (
             ("orjson, each line and its message", lambda: _read(path)),
@@ -51,8 +52,8 @@ def measure() -> Section:
                 lambda: _fold(recording),
             ),
             (
-                "the snapshot, from the file to its text",
-                lambda: take_snapshot(read_recording(path)).text(),
+                "the whole, with the stored snapshot",
+                lambda: _replay(path),
             ),
         )
         spreads = [Spread.of([_duration(run) for _ in range(ROUNDS)]) for _, run in stages]
@@ -84,6 +85,13 @@ def _read(path: Path) -> None:
     with path.open("rb") as file:
         for line in file:
             orjson.loads(line)
+
+
+def _replay(path: Path) -> None:
+    with garbage_collection_off():
+        result = replay_alone(read_recording(path))
+    if result is None or not result.is_passed:
+        raise ValueError("the recording does not equal its snapshot")
 
 
 def _fold(recording: Recording) -> None:

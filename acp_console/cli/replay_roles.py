@@ -30,7 +30,7 @@ from acp_console.render.values import OUTPUT_VERSION, plural
 from acp_inspector.analysis.diff import Ignore
 from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.reader import Recording, garbage_collection_off, read_recording
 from acp_inspector.replay.agent_player import (
     ABOUT_CLIENT,
     CLIENT_TIMEOUT,
@@ -96,14 +96,14 @@ def role_options(command: Decorated) -> Decorated:
         _check_options(context, role)
         if role == "client":
             return command(*args, **options)
+        is_json, is_all = options["format_"] == "json", options["is_all"]
+        if role == "alone":
+            with garbage_collection_off():
+                recording = _read(options["file"])
+                return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
         with reported_refusal(report, options["file"], "agent"):
             ignores = ignores_of(options["ignored"], lacks=UNKNOWN_FIELDS)
-            recording = read_recording(options["file"])
-            for fault in recording.bad_lines:
-                warn(f"{recording.path}, line {fault.line}: {fault.reason}")
-            is_json, is_all = options["format_"] == "json", options["is_all"]
-            if role == "alone":
-                return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
+            recording = _read(options["file"])
             is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
             agent = _AgentOptions(
                 on_miss=_policy(options["on_miss"]),
@@ -295,6 +295,13 @@ def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
     for line in actions:
         say(f"the client will be requested to do this: {escape_controls(line)}")
     return script
+
+
+def _read(path: Path) -> Recording:
+    recording = read_recording(path)
+    for fault in recording.bad_lines:
+        warn(f"{recording.path}, line {fault.line}: {fault.reason}")
+    return recording
 
 
 def _replay_alone(recording: Recording, *, is_update: bool, is_json: bool, is_all: bool) -> int:

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, TypeAlias, overload
 
 from acp_inspector.spill import Place, SpillFile
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import Json, frozen_dataclass
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,11 @@ ENTRY_BYTES: Final = 200
 """Bytes that an entry takes besides its data."""
 
 
-@dataclass(frozen=True, slots=True)
+MAX_GAP: Final = 2**40
+"""Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
+
+
+@frozen_dataclass
 class Frame:
     """One message on the wire, as bytes."""
 

@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
+from acp_inspector.journal import MAX_GAP, Entry, Frame
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -43,7 +45,6 @@ from acp_protocol.jsonrpc import (
 )
 
 if TYPE_CHECKING:
-    from acp_inspector.journal import Frame
     from acp_protocol.dialects.base import Dialect
     from acp_protocol.framing import Side
 
@@ -214,6 +215,7 @@ class DecodedFrame:
 
 
 _PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
+_has_special: Final = re.compile(rb'["\\\x00-\x1f]').search
 _is_plain: Final = re.compile(_PLAIN).fullmatch
 _find_text: Final = re.compile(rb'"text": ?"(%b)"' % _PLAIN).search
 
@@ -242,36 +244,50 @@ class Run:
         found = _find_text(frame.data)
         return None if found is None else cls(frame, *found.span(1))
 
-    def continues(self, frame: Frame) -> bool:
-        """Return whether a frame is the next one of the run; if so, add it."""
-        data, last = frame.data, self.last
-        if not (
-            data.startswith(self._before)
-            and data.endswith(self._after)
-            and _is_plain(text := data[self._begin : self._end])
-            and frame.seq > last.seq
-            and frame.side == last.side
-            and frame.line_ending == last.line_ending
-        ):
-            return False
-        if not text.isascii():
-            try:
-                text.decode()
-            except UnicodeDecodeError:
-                return False
-        self.last = frame
-        self.length += 1
-        return True
+    def take(self, entries: Iterator[Entry]) -> tuple[list[Frame], Entry | None]:
+        """Add the frames that come next; return them, and the entry after them."""
+        frames: list[Frame] = []
+        before, after, begin, end = self._before, self._after, self._begin, self._end
+        side, line_ending, n = self.last.side, self.last.line_ending, self.last.seq
+        following = None
+        for entry in entries:
+            if not (
+                entry.data.__class__ is bytes
+                and isinstance(entry, Frame)
+                and (data := entry.data).startswith(before)
+                and data.endswith(after)
+                and (text := data[begin:end])
+                and (not _has_special(text) or _is_plain(text))
+                and (text.isascii() or _is_utf8(text))
+                and 0 < entry.seq - n < MAX_GAP
+                and abs(entry.time) < MAX_GAP
+                and entry.side == side
+                and entry.line_ending == line_ending
+            ):
+                following = entry
+                break
+            frames.append(entry)
+            n = entry.seq
+        if frames:
+            self.last = frames[-1]
+            self.length += len(frames)
+        return frames, following
 
-    @property
-    def text(self) -> str:
-        """The text of the last frame."""
-        text = self.last.data[self._begin : self._end]
+    def text_of(self, frame: Frame) -> str:
+        text = frame.data[self._begin : self._end]
         return parse(b'"%b"' % text) if b"\\" in text else text.decode()
 
     def value_with(self, text: bytes) -> Json:
         """Return the value of a frame of the run that has this text."""
         return parse(self._before + text + self._after)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class Decoder:
@@ -296,13 +312,13 @@ class Decoder:
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
         """Frames kept for the dialect, until one is recognised."""
 
-    def skip(self, frame: Frame) -> bool:
-        """Return whether a frame would not show a dialect, so that it need not be decoded."""
+    def skip(self, frames: Sequence[Frame]) -> bool:
+        """Return whether frames of one side would show no dialect, so that none is decoded."""
         if self._is_settled:
             return True
-        if self._dialect is not None or not self._recognition.is_settled(frame.side):
+        if self._dialect is not None or not self._recognition.is_settled(frames[0].side):
             return False
-        self._earlier.append(frame)
+        self._earlier.extend(frames)
         return True
 
     def decode(self, frame: Frame) -> DecodedFrame:

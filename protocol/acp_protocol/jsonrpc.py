@@ -34,7 +34,7 @@ REQUEST_CANCELLED: Final = -32800
 
 
 @dataclass_transform(frozen_default=True)
-def _message(of: type[T]) -> type[T]:
+def frozen_dataclass(of: type[T]) -> type[T]:
     """Make a dataclass that type checkers see as frozen.
 
     Creating a dataclass that is frozen at run time takes four times as long, for every frame.
@@ -42,7 +42,7 @@ def _message(of: type[T]) -> type[T]:
     return dataclass(slots=True, unsafe_hash=True)(of)
 
 
-@_message
+@frozen_dataclass
 class Request:
     """A call that needs a response."""
 
@@ -53,7 +53,7 @@ class Request:
     raw: bytes
 
 
-@_message
+@frozen_dataclass
 class Notification:
     """A call that gets no response."""
 
@@ -63,7 +63,7 @@ class Notification:
     raw: bytes
 
 
-@_message
+@frozen_dataclass
 class SuccessResponse:
     """A response with a result."""
 
@@ -72,7 +72,7 @@ class SuccessResponse:
     raw: bytes
 
 
-@_message
+@frozen_dataclass
 class ErrorResponse:
     """A response with an error."""
 
@@ -84,7 +84,7 @@ class ErrorResponse:
     raw: bytes
 
 
-@_message
+@frozen_dataclass
 class Batch:
     """Several messages in one array; the entries have no bytes of their own.
 
@@ -95,7 +95,7 @@ class Batch:
     raw: bytes
 
 
-@_message
+@frozen_dataclass
 class InvalidMessage:
     """A frame that is no JSON (code `PARSE_ERROR`) or no JSON-RPC (code `INVALID_REQUEST`)."""
 

@@ -133,11 +133,13 @@ class Conversations:
                     cache.note(change.terminal, len(frame.data))
         return changes
 
-    def apply_chunk(self, frame: Frame, message: TextItem, text: str) -> None:
-        """Apply a frame that differs from the last one, a chunk of a message, in its text alone."""
-        self.cursor.n, self.cursor.at = frame.seq, frame.time
-        message.add_text(text, frame.seq)
-        self._cache.note(message, len(frame.data))
+    def apply_chunks(
+        self, frames: Sequence[Frame], message: TextItem, texts: Sequence[str]
+    ) -> None:
+        """Apply frames that differ from the last one, a chunk, in their texts alone."""
+        self.cursor.n, self.cursor.at = frames[-1].seq, frames[-1].time
+        message.add_texts([frame.seq for frame in frames], texts)
+        self._cache.note(message, sum(len(frame.data) for frame in frames))
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: pending requests of the last one stay open.

@@ -33,9 +33,9 @@ from acp_inspector.analysis.id_map import (
     Variable,
 )
 from acp_inspector.analysis.items import string
-from acp_inspector.analysis.session_model import MAX_GAP, SessionModel
+from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.steps import OPENING, JournalStep, Level, Steps
-from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, find_all, formatted_member, parse_path
 from acp_inspector.messages import Decoder
 from acp_protocol.framing import Side, opposite

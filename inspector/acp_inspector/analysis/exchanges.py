@@ -153,9 +153,14 @@ class Exchanges:
 
         Batches are taken apart. A single response to a known request sets `decoded.request`.
         """
-        frame = decoded.frame
+        frame, messages = decoded.frame, decoded.messages
+        if len(messages) == 1 and not self._is_lean:
+            # Most frames are updates, which belong to no exchange.
+            message = messages[0]
+            if isinstance(message, Notification) and message.method != "$/cancel_request":
+                return ((message, None),)
         flat: list[Message] = []
-        for message in decoded.messages:
+        for message in messages:
             flat += message.entries if isinstance(message, Batch) else (message,)
         paired = tuple((message, self._apply(frame, message)) for message in flat)
         if self._is_lean and (old := self._newest.get(frame.side)) is not None:
@@ -164,9 +169,9 @@ class Exchanges:
         self._newest[frame.side] = frame.seq
         if exchanges := tuple(exchange for _, exchange in paired if exchange is not None):
             self._by_frame[frame.seq] = exchanges
-        if len(decoded.messages) != 1 or isinstance(decoded.messages[0], Batch):
+        if len(messages) != 1 or isinstance(messages[0], Batch):
             self._batches.add(frame.seq)
-        elif exchanges and isinstance(decoded.messages[0], SuccessResponse | ErrorResponse):
+        elif exchanges and isinstance(messages[0], SuccessResponse | ErrorResponse):
             decoded.request = exchanges[0].request
             decoded.request_frame = exchanges[0].request_frame
         return paired

@@ -310,9 +310,9 @@ class TextItem(HasHistory):
     def add(self, block: Json, n: int = 0) -> None:
         self._content.add(n, _lean(block))
 
-    def add_text(self, text: str, n: int) -> None:
-        """Add a plain block of text."""
-        self._content.add(n, _Words(text))
+    def add_texts(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
+        """Add a plain block of text by each of some frames."""
+        self._content.extend(numbers, map(_Words, texts))
 
     def bind(self, message_id: str, n: int) -> None:
         self._id.set(n, message_id)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +19,7 @@ from acp_inspector.analysis.history import Versioned
 from acp_inspector.analysis.items import AgentMessage, Item, TextItem, Thought, string
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.wait_graph import WaitContext, WaitGraph, wait_graph
-from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.messages import Decoder, Run
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
@@ -28,8 +28,6 @@ from acp_protocol.jsonrpc import Notification, Request
 
 CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
 """Updates that agents send in runs, each with the next piece of a message."""
-MAX_GAP: Final = 2**40
-"""Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
 
@@ -74,8 +72,27 @@ class SessionModel:
         return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self.apply(entry)
+        """Add all entries, those of a run at once."""
+        rest = iter(entries)
+        for entry in rest:
+            following: Entry | None = entry
+            while following is not None:
+                self.apply(following)
+                following = self._read_run(rest)
+
+    def _read_run(self, rest: Iterator[Entry]) -> Entry | None:
+        """Add the frames that belong to the run of the last one; return the entry after them."""
+        if self._run is None:
+            return None
+        run, message = self._run
+        frames, following = run.take(rest)
+        if frames and self._decoder.skip(frames):
+            self.n, self.at = frames[-1].seq, frames[-1].time
+            self.conversations.apply_chunks(frames, message, list(map(run.text_of, frames)))
+        else:
+            for frame in frames:
+                self.apply(frame)
+        return following
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
         """Add the next entry; return it, with a valid number and time even if the file has none.
@@ -87,12 +104,7 @@ class SessionModel:
         """
         entry = self._sound(entry)
         self.n, self.at = entry.seq, entry.time
-        if self._run is not None:
-            run, message = self._run
-            if isinstance(entry, Frame) and run.continues(entry) and self._decoder.skip(entry):
-                self.conversations.apply_chunk(entry, message, run.text)
-                return entry
-            self._run = None
+        self._run = None
         self._numbers.append(entry.seq)
         self._times.append(entry.time)
         if isinstance(entry, JournalEvent):

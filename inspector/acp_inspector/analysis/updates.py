@@ -23,10 +23,15 @@ from acp_inspector.analysis.items import (
     string,
     terminal_keys,
 )
-from acp_protocol.json_values import as_list, get, get_list
+from acp_protocol.json_values import as_list, as_object, get, get_list
 from acp_protocol.jsonrpc import Json
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
+
+
+_UNSET: Final = {"title": "", "name": "", "kind": "other", "status": "pending"}
+"""Fields of a tool call, each with its value once it is cleared."""
+_NONE: Final = frozenset[str]()
 
 
 def apply_update(talk: Conversation, update: Json) -> ConversationChange:
@@ -42,25 +47,27 @@ def apply_update(talk: Conversation, update: Json) -> ConversationChange:
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
     """Create or change a tool call; absent fields stay, and in version 2 null clears a field."""
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
+    fields = as_object(update)
+    cleared = {name for name in fields if fields[name] is None} if talk.version >= 2 else _NONE
     facts: dict[str, Any] = {}
-    for name, unset in (("title", ""), ("name", ""), ("kind", "other"), ("status", "pending")):
-        if value := string(update, name):
+    for name, unset in _UNSET.items():
+        if value := string(fields, name):
             facts[name] = value
-        elif _is_cleared(talk, update, name):
+        elif name in cleared:
             facts[name] = unset
-    locations = get(update, "locations")
-    if isinstance(locations, list) or _is_cleared(talk, update, "locations"):
+    locations = fields.get("locations")
+    if isinstance(locations, list) or "locations" in cleared:
         facts["locations"] = as_list(locations)
     for name, attribute in (("rawInput", "raw_input"), ("rawOutput", "raw_output")):
-        value = get(update, name)
-        if value is not None or _is_cleared(talk, update, name):
+        value = fields.get(name)
+        if value is not None or name in cleared:
             facts[attribute] = value
-    if isinstance(update, dict) and "capabilities" in update:
+    if "capabilities" in fields:
         facts["can_cancel"] = _can_cancel(update)
     if facts:
         call.change(talk.cursor.n, **facts)
-    content = get(update, "content")
-    if isinstance(content, list) or _is_cleared(talk, update, "content"):
+    content = fields.get("content")
+    if isinstance(content, list) or "content" in cleared:
         call.replace(as_list(content), talk.cursor.n)
         _show_terminals(talk, call, as_list(content))
     return ConversationChange(talk.session_id, call, is_new)
@@ -68,13 +75,6 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
 
 def _can_cancel(update: Json) -> bool:
     return get(get(update, "capabilities"), "cancel") is not None
-
-
-def _is_cleared(talk: Conversation, update: Json, name: str) -> bool:
-    if talk.version < 2 or not isinstance(update, dict):
-        return False
-    members = cast("Mapping[str, Json]", update)
-    return name in members and members[name] is None
 
 
 def _show_terminals(talk: Conversation, call: ToolCallItem, content: list[Json]) -> None:

@@ -152,10 +152,21 @@ class Linter:
         self.report.is_joined = self._reframer.has_reframed
         return tuple(found for each in whole for found in self._feed_entry(each))
 
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Check all entries, those of a run at once."""
+        rest = iter(entries)
+        for entry in rest:
+            following: Entry | None = entry
+            while following is not None:
+                self.feed(following)
+                run = self._run
+                is_checked = run is not None and run.length >= CHECKED
+                following = run.take(rest)[1] if run is not None and is_checked else None
+
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
         if isinstance(entry, Frame):
             run = self._run
-            if run is not None and run.length >= CHECKED and run.continues(entry):
+            if run is not None and run.length >= CHECKED and run.take(iter((entry,)))[0]:
                 return ()
             if run is not None and run.length > CHECKED:
                 self._end_run(run)
@@ -206,7 +217,7 @@ class Linter:
         if not is_streamed or context.is_particular or self._dialect is not None:
             return
         if self._detector is None or self._detector.is_settled(context.side):
-            goes_on = run is not None and run.continues(context.frame)
+            goes_on = run is not None and bool(run.take(iter((context.frame,)))[0])
             self._run = run if goes_on else Run.of(context.frame)
 
     def _end(self) -> tuple[Finding, ...]:
@@ -286,8 +297,9 @@ class Linter:
             except Exception as problem:  # noqa: BLE001 - boundary: one check must not end all
                 self._report_failure(each.rule, problem)
                 continue
-            if problems is not None:
-                exercised.add(each.rule)
+            if problems is None:
+                continue
+            exercised.add(each.rule)
             if problems:
                 found += [self._finding(each.rule, each.fix, one) for one in problems]
         return found
@@ -352,8 +364,7 @@ def lint(
 ) -> LintReport:
     """Check a whole recording against the rules; see `Linter`."""
     linter = Linter(unstable=unstable, dialect=dialect)
-    for entry in entries:
-        linter.feed(entry)
+    linter.read(entries)
     linter.finish()
     return linter.report
 

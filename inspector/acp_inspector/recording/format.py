@@ -165,7 +165,7 @@ def decode_line(line: bytes) -> RecordingLine:
     if start := _FRAME_START.match(line):
         # If the text up to the last brace is a single value, the line has no other keys.
         raw = line[start.end() : -1]
-        if line.endswith(b"}") and not raw.startswith(BOM) and _parses(raw):
+        if line.endswith(b"}") and _parses(raw) and not raw.startswith(BOM):
             n, at, side = start.groups()
             return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
     if line.startswith(BOM):

@@ -6,7 +6,6 @@ shows as a difference.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.lint.engine import Finding, lint
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.reader import Recording
+from acp_inspector.recording.reader import Recording, garbage_collection_off
 from acp_inspector.recording.writer import atomic_replacement
 from acp_inspector.replay.result import counted
 from acp_protocol.errors import describe_os_error
@@ -130,20 +129,10 @@ def snapshot_path(recording: Path) -> Path:
 
 def take_snapshot(recording: Recording) -> RecordingSnapshot:
     """Return our reading of a recording."""
-    is_collecting = gc.isenabled()
-    # A fifth of the time went into the search for cycles, of which reading makes none.
-    gc.disable()
-    try:
-        return _take_snapshot(recording)
-    finally:
-        if is_collecting:
-            gc.enable()
-
-
-def _take_snapshot(recording: Recording) -> RecordingSnapshot:
     model = SessionModel(has_conversations_only=True)
-    model.read(recording.entries)
-    report = lint(recording.entries, unstable="--unstable" in recording.header.command)
+    with garbage_collection_off():
+        model.read(recording.entries)
+        report = lint(recording.entries, unstable="--unstable" in recording.header.command)
     sessions = model.conversations.at(model.n).values()
     return RecordingSnapshot(
         unreadable=[{"line": bad.line, "reason": bad.reason} for bad in recording.bad_lines],

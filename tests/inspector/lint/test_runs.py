@@ -175,8 +175,19 @@ def frame(text: str, seq: int = 1, **more: Any) -> Frame:
 def test_a_run_goes_on_with_another_plain_text(text: str) -> None:
     run = Run.of(frame("a"))
     assert run is not None
-    assert run.continues(frame(text, 2))
-    assert (run.text, run.length) == (text, 2)
+    following = frame(text, 2)
+    assert run.take(iter([following])) == ([following], None)
+    assert (run.text_of(following), run.last, run.length) == (text, following, 2)
+
+
+def test_a_run_takes_all_frames_up_to_the_first_that_differs() -> None:
+    run = Run.of(frame("a"))
+    assert run is not None
+    entries = [frame("b", 2), frame("c", 3), JournalEvent(4, 0.0, "mark"), frame("d", 5)]
+    rest = iter(entries)
+    assert run.take(rest) == (entries[:2], entries[2])
+    assert run.length == 3
+    assert list(rest) == entries[3:]
 
 
 @pytest.mark.parametrize(
@@ -185,6 +196,8 @@ def test_a_run_goes_on_with_another_plain_text(text: str) -> None:
         frame("", 2),
         frame("\x01", 2),
         frame("b", 1),
+        frame("b", 2**41),
+        replace(frame("b", 2), time=float("nan")),
         frame("b", 2, id=1),
         replace(frame("b", 2), side="client"),
         replace(frame("b", 2), line_ending=b"\r\n"),
@@ -197,5 +210,5 @@ def test_a_run_goes_on_with_another_plain_text(text: str) -> None:
 def test_a_run_ends_at_a_frame_that_differs_otherwise(other: Frame) -> None:
     run = Run.of(frame("a"))
     assert run is not None
-    assert not run.continues(other)
+    assert run.take(iter([other])) == ([], other)
     assert run.length == 1
