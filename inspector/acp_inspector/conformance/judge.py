@@ -34,7 +34,7 @@ SUBJECTS: Final = ("opening", "sessions", "turns", "observed")
 CASE_FACTOR: Final = 4
 """Timeouts that one case may take, at most, beside the start of the agent."""
 MAX_USELESS: Final = 2
-"""Connections on which the agent sends nothing or floods, after which it is not started again."""
+"""Useless connections after which the agent is not started again: it floods or sends too little."""
 
 
 async def judge_agent(
@@ -77,6 +77,8 @@ class _AgentJudge:
         self._start_error: AgentStartError | None = None
         self._useless: Counter[str] = Counter()
         """How many connections were useless, by what the agent did."""
+        self._has_session = False
+        """Whether the agent has ever opened a session."""
         self.name = ""
         """How the agent introduced itself."""
 
@@ -143,6 +145,9 @@ class _AgentJudge:
                     self._useless[peer.flood] += 1
                 elif peer.journal.entries and not peer.messages and not peer.has_ended:
                     self._useless["sent nothing"] += 1
+                elif peer.unanswered and not peer.has_ended:
+                    self._useless[f"did not respond to {peer.unanswered}"] += 1
+                self._has_session = self._has_session or bool(peer.opened)
                 unstable = self._options.profile == "v1-unstable"
                 self._traffic.add(peer.linted(), "agent", unstable=unstable)
                 info = peer.initialized.get("agentInfo") or peer.initialized.get("info")
@@ -151,7 +156,8 @@ class _AgentJudge:
     def _given_up(self) -> str:
         """Return why the agent is not started again; empty if it is."""
         for what, number in self._useless.items():
-            if number >= MAX_USELESS:
+            is_slow = what.startswith("did not respond") and self._has_session
+            if number >= MAX_USELESS and not is_slow:
                 return f"the agent {what} on {number} connections"
         return ""
 
@@ -170,6 +176,11 @@ class _AgentJudge:
         for place, case in enumerate(cases):
             result = await self._judge(case, peer)
             self._results[case.id] = result
+            if peer.unanswered and not (self._has_session or peer.opened):
+                # Each other case would wait as long.
+                reason = f"the agent did not respond to {peer.unanswered}"
+                self._pass_over(cases[place + 1 :], reason)
+                return []
             if result.verdict == "fail" and not case.own:
                 # What failed may have left something behind.
                 return cases[place + 1 :]

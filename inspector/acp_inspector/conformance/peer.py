@@ -195,6 +195,8 @@ class Peer(CaseWire):
         self._running: dict[str, list[RequestId]] = {}
         """Terminals whose command runs, with the requests that wait for its end."""
         self._session: str | None = None
+        self.unanswered = ""
+        """The request that opens a session, if the agent has not responded to it."""
         self.opened: dict[str, Mapping[str, Json]] = {}
         """The result of `session/new`, by session."""
         self._files = SandboxedFiles([directory])
@@ -292,8 +294,10 @@ class Peer(CaseWire):
                 raise NotReachedError(f"the login failed: {problem}") from None
 
     async def log_in(self, method_id: str) -> None:
-        method = "authenticate" if self.version == 1 else "auth/login"
-        await self.result(method, {"methodId": method_id})
+        self.unanswered = "authenticate" if self.version == 1 else "auth/login"
+        reply = await self.request(self.unanswered, {"methodId": method_id})
+        method, self.unanswered = self.unanswered, ""
+        result_of(reply, method)
 
     @property
     def capabilities(self) -> Mapping[str, Json]:
@@ -348,7 +352,9 @@ class Peer(CaseWire):
         """Create a session, which must succeed."""
         await self.open()
         wanted: dict[str, Json] = {"cwd": str(self.directory), "mcpServers": [], **params}
+        self.unanswered = "session/new"
         reply = await self.request("session/new", wanted)
+        self.unanswered = ""
         if isinstance(reply, ErrorResponse) and reply.code == AUTH_REQUIRED:
             raise NotReachedError("the agent wants a login first; give --auth METHOD")
         result = result_of(reply, "session/new")

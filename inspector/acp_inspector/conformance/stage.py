@@ -444,6 +444,8 @@ class _ClientJudge:
                 reason = "the client left before, or sent no prompt"
                 if self.stage.is_older:
                     reason = f"the client does not speak version {self.stage.version}"
+                elif self.stage.flood:
+                    reason = f"the client {self.stage.flood}"
             return Result(case, "not reached", reason)
         return result if result.verdict != "pass" else traffic.judge(case, CLIENT)
 

@@ -65,6 +65,15 @@ async def test_agent_that_sends_nothing_later_is_given_up() -> None:
     assert any(each.startswith("the agent sent nothing on ") for each in reasons)
 
 
+@pytest.mark.parametrize("request_", ["authenticate", "session/new"])
+async def test_agent_that_opens_no_session_is_given_up(request_: str) -> None:
+    silent = Defect("", lambda tag, message: None if tag == f"result {request_}" else message)
+    report = await judge("v1", silent, timeout=0.5)
+    reasons = [each.reason for each in report.results if each.verdict == "not reached"]
+    given_up = f"the agent did not respond to {request_}"
+    assert sum(each.startswith(given_up) for each in reasons) > 40
+
+
 @pytest.mark.parametrize(("messages", "bytes_"), [(300, MAX_BYTES), (MAX_MESSAGES, 300_000)])
 async def test_agent_that_floods_is_given_up(messages: int, bytes_: int) -> None:
     def flood(tag: str, message: Message) -> Any:

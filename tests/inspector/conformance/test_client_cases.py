@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from acp_inspector.conformance.model import PROFILES, Profile
-from acp_inspector.conformance.stage import PERSONAS, Persona, client_suite
+from acp_inspector.conformance.model import PROFILES, Profile, Report
+from acp_inspector.conformance.stage import (
+    PERSONAS,
+    ClientOptions,
+    Persona,
+    client_suite,
+    judge_client,
+)
+from acp_inspector.conformance.wire import MAX_MESSAGES
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.lint.engine import lint
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.transport.memory import memory_pair
 from tests.inspector.conformance.client_defects import DEFECTS
 from tests.inspector.conformance.playing import judge_scripted_client
 from tests.inspector.conformance.scripted_agent import Defect
@@ -68,6 +79,26 @@ async def test_client_of_version_1_reaches_no_case_of_version_2(tmp_path: Path) 
     reasons = {each.reason for each in report.results if each.case.persona == "slow"}
     assert "the client does not speak version 2" in reasons
     assert not report.counts["fail"]
+
+
+async def test_client_that_floods_is_told_so() -> None:
+    theirs, ours = memory_pair()
+    reports: list[Report] = []
+
+    async def flood() -> None:
+        with suppress(ConnectionClosedError):
+            for _ in range(MAX_MESSAGES + 1):
+                await theirs.send(b"y")
+
+    options = ClientOptions("slow", "v1", timeout=20, settle=0.02, delay=0.05)
+    cases = client_suite().select("v1", ["*"])
+    async with BackgroundTasks() as tasks:
+        tasks.start_soon(flood)
+        await judge_client(ours, ours.close_sending, cases, options, reports.append)
+        await ours.aclose()
+        await theirs.aclose()
+    reasons = {each.reason for each in reports[-1].results if each.case.persona == "slow"}
+    assert f"the client floods: it sent more than {MAX_MESSAGES} messages" in reasons
 
 
 @pytest.mark.parametrize("profile", PROFILES)
