@@ -286,7 +286,7 @@ class ConsoleApp(ThemedApp[int]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to go to a paused message if there is one."""
         if action == "paused":
-            return bool(self._paused) and not self.screen.is_modal
+            return bool(self.open_proxies.held()) and not self.screen.is_modal
         return super().check_action(action, parameters)
 
     async def action_paused(self) -> None:
