@@ -75,8 +75,8 @@ class WatchScreen(Screen[None]):
         self._client: InterceptClient | None = None
         self._view: View | None = None
         """What the user wants to see; None: what fits."""
-        self._is_switching = False
-        """Whether the panes are being replaced by those of the next source."""
+        self._panes: tuple[TalkPane, InspectorPane] | None = None
+        """Those of the source; None while they are being replaced by those of the next one."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
@@ -109,7 +109,7 @@ class WatchScreen(Screen[None]):
     def view(self) -> View:
         """What is shown: the conversation, the traffic, or both."""
         width = self.size.width
-        is_analysed = any(pane.has_class("-analysed") for pane in self.query(InspectorPane))
+        is_analysed = self._panes is not None and self._panes[1].has_class("-analysed")
         wanted = self._view or ("both" if width >= WIDE and not is_analysed else "wire")
         return "wire" if wanted == "both" and width < BOTH else wanted
 
@@ -132,10 +132,10 @@ class WatchScreen(Screen[None]):
             self.inspection.focus_content()
 
     def _show_view(self) -> None:
-        for talk in self.query(TalkPane):
-            talk.display = self.view != "wire"
-        for inspection in self.query(InspectorPane):
-            inspection.display = self.view != "talk"
+        if self._panes is not None:
+            talk, inspection = self._panes
+            view = self.view
+            talk.display, inspection.display = view != "wire", view != "talk"
 
     def action_intercept(self) -> None:
         if self._client is not None:
@@ -162,13 +162,12 @@ class WatchScreen(Screen[None]):
         await self._show_source((self._place + 1) % len(self.sources))
 
     async def _show_source(self, place: int) -> None:
-        self._is_switching = True
+        self._panes = None
         # The widgets read from the source, so remove them before it is closed.
         await self.query("#body > *").remove()
         self._leave()
         self._place = place
         await self._begin()
-        self._is_switching = False
 
     async def _begin(self) -> None:
         source = self.source
@@ -194,6 +193,7 @@ class WatchScreen(Screen[None]):
         )
         talk = TalkPane(inspection, id="talk")
         await self.query_one("#body").mount(talk, inspection)
+        self._panes = talk, inspection
         pane = inspection.traffic
         # A finished source is shown from its beginning, a live one from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
@@ -219,12 +219,11 @@ class WatchScreen(Screen[None]):
             self._proxies.leave(source.proxy)
 
     def _take(self) -> None:
-        if self._is_switching:
+        if self._panes is None:
             return
         if self._reading is not None:
             entries = self._reading.take(MAX_ENTRIES_PER_POLL)
-            for inspection in self.query(InspectorPane):
-                inspection.extend(entries)
+            self._panes[1].extend(entries)
             self._notice_end(entries)
         recording = self._recording
         if recording is not None and recording.is_complete and len(recording) != self._count:
@@ -267,7 +266,7 @@ class WatchScreen(Screen[None]):
 
     def _trouble(self) -> AcpError | None:
         found = [self._problem, self._reading and self._reading.problem]
-        found += [pane.problem for pane in self.query(InspectorPane)]
+        found += [self._panes[1].problem] if self._panes is not None else []
         return next((problem for problem in found if problem is not None), None)
 
     def _header(self) -> Header | None:
