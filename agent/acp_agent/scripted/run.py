@@ -11,10 +11,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
 import anyio
-from pydantic import ConfigDict
 
 from acp_agent.scripted.faults import (
     Faulty,
@@ -130,9 +129,6 @@ class ReceivedRequests:
 
 class Step(Faulty):
     """Something that is done, and how often."""
-
-    # Few scenarios use many of the steps, and each takes milliseconds to build.
-    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)
 
     chance: Chance = 1.0
     repeat: Annotated[int, whole(1, MAX_REPEATS)] = 1

@@ -91,7 +91,10 @@ class Known:
 class ScenarioPart(BaseModel):
     """A table of a scenario; its fields are the keys of the file."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # Few scenarios use many of the tables, and each takes milliseconds to build.
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, strict=True, defer_build=True
+    )
 
     @classmethod
     def key_names(cls) -> list[str]:
@@ -108,7 +111,8 @@ class ScenarioPart(BaseModel):
     def remarks(self) -> Iterator[tuple[str, str]]:
         """Yield the key and a sentence for each value that is allowed, but perhaps not meant."""
         for name, field in type(self).model_fields.items():
-            for known in field.metadata:
+            # What is not set has the default, a word of the protocol: its schema is not imported.
+            for known in field.metadata if name in self.model_fields_set else ():
                 if isinstance(known, Known) and (remark := known.remark(getattr(self, name))):
                     yield field.alias or name, remark
 
