@@ -67,13 +67,20 @@ const hello = await far.request(asks.initialize, {
 });
 summary.agent = hello.agentInfo.name;
 agent.expect(hello.protocolVersion === 1, "the agent speaks version 1");
-summary.refusals = {
-  signIn: await refusal(far.request(asks.authenticate, { methodId: "nonsense" })),
-  newSession: await refusal(far.request(asks.session.new, { cwd: 7 })),
-  unknownSession: await refusal(far.request(asks.session.prompt, { sessionId: "?", prompt: [] })),
-  unknownMethod: await refusal(far.request("session/unheard_of", {})),
-  extension: await refusal(far.request("_acme/ask", { deep: [null] })),
-};
+const refused = [
+  ["signIn", asks.authenticate, { methodId: "nonsense" }],
+  ["newSession", asks.session.new, { cwd: 7 }],
+  ["unknownSession", asks.session.prompt, { sessionId: "?", prompt: [] }],
+  ["unknownMethod", "session/unheard_of", {}],
+  ["extension", "_acme/ask", { deep: [null] }],
+];
+if (process.env.CLIENT_ORDER === "reversed") refused.reverse();
+summary.refusals = {};
+await Promise.all(
+  refused.map(async ([name, method, wrong]) => {
+    summary.refusals[name] = await refusal(far.request(method, wrong));
+  }),
+);
 
 const { sessionId, modes } = await far.request(asks.session.new, params);
 agent.expect(modes.availableModes.some(({ id }) => id === "code"), "there is a mode code");

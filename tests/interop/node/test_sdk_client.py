@@ -189,3 +189,17 @@ def test_a_recording_stands_for_our_agent(
                 cast("dict[str, Any]", each).pop("file", None)
     assert played == recorded
     assert json.loads(report.read_text())["passed"]
+
+
+def test_a_client_that_asks_in_another_order_is_told_so(
+    npm: Path, place: Path, tmp_path: Path
+) -> None:
+    path, report = tmp_path / "it.acp.ndjson", tmp_path / "verdict.json"
+    recorded = talk(npm, place, 1, *CONSOLE, "proxy", "--record", path, "--", *ours(1))
+    options = ("--as", "agent", "--trust", "--report", report)
+    command = ("node", npm / "client_v1.mjs", *CONSOLE, "replay", *options, path)
+    done = run(place, *command, CLIENT_ORDER="reversed")
+    assert json.loads(done.stdout) == recorded
+    verdict = json.loads(report.read_text())
+    assert verdict["passed"]
+    assert verdict["tolerated"]["request-order"] >= 3
