@@ -220,7 +220,7 @@ _is_plain: Final = re.compile(_PLAIN).fullmatch
 _find_text: Final = re.compile(rb'"text": ?"(%b)"' % _PLAIN).search
 
 
-class Run:
+class FrameRun:
     """Frames in a row whose bytes differ in one text alone, as those of a stream do.
 
     The text is not empty, and has no escapes by number.
@@ -239,7 +239,7 @@ class Run:
         self._end = -len(self._after)
 
     @classmethod
-    def of(cls, frame: Frame) -> Run | None:
+    def of(cls, frame: Frame) -> FrameRun | None:
         """Return a run that begins with a frame of valid JSON; None if the frame has no text."""
         found = _find_text(frame.data)
         return None if found is None else cls(frame, *found.span(1))
