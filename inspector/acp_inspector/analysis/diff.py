@@ -165,6 +165,7 @@ _TOLERATED: Final[dict[Tolerance, tuple[str, str]]] = {
         "outputs with lines interleaved otherwise",
     ),
     "request-order": ("call or request in another order", "calls and requests in another order"),
+    "cut-titles": ("title cut behind a path", "titles cut behind a path"),
 }
 
 
@@ -1068,6 +1069,19 @@ class _Comparing:
             return all(self._agree(*each) for each in zip(ours, theirs, strict=True))
         if place.context.is_output and "output-lines" in self._tolerances:
             return self._are_interleaved(one, other, place.context)
+        if place.name == "title" and "cut-titles" in self._tolerances:
+            return self._are_cut(one, other)
+        return False
+
+    def _are_cut(self, one: str, other: str) -> bool:
+        """Return whether two titles are one that was cut to a length, behind another directory."""
+        ours, is_ours = self._left.templates.before_cut(one)
+        theirs, is_theirs = self._right.templates.before_cut(other)
+        shared = min(len(ours), len(theirs))
+        are_cut = len(one) == len(other) and is_ours and is_theirs
+        if are_cut and ours[:shared] == theirs[:shared]:
+            self._counts["cut-titles"] += 1
+            return True
         return False
 
     def _are_interleaved(self, one: str, other: str, context: TextContext) -> bool:

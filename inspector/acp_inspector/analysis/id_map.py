@@ -32,6 +32,7 @@ Tolerance: TypeAlias = Literal[
     "replaced-values",
     "output-lines",
     "request-order",
+    "cut-titles",
 ]
 """What two runs of one conversation may differ in."""
 TOLERANCES: Final[frozenset[Tolerance]] = frozenset(get_args(Tolerance))
@@ -73,6 +74,8 @@ def alternatives(patterns: Mapping[str, str]) -> str:
 
 
 _ANY_SHAPE: Final = re.compile(alternatives(SHAPES))
+_CUT: Final = re.compile(r"(?:\.{3}|…)\Z")
+"""The end of a text that was cut."""
 _NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
 _NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
 _NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/")
@@ -186,6 +189,26 @@ class Templates:
     def placed(self, text: str) -> str:
         """Return a text with only its directories replaced."""
         return with_directories(text, self._places)
+
+    def before_cut(self, text: str) -> tuple[str, bool]:
+        """Return what is left of a text that was cut, and whether it names a directory.
+
+        Directories are replaced, also one within which the text was cut.
+        """
+        end = _CUT.search(text)
+        if end is None:
+            return text, False
+        placed = self.placed(text[: end.start()])
+        cut = [
+            (size, name)
+            for directory, name in self._places.items()
+            for size in range(1, len(directory))
+            if placed.endswith(directory[:size])
+        ]
+        if cut:
+            size, name = max(cut)
+            return placed[:-size] + name, True
+        return placed, any(name in placed for name in self._places.values())
 
     def timestamp(self, value: Json) -> Variable | None:
         """Return the variable that the value of a field with a point in time is."""

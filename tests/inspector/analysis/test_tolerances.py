@@ -45,6 +45,14 @@ def turn(*inner: Said) -> list[Said]:
     return [prompt(1, "go"), *inner, answer("agent", 1, {"stopReason": "end_turn"})]
 
 
+def opened(cwd: str, *inner: Said) -> list[Said]:
+    return [
+        ask("client", 1, "session/new", cwd=cwd),
+        answer("agent", 1, {"sessionId": "s1"}),
+        *inner,
+    ]
+
+
 CASES: dict[Tolerance, tuple[list[Said], list[Said], list[Said]]] = {
     # Two that are equal by the rule, and one that differs from the first all the same.
     "ids-in-text": (
@@ -98,6 +106,11 @@ CASES: dict[Tolerance, tuple[list[Said], list[Said], list[Said]]] = {
             update("tool_call", **CALL, title="Read"),
         ],
     ),
+    "cut-titles": (
+        opened("/home/ada/work", update("tool_call", **CALL, title="Read /home/ada/work/src/m...")),
+        opened("/srv/w", update("tool_call", **CALL, title="Read /srv/w/src/main/java...")),
+        opened("/srv/w", update("tool_call", **CALL, title="Read /srv/w/src/other/jav...")),
+    ),
 }  # fmt: skip
 
 
@@ -117,6 +130,27 @@ def test_a_tolerance_is_reported_can_be_switched_off_and_hides_nothing_else(
     assert set(tolerant.tolerated) <= {name}
     assert compare(left, right, tolerances=TOLERANCES - {name}).differences
     assert compare(left, other).differences
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_equal"),
+    [
+        # Cut within the directory.
+        ("Read /home/ad...", "Read /srv/w/s...", True),
+        ("Read /home/ad…", "Read /srv/w/s…", True),
+        ("Edit /home/ad...", "Read /srv/w/s...", False),
+        # Not cut to one length, or not cut at all.
+        ("Read /home/ada/work/a...", "Read /srv/w/a.py...", False),
+        ("Read /home/ada/work/a", "Read /srv/w/a.py.java", False),
+        # No directory explains it.
+        ("Read it in th...", "Read it in a ...", False),
+        ("Read /home/ad...", "Read /etc/pas...", False),
+    ],
+)
+def test_a_title_may_be_cut_behind_another_directory(left: str, right: str, is_equal: bool) -> None:
+    ours = opened("/home/ada/work", update("tool_call", **CALL, title=left))
+    theirs = opened("/srv/w", update("tool_call", **CALL, title=right))
+    assert outcome(ours, theirs) == ((0, {"cut-titles": 1}) if is_equal else (1, {}))
 
 
 @pytest.mark.parametrize("value", [{"cost": 12}, {"usage": {"max": 3}}, {"pid": 4711}])
