@@ -10,6 +10,7 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -167,6 +168,13 @@ _TOLERATED: Final[dict[Tolerance, tuple[str, str]]] = {
     "request-order": ("call or request in another order", "calls and requests in another order"),
     "cut-titles": ("title cut behind a path", "titles cut behind a path"),
 }
+
+
+_TITLES: Final = re.compile(
+    r"tool call \$\.params\.update\.title"
+    r"|session/request_permission \$\.params(?:\.subject)?\.toolCall\.title"
+)
+"""The titles of tool calls: the step and the path."""
 
 
 def tolerated_text(tolerated: Mapping[Tolerance, int]) -> str:
@@ -1069,20 +1077,18 @@ class _Comparing:
             return all(self._agree(*each) for each in zip(ours, theirs, strict=True))
         if place.context.is_output and "output-lines" in self._tolerances:
             return self._are_interleaved(one, other, place.context)
-        if place.name == "title" and "cut-titles" in self._tolerances:
-            return self._are_cut(one, other)
-        return False
+        is_title = _TITLES.fullmatch(f"{place.step.name} {place.step.path_in_message(place.path)}")
+        return bool(is_title) and "cut-titles" in self._tolerances and self._are_cut(one, other)
 
     def _are_cut(self, one: str, other: str) -> bool:
         """Return whether two titles are one that was cut to a length, behind another directory."""
-        ours, is_ours = self._left.templates.before_cut(one)
-        theirs, is_theirs = self._right.templates.before_cut(other)
-        shared = min(len(ours), len(theirs))
-        are_cut = len(one) == len(other) and is_ours and is_theirs
-        if are_cut and ours[:shared] == theirs[:shared]:
-            self._counts["cut-titles"] += 1
-            return True
-        return False
+        are_cut = len(one) == len(other) and any(
+            ours.is_cut_from(theirs)
+            for ours in self._left.templates.cut_titles(one)
+            for theirs in self._right.templates.cut_titles(other)
+        )
+        self._counts["cut-titles"] += are_cut
+        return are_cut
 
     def _are_interleaved(self, one: str, other: str, context: TextContext) -> bool:
         """Return whether two texts have the same lines from two streams, interleaved otherwise."""

@@ -75,7 +75,13 @@ def alternatives(patterns: Mapping[str, str]) -> str:
 
 _ANY_SHAPE: Final = re.compile(alternatives(SHAPES))
 _CUT: Final = re.compile(r"(?:\.{3}|…)\Z")
-"""The end of a text that was cut."""
+"""The end of a title that was cut."""
+_MAX_TITLE: Final = 1000
+"""Characters of a title that may be cut; titles are cut to be short."""
+_PATH_START: Final = re.compile(r"(?<![\w.~:/\\-])(?:/|[A-Za-z]:[/\\])(?![/\\])")
+_GOES_ON: Final = re.compile(r"\.*[\w-]")
+"""The name of another directory goes on so."""
+_SEPARATOR: Final = re.compile(r"[/\\]")
 _NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
 _NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
 _NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/")
@@ -113,6 +119,28 @@ _TOLERANCE_OF: Final[dict[str, Tolerance]] = {
 }
 _UNBOUND: Final = frozenset({"usage", "pid", "timestamp"})
 """Kinds of which only presence and type count."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutTitle:
+    """A title that was cut behind a directory, or within it."""
+
+    before: str
+    """The text before the directory."""
+    directory: str
+    name: str
+    """The name of the directory, the same in both runs."""
+    rest: str
+    """What is left behind the directory; empty if it was cut within it."""
+    mark: str
+    """How the cut is marked."""
+
+    def is_cut_from(self, other: CutTitle) -> bool:
+        """Return whether both may be one title, each with the directory of its own run."""
+        same = (self.before, self.name, self.mark) == (other.before, other.name, other.mark)
+        short, long = sorted((self.rest, other.rest), key=len)
+        is_alike = long.startswith(short) if short else long[:1] in {"", "/", "\\"}
+        return same and self.directory != other.directory and is_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +218,19 @@ class Templates:
         """Return a text with only its directories replaced."""
         return with_directories(text, self._places)
 
-    def before_cut(self, text: str) -> tuple[str, bool]:
-        """Return what is left of a text that was cut, and whether it names a directory.
-
-        Directories are replaced, also one within which the text was cut.
-        """
-        end = _CUT.search(text)
-        if end is None:
-            return text, False
-        placed = self.placed(text[: end.start()])
-        cut = [
-            (size, name)
-            for directory, name in self._places.items()
-            for size in range(1, len(directory))
-            if placed.endswith(directory[:size])
-        ]
-        if cut:
-            size, name = max(cut)
-            return placed[:-size] + name, True
-        return placed, any(name in placed for name in self._places.values())
+    def cut_titles(self, title: str) -> Iterator[CutTitle]:
+        """Yield each way to read a title that was cut: by each directory that it may name."""
+        found = _CUT.search(title)
+        if found is None or len(title) > _MAX_TITLE:
+            return
+        text = title[: found.start()]
+        for start in (each.start() for each in _PATH_START.finditer(text)):
+            path = text[start:]
+            for directory, name in self._places.items():
+                if path.startswith(directory) and not _GOES_ON.match(path, len(directory)):
+                    yield CutTitle(text[:start], directory, name, path[len(directory) :], found[0])
+                elif directory.startswith(path) and len(_SEPARATOR.findall(path)) > 1:
+                    yield CutTitle(text[:start], directory, name, "", found[0])
 
     def timestamp(self, value: Json) -> Variable | None:
         """Return the variable that the value of a field with a point in time is."""

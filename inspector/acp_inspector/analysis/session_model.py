@@ -24,7 +24,7 @@ from acp_inspector.messages import Decoder, FrameRun
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
-from acp_protocol.jsonrpc import Notification, Request
+from acp_protocol.jsonrpc import Json, Notification, Request
 
 CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
 """Updates that agents send in runs, each with the next piece of a message."""
@@ -84,15 +84,19 @@ class SessionModel:
         """Add the frames that belong to the run of the last one; return the entry after them."""
         if self._run is None:
             return None
-        run, message = self._run
-        frames, following = run.take(rest)
-        if frames and self._decoder.skip(frames):
-            self.n, self.at = frames[-1].seq, frames[-1].time
-            self.conversations.apply_chunks(frames, message, list(map(run.text_of, frames)))
-        else:
-            for frame in frames:
-                self.apply(frame)
+        frames, following = self._run[0].take(rest)
+        self._apply_run(frames)
         return following
+
+    def _apply_run(self, frames: Sequence[Frame]) -> None:
+        for at, frame in enumerate(frames):
+            if self._run is not None and self._decoder.skip(frames[at:]):
+                run, message = self._run
+                self.n, self.at = frames[-1].seq, frames[-1].time
+                texts = list(map(run.text_of, frames[at:]))
+                self.conversations.apply_chunks(frames[at:], message, texts)
+                break
+            self.apply(frame)
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
         """Add the next entry; return it, with a valid number and time even if the file has none.
@@ -127,9 +131,7 @@ class SessionModel:
         if not isinstance(item, AgentMessage | Thought) or (run := FrameRun.of(frame)) is None:
             return
         # The text that differs may be another one, and the update not a chunk.
-        update = get(get(run.value_with(b"?"), "params"), "update")
-        is_chunk = get(update, "sessionUpdate") in CHUNKS
-        if is_chunk and get(update, "content") == {"type": "text", "text": "?"}:
+        if all(_is_chunk(run.value_with(text.encode()), text) for text in "?!"):
             self._run = run, item
 
     def notes(self) -> FrameNotes:
@@ -219,6 +221,13 @@ class SessionModel:
             if not times or frame.time - times[-1] >= ACTIVITY_INTERVAL:
                 numbers.append(frame.seq)
                 times.append(frame.time)
+
+
+def _is_chunk(value: Json, text: str) -> bool:
+    """Return whether a message is an update with the next piece of a message, and nothing else."""
+    update = get(get(value, "params"), "update")
+    content = {"type": "text", "text": text}
+    return get(update, "sessionUpdate") in CHUNKS and get(update, "content") == content
 
 
 def _last(numbers: array[int], times: array[float], n: int) -> float:

@@ -34,7 +34,11 @@ SUBJECTS: Final = ("opening", "sessions", "turns", "observed")
 CASE_FACTOR: Final = 4
 """Timeouts that one case may take, at most, beside the start of the agent."""
 MAX_USELESS: Final = 2
-"""Useless connections after which the agent is not started again: it floods or sends too little."""
+"""Connections on which the agent sends nothing or floods, after which it is not started again."""
+MAX_SILENT: Final = 4
+"""Connections on which no session was opened, for lack of a response, if none was on any other."""
+MAX_UNANSWERED: Final = 2
+"""Requests for a session without a response, after which a connection is given up."""
 
 
 async def judge_agent(
@@ -145,9 +149,8 @@ class _AgentJudge:
                     self._useless[peer.flood] += 1
                 elif peer.journal.entries and not peer.messages and not peer.has_ended:
                     self._useless["sent nothing"] += 1
-                elif peer.unanswered and not peer.has_ended:
-                    self._useless[f"did not respond to {peer.unanswered}"] += 1
-                self._has_session = self._has_session or bool(peer.opened)
+                elif silence := _silence(peer):
+                    self._useless[silence] += 1
                 unstable = self._options.profile == "v1-unstable"
                 self._traffic.add(peer.linted(), "agent", unstable=unstable)
                 info = peer.initialized.get("agentInfo") or peer.initialized.get("info")
@@ -156,8 +159,8 @@ class _AgentJudge:
     def _given_up(self) -> str:
         """Return why the agent is not started again; empty if it is."""
         for what, number in self._useless.items():
-            is_slow = what.startswith("did not respond") and self._has_session
-            if number >= MAX_USELESS and not is_slow:
+            most = MAX_SILENT if what.startswith("did not respond") else MAX_USELESS
+            if number >= most and not (most == MAX_SILENT and self._has_session):
                 return f"the agent {what} on {number} connections"
         return ""
 
@@ -176,11 +179,10 @@ class _AgentJudge:
         for place, case in enumerate(cases):
             result = await self._judge(case, peer)
             self._results[case.id] = result
-            if peer.unanswered and not (self._has_session or peer.opened):
-                # Each other case would wait as long.
-                reason = f"the agent did not respond to {peer.unanswered}"
-                self._pass_over(cases[place + 1 :], reason)
-                return []
+            self._has_session = self._has_session or bool(peer.opened)
+            if _silence(peer) and not self._has_session:
+                # Each other case would wait as long; perhaps not on another connection.
+                return cases[place + 1 :]
             if result.verdict == "fail" and not case.own:
                 # What failed may have left something behind.
                 return cases[place + 1 :]
@@ -202,3 +204,13 @@ class _AgentJudge:
         except NotReachedError as problem:
             return Result(case, "not reached", str(problem))
         return Result(case, "pass", frames=peer.frames())
+
+
+def _silence(peer: Peer) -> str:
+    """Return to which request the agent does not respond before a session; empty if it does."""
+    if peer.opened or peer.has_ended:
+        return ""
+    for method, number in peer.unanswered.items():
+        if number >= (MAX_UNANSWERED if method == "session/new" else 1):
+            return f"did not respond to {method}"
+    return ""

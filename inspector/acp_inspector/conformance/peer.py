@@ -6,6 +6,7 @@ made up and run nothing, permissions are decided as a case wants.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -195,8 +196,8 @@ class Peer(CaseWire):
         self._running: dict[str, list[RequestId]] = {}
         """Terminals whose command runs, with the requests that wait for its end."""
         self._session: str | None = None
-        self.unanswered = ""
-        """The request that opens a session, if the agent has not responded to it."""
+        self.unanswered: Counter[str] = Counter()
+        """Logins and plain `session/new` without a response, since the last one that had one."""
         self.opened: dict[str, Mapping[str, Json]] = {}
         """The result of `session/new`, by session."""
         self._files = SandboxedFiles([directory])
@@ -294,9 +295,10 @@ class Peer(CaseWire):
                 raise NotReachedError(f"the login failed: {problem}") from None
 
     async def log_in(self, method_id: str) -> None:
-        self.unanswered = "authenticate" if self.version == 1 else "auth/login"
-        reply = await self.request(self.unanswered, {"methodId": method_id})
-        method, self.unanswered = self.unanswered, ""
+        method = "authenticate" if self.version == 1 else "auth/login"
+        self.unanswered[method] += 1
+        reply = await self.request(method, {"methodId": method_id})
+        self.unanswered.clear()
         result_of(reply, method)
 
     @property
@@ -352,9 +354,10 @@ class Peer(CaseWire):
         """Create a session, which must succeed."""
         await self.open()
         wanted: dict[str, Json] = {"cwd": str(self.directory), "mcpServers": [], **params}
-        self.unanswered = "session/new"
+        # Others may be refused, or hang, for what is special about them.
+        self.unanswered["session/new"] += not params
         reply = await self.request("session/new", wanted)
-        self.unanswered = ""
+        self.unanswered.clear()
         if isinstance(reply, ErrorResponse) and reply.code == AUTH_REQUIRED:
             raise NotReachedError("the agent wants a login first; give --auth METHOD")
         result = result_of(reply, "session/new")

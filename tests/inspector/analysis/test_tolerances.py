@@ -145,12 +145,58 @@ def test_a_tolerance_is_reported_can_be_switched_off_and_hides_nothing_else(
         # No directory explains it.
         ("Read it in th...", "Read it in a ...", False),
         ("Read /home/ad...", "Read /etc/pas...", False),
+        # What only begins like a directory is none.
+        ("Read lib/h...", "Read lib/s...", False),
+        ("See https://h...", "See https://s...", False),
+        ("Read /home/...", "Read /srvx/...", False),
+        ("Read /home/ada/workshop/a...", "Read /srv/w/workshop/abcd...", False),
+        # The mark is another one, or a command follows instead of a path.
+        ("Read /home/ad...", "Read /srv/w/sr…", False),
+        ("Read /home/ada/work...", "Run /srv/w && rm x...", False),
+        ("Run /home/ada/work...", "Run /srv/w && rm x...", False),
+        ('Run {"in": "/home/ada/work", "a...', 'Run {"in": "/srv/w", "all": tru...', True),
     ],
 )
 def test_a_title_may_be_cut_behind_another_directory(left: str, right: str, is_equal: bool) -> None:
     ours = opened("/home/ada/work", update("tool_call", **CALL, title=left))
     theirs = opened("/srv/w", update("tool_call", **CALL, title=right))
     assert outcome(ours, theirs) == ((0, {"cut-titles": 1}) if is_equal else (1, {}))
+
+
+def test_a_cut_title_explains_nothing_if_the_directory_is_the_same() -> None:
+    titles = "Run /home/ada/rm -...", "Run /home/ada/rm /..."
+    ours, theirs = (opened("/home/ada", update("tool_call", **CALL, title=each)) for each in titles)
+    assert outcome(ours, theirs) == (1, {})
+
+
+def test_a_cut_title_may_name_any_of_several_directories() -> None:
+    def talk(*directories: str, title: str) -> list[Said]:
+        said: list[Said] = []
+        for n, directory in enumerate(directories, start=1):
+            said.append(ask("client", n, "session/new", cwd=directory))
+            said.append(answer("agent", n, {"sessionId": f"s{n}"}))
+        return [*said, update("tool_call", **CALL, title=title)]
+
+    ours = talk("/home/ada/one", "/home/ada/two", "/home/ada/two/sub", title="Read /home/ada/...")
+    for place in ("/srv/one/", "/srv/two/", "/srv/two/s"):
+        theirs = talk("/srv/one", "/srv/two", "/srv/two/sub", title=f"Read {place:x<10}...")
+        assert outcome(ours, theirs)[0] == 0, place
+
+
+@pytest.mark.parametrize(
+    "titled",
+    [
+        update("tool_call", **CALL, rawInput={"title": "Read /home/ad..."}),
+        update("session_info_update", title="Read /home/ad..."),
+        ask("agent", 1, "x/ask", sessionId="s1", title="Read /home/ad..."),
+        ask("client", 2, "session/set_title", sessionId="s1", title="Read /home/ad..."),
+    ],
+    ids=["input", "session", "request", "client"],
+)
+def test_only_titles_of_tool_calls_may_be_cut(titled: Said) -> None:
+    side, message = titled
+    other = json.loads(json.dumps(message).replace("/home/ad", "/srv/w/s"))
+    assert outcome(opened("/home/ada/work", titled), opened("/srv/w", (side, other)))[0] == 1
 
 
 @pytest.mark.parametrize("value", [{"cost": 12}, {"usage": {"max": 3}}, {"pid": 4711}])

@@ -70,8 +70,21 @@ async def test_agent_that_opens_no_session_is_given_up(request_: str) -> None:
     silent = Defect("", lambda tag, message: None if tag == f"result {request_}" else message)
     report = await judge("v1", silent, timeout=0.5)
     reasons = [each.reason for each in report.results if each.verdict == "not reached"]
-    given_up = f"the agent did not respond to {request_}"
+    given_up = f"the agent did not respond to {request_} on "
     assert sum(each.startswith(given_up) for each in reasons) > 40
+
+
+@pytest.mark.parametrize("unanswered", [1, 3])
+async def test_agent_that_opens_its_first_session_late_is_judged_by_the_others(
+    unanswered: int,
+) -> None:
+    lost = iter([True] * unanswered)
+
+    def lose(tag: str, message: Message) -> Message | None:
+        return None if tag == "result session/new" and next(lost, False) else message
+
+    report = await judge("v1", Defect("", lose), timeout=2)
+    assert report.counts["not reached"] + report.counts["fail"] <= unanswered
 
 
 @pytest.mark.parametrize(("messages", "bytes_"), [(300, MAX_BYTES), (MAX_MESSAGES, 300_000)])

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acp_inspector.analysis.items import AgentMessage
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
@@ -148,6 +149,22 @@ def test_conversations_with_runs_are_those_of_each_frame(case: Case, random: Ran
     assert [e.response_frame for e in models[0].exchanges.all] == [
         e.response_frame for e in models[1].exchanges.all
     ]
+
+
+@pytest.mark.parametrize("said", ["?", "!", "words"])
+def test_a_run_that_differs_elsewhere_is_no_run_of_chunks(said: str) -> None:
+    def chunk(n: int, note: str) -> Frame:
+        update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": said}}
+        params = {"_meta": {"text": note}, "sessionId": "s1", "update": update}
+        message = {"jsonrpc": "2.0", "method": "session/update", "params": params}
+        return Frame(n, 0.0, "agent", json.dumps(message).encode())
+
+    # After some frames it is clear that they are of no dialect; only then is a run read at once.
+    entries = [chunk(n, note) for n, note in enumerate(25 * "?ab!", start=1)]
+    model = SessionModel(has_conversations_only=True)
+    model.read(entries)
+    (talk,) = model.conversations.at(model.n).values()
+    assert [item.text for item in talk.items if isinstance(item, AgentMessage)] == [100 * said]
 
 
 def test_a_secret_in_the_middle_of_a_run_is_found() -> None:
