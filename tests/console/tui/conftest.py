@@ -48,10 +48,12 @@ def still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
     """Let the app run until `holds` does."""
-    with anyio.fail_after(LIMIT):
+    with anyio.move_on_after(LIMIT):
         while not holds():
             await pilot.pause(0.01)
-    await pilot.pause()
+        await pilot.pause()
+        return
+    pytest.fail(f"what is waited for does not come; the screen is\n{say(pilot.app)}")
 
 
 async def settled(pilot: Pilot[Any]) -> str:
