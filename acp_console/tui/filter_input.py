@@ -18,6 +18,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.tui.timers import set_timer
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.completion import Completion, completions
 from acp_inspector.filter.errors import FilterError
@@ -144,7 +145,7 @@ class FilterInput(Vertical):
         self._show_error()
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(TYPING_PAUSE_S, self._report)
+        self._timer = set_timer(self, TYPING_PAUSE_S, self._report)
 
     @on(Input.Submitted)
     def submit(self, event: Input.Submitted) -> None:

@@ -18,6 +18,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
+from acp_console.tui.timers import set_timer
+
 
 @dataclass(frozen=True, slots=True)
 class PermissionTiming:
@@ -112,7 +114,7 @@ class KeyAsk(Ask, can_focus=True):
             self.pass_on(character)
         elif self.timing.burst_s:
             self._key = character
-            self._key_timer = self.set_timer(self.timing.burst_s, self._take_key)
+            self._key_timer = set_timer(self, self.timing.burst_s, self._take_key)
         else:
             self.decide(character)
 

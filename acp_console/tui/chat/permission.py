@@ -19,6 +19,7 @@ from textual.style import Style
 from textual.widgets import Button, Static
 
 from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
+from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import PermissionRequest, ToolCallItem, string
@@ -180,7 +181,7 @@ class PermissionView(KeyAsk):
             text = self._keys
         self.query_one(".question", Static).update(text)
         if wait > 0:
-            self.set_timer(wait, self._show_hint)
+            set_timer(self, wait, self._show_hint)
 
     @property
     def _keys(self) -> Content:

@@ -52,6 +52,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy, edit
+from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import (
@@ -266,7 +267,7 @@ class ChatScreen(Screen[None]):
         if has_new:
             # What comes meanwhile is taken then, all at once.
             pause_s = SLICE_PAUSE_S if self.chat.is_behind else PAUSE_S
-            self._pause = self.set_timer(pause_s, self._take_changes)
+            self._pause = set_timer(self, pause_s, self._take_changes)
         if self.chat.take_reset():
             self.conversation.reset()
             self._files.clear()
@@ -465,7 +466,7 @@ class ChatScreen(Screen[None]):
     def note_change_of_draft(self) -> None:
         self._draft = self.editor.text
         if self._draft_timer is None:
-            self._draft_timer = self.set_timer(DRAFT_PAUSE_S, self._keep_draft)
+            self._draft_timer = set_timer(self, DRAFT_PAUSE_S, self._keep_draft)
         self._offer_menu()
 
     # The menu
@@ -524,7 +525,7 @@ class ChatScreen(Screen[None]):
         self._project_files = found
         self._offer_menu()
         # Files come and go: look again at the next mention after a while.
-        self.set_timer(FILES_AGE_S, self._forget_project_files)
+        set_timer(self, FILES_AGE_S, self._forget_project_files)
 
     def _forget_project_files(self) -> None:
         self._project_files = None
@@ -968,9 +969,9 @@ class ChatScreen(Screen[None]):
         if has_paused and self.focused is self.editor and not self.editor.text:
             prompt.take_focus()
             # It may not have got it.
-            self._focus_timer = self.set_timer(FOCUS_RETRY_S, self._offer_focus)
+            self._focus_timer = set_timer(self, FOCUS_RETRY_S, self._offer_focus)
         else:
-            self._focus_timer = self.set_timer(pause, self._offer_focus)
+            self._focus_timer = set_timer(self, pause, self._offer_focus)
 
     def _watch_stop(self) -> None:
         """Offer a restart where the agent does not stop in time."""
@@ -980,7 +981,7 @@ class ChatScreen(Screen[None]):
                 self._stop_timer.stop()
                 self._stop_timer = None
         elif self._stop_timer is None:
-            self._stop_timer = self.set_timer(self._stop_timeout_s, self._offer_restart)
+            self._stop_timer = set_timer(self, self._stop_timeout_s, self._offer_restart)
 
     def _offer_restart(self) -> None:
         self._is_stop_overdue = True

@@ -13,6 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from acp_console.render.values import format_number
+from acp_console.tui.timers import set_timer
 from acp_inspector.intercept.json_edit import SyntaxProblem, find_syntax_error, minify
 from acp_inspector.intercept.templates import validation_errors
 from acp_protocol import jsonrpc
@@ -168,7 +169,7 @@ class FrameEditor(Vertical):
         if len(self.text) <= MAX_INSTANT_CHARS:
             self._check()
         else:
-            self._waiting = self.set_timer(CHECK_DELAY_S, self._check)
+            self._waiting = set_timer(self, CHECK_DELAY_S, self._check)
 
     def _check(self) -> None:
         self._waiting = None

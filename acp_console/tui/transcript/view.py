@@ -26,6 +26,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, bindings
+from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
 from acp_console.tui.transcript.rows import Heights, Look, Row, wrapped
 from acp_inspector.analysis.items import Item
@@ -219,7 +220,7 @@ class TranscriptView(Widget, can_focus=True):
     def _request_frame(self) -> None:
         if self._frame is None and self.is_mounted:
             wait = max(self._rest_until - self._clock(), 0.001)
-            self._frame = self.set_timer(wait, self._draw_frame)
+            self._frame = set_timer(self, wait, self._draw_frame)
 
     def _draw_frame(self) -> None:
         self._frame = None
