@@ -201,7 +201,7 @@ async def test_an_agent_of_the_catalogue_starts_after_its_command_was_agreed_to(
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         assert "gemini --acp" in say(app)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        await until(pilot, lambda: highlighted(app) is not None)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         await pilot.press("y")
