@@ -217,13 +217,13 @@ class DecodedFrame:
 _PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
 _has_special: Final = re.compile(rb'["\\\x00-\x1f]').search
 _is_plain: Final = re.compile(_PLAIN).fullmatch
-_find_text: Final = re.compile(rb'"text": ?"(%b)"' % _PLAIN).search
+_find_text: Final = re.compile(rb'"text": ?"((?:%b)?+)"' % _PLAIN).search
 
 
 class FrameRun:
     """Frames in a row whose bytes differ in one text alone, as those of a stream do.
 
-    The text is not empty, and has no escapes by number.
+    The text has no escapes by number; only that of the first frame may be empty.
     """
 
     __slots__ = ("_after", "_before", "_begin", "_end", "last", "length")

@@ -197,6 +197,12 @@ def test_a_run_goes_on_with_another_plain_text(text: str) -> None:
     assert (run.text_of(following), run.last, run.length) == (text, following, 2)
 
 
+def test_a_run_may_begin_with_an_empty_text_but_not_go_on_with_one() -> None:
+    run = FrameRun.of(frame(""))
+    assert run is not None
+    assert run.take(iter([frame("b", 2), frame("", 3)])) == ([frame("b", 2)], frame("", 3))
+
+
 def test_a_run_takes_all_frames_up_to_the_first_that_differs() -> None:
     run = FrameRun.of(frame("a"))
     assert run is not None
