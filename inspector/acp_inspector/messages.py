@@ -220,7 +220,7 @@ _is_plain: Final = re.compile(_PLAIN).fullmatch
 _find_text: Final = re.compile(rb'"text": ?"((?:%b)?+)"' % _PLAIN).search
 
 
-class FrameRun:
+class TextRun:
     """Frames in a row whose bytes differ in one text alone, as those of a stream do.
 
     The text has no escapes by number; only that of the first frame may be empty.
@@ -239,7 +239,7 @@ class FrameRun:
         self._end = -len(self._after)
 
     @classmethod
-    def of(cls, frame: Frame) -> FrameRun | None:
+    def of(cls, frame: Frame) -> TextRun | None:
         """Return a run that begins with a frame of valid JSON; None if the frame has no text."""
         found = _find_text(frame.data)
         return None if found is None else cls(frame, *found.span(1))
@@ -252,8 +252,7 @@ class FrameRun:
         following = None
         for entry in entries:
             if not (
-                entry.data.__class__ is bytes
-                and isinstance(entry, Frame)
+                isinstance(entry, Frame)
                 and (data := entry.data).startswith(before)
                 and data.endswith(after)
                 and (text := data[begin:end])

@@ -20,7 +20,7 @@ from acp_inspector.analysis.items import AgentMessage, Item, TextItem, Thought, 
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder, FrameRun
+from acp_inspector.messages import Decoder, TextRun
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
@@ -45,7 +45,7 @@ class SessionModel:
             has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
         """
         self._has_conversations_only = has_conversations_only
-        self._run: tuple[FrameRun, TextItem] | None = None
+        self._run: tuple[TextRun, TextItem] | None = None
         """The run of chunks that the last frame belongs to, and their message."""
         self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
@@ -128,7 +128,7 @@ class SessionModel:
         return entry
 
     def _begin_run(self, frame: Frame, item: Item | None) -> None:
-        if not isinstance(item, AgentMessage | Thought) or (run := FrameRun.of(frame)) is None:
+        if not isinstance(item, AgentMessage | Thought) or (run := TextRun.of(frame)) is None:
             return
         # The text that differs may be another one, and the update not a chunk.
         if all(_is_chunk(run.value_with(text.encode()), text) for text in "?!"):

@@ -19,7 +19,7 @@ from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
-from acp_inspector.messages import FrameRun
+from acp_inspector.messages import TextRun
 from acp_inspector.recording.reframe import Reframer
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
@@ -39,7 +39,7 @@ TOPICS: Final = 10_000
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 
 STREAMED: Final = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call_update"})
-"""Updates that agents send in runs; see `FrameRun`."""
+"""Updates that agents send in runs; see `TextRun`."""
 CHECKED: Final = 2
 """Frames of each run that are checked."""
 
@@ -137,7 +137,7 @@ class Linter:
         self._topics: set[tuple[str, str]] = set()
         self._is_over = False
         self._has_client_left = False
-        self._run: FrameRun | None = None
+        self._run: TextRun | None = None
 
     @property
     def version(self) -> int | None:
@@ -194,7 +194,7 @@ class Linter:
         left = () if self._reframer is None else self._reframer.finish()
         return (*(found for each in left for found in self._feed_entry(each)), *self._end())
 
-    def _end_run(self, run: FrameRun | None) -> None:
+    def _end_run(self, run: TextRun | None) -> None:
         """Update the state by the last frame of a run, if it was not checked.
 
         Trackers keep the first frame of a kind, or the last one: they need none in between.
@@ -218,7 +218,7 @@ class Linter:
             return
         if self._detector is None or self._detector.is_settled(context.side):
             goes_on = run is not None and bool(run.take(iter((context.frame,)))[0])
-            self._run = run if goes_on else FrameRun.of(context.frame)
+            self._run = run if goes_on else TextRun.of(context.frame)
 
     def _end(self) -> tuple[Finding, ...]:
         self._end_run(self._run)

@@ -20,7 +20,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.context import Context
 from acp_inspector.lint.engine import STREAMED, Linter, lint
 from acp_inspector.lint.state import LintState
-from acp_inspector.messages import FrameRun
+from acp_inspector.messages import TextRun
 from acp_protocol.json_values import as_list, as_object, get
 from tests.inspector.lint.talk import Case, Talk, cases
 
@@ -190,7 +190,7 @@ def frame(text: str, seq: int = 1, **more: Any) -> Frame:
 
 @pytest.mark.parametrize("text", ["b", "é", "two\nlines", 'a "word"', "c:\\", "/"])
 def test_a_run_goes_on_with_another_plain_text(text: str) -> None:
-    run = FrameRun.of(frame("a"))
+    run = TextRun.of(frame("a"))
     assert run is not None
     following = frame(text, 2)
     assert run.take(iter([following])) == ([following], None)
@@ -198,13 +198,13 @@ def test_a_run_goes_on_with_another_plain_text(text: str) -> None:
 
 
 def test_a_run_may_begin_with_an_empty_text_but_not_go_on_with_one() -> None:
-    run = FrameRun.of(frame(""))
+    run = TextRun.of(frame(""))
     assert run is not None
     assert run.take(iter([frame("b", 2), frame("", 3)])) == ([frame("b", 2)], frame("", 3))
 
 
 def test_a_run_takes_all_frames_up_to_the_first_that_differs() -> None:
-    run = FrameRun.of(frame("a"))
+    run = TextRun.of(frame("a"))
     assert run is not None
     entries = [frame("b", 2), frame("c", 3), JournalEvent(4, 0.0, "mark"), frame("d", 5)]
     rest = iter(entries)
@@ -231,7 +231,7 @@ def test_a_run_takes_all_frames_up_to_the_first_that_differs() -> None:
     ids=repr,
 )
 def test_a_run_ends_at_a_frame_that_differs_otherwise(other: Frame) -> None:
-    run = FrameRun.of(frame("a"))
+    run = TextRun.of(frame("a"))
     assert run is not None
     assert run.take(iter([other])) == ([], other)
     assert run.length == 1
