@@ -146,8 +146,9 @@ class TurnPrinter:
             kind = single_line(ask.kind, TITLE_WIDTH)
             self.finish()
             way = f"--allow {required_level(ask)} allows it"
-            if ask.tool_name is not None:
-                way = f"--allow-tool {single_line(ask.tool_name, TITLE_WIDTH)} or {way}"
+            if ask.tool_names:
+                named = (single_line(name, TITLE_WIDTH) for name in ask.tool_names)
+                way = f"{' '.join(f'--allow-tool {name}' for name in named)} or {way}"
             if ruling is not None:
                 way = f"denied by the rule at {ruling[1]}"
             say(f"{what} ({kind}{where}); {way}", "refused")

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.schema.words import TOOL_KINDS
 
 AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
 Verdict: TypeAlias = Literal["allow", "reject"]
@@ -64,9 +65,9 @@ class PermissionPrompt:
 
     @property
     def kind(self) -> str:
-        """The structured kind of the tool call; "other" when the agent gives none."""
+        """The structured kind of the tool call; "other" when the agent gives none that is known."""
         kind = self.tool_call.get("kind")
-        return kind if isinstance(kind, str) else "other"
+        return kind if isinstance(kind, str) and kind in TOOL_KINDS[2] else "other"
 
     @property
     def title(self) -> str:
@@ -113,11 +114,15 @@ class PermissionPrompt:
         return bool(content) and all(get(each, "type") == "diff" for each in content)
 
     @property
-    def tool_name(self) -> str | None:
-        """The name of the tool, where the agent gives it; never its title."""
-        meta = self.tool_call.get("_meta")
-        names = [self.tool_call.get("name"), get(get(meta, "claudeCode"), "toolName")]
-        return next((name for name in names if isinstance(name, str)), None)
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tool in each place where agents give it; never its title."""
+        call = self.tool_call
+        names = [
+            call.get("name"),
+            get(get(call.get("_meta"), "claudeCode"), "toolName"),
+            get(call.get("function"), "name"),
+        ]
+        return tuple(dict.fromkeys(name for name in names if name and isinstance(name, str)))
 
     @property
     def paths_outside(self) -> tuple[str, ...]:
@@ -185,7 +190,9 @@ class PolicyDecider:
         if ruling is not None:
             is_allowed = ruling[0] == "allow"
         else:
-            is_allowed = request.tool_name in self._tools or allows(self._allowed, request)
+            names = request.tool_names
+            is_named = bool(names) and all(name in self._tools for name in names)
+            is_allowed = is_named or allows(self._allowed, request)
         self._decided(request, is_allowed)
         verdict = "allow" if is_allowed else "reject"
         option = request.find_option(f"{verdict}_once", f"{verdict}_always")

@@ -126,17 +126,24 @@ class _Call:
         self._directory = "" if place is None else directory_label(cwd, cwd / place)
         self._cwd_parts = cwd.resolve().parts
         self._commands, self._is_plain = _commands(raw)
+        has_command = command_of(ask.tool_call) is not None
+        self._effects = ("execute",) * has_command + ("edit",) * ask.has_diff
+        """Kinds that it is denied as, whatever kind of call it is said to be."""
         self.things: list[Subject | None] = [*paths]
         """Its paths, and None for its command or where it names nothing."""
-        if command_of(ask.tool_call) is not None or not paths:
+        if has_command or not paths:
             self.things.insert(0, None)
 
     def fits(self, rule: _Rule, thing: Subject | None) -> bool:
         """Return whether the rule decides about a thing of this call."""
         ask, is_allowing = self._ask, rule.decision == "allow"
-        if rule.kind not in (None, ask.kind):
+        if rule.kind not in (None, ask.kind, *(() if is_allowing else self._effects)):
             return False
-        if rule.name is not None and not is_like(ask.tool_name or "", rule.name):
+        # One denied name suffices; of several names each has to be allowed.
+        fits_names = all if is_allowing else any
+        if (pattern := rule.name) is not None and not fits_names(
+            is_like(name, pattern) for name in ask.tool_names or ("",)
+        ):
             return False
         if rule.title is not None and not is_like(ask.title, rule.title):
             return False

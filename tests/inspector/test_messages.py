@@ -82,7 +82,8 @@ def test_tool_calls_of_a_dialect_are_tool_calls() -> None:
         talks.apply(frame)
     (call,) = talks.get("s1").items
     assert isinstance(call, ToolCallItem)
-    assert (call.facts.title, call.facts.kind) == ("read_file", "read")
+    assert (call.facts.title, call.facts.name) == ("read_file", "read_file")
+    assert call.facts.kind == "other"
 
 
 # One frame

@@ -66,16 +66,6 @@ KINDS: Final = frozenset(
 )
 """The kinds of updates in this dialect."""
 
-_TOOL_KINDS: Final = {
-    "read": ("read", "view", "cat", "open"),
-    "edit": ("edit", "write", "create", "patch", "replace", "insert", "append", "update"),
-    "delete": ("delete", "remove", "rm"),
-    "move": ("move", "rename", "mv"),
-    "search": ("search", "grep", "find", "glob", "list", "ls"),
-    "execute": ("run", "exec", "execute", "shell", "bash", "terminal", "command"),
-    "think": ("think", "thought", "reason"),
-    "fetch": ("fetch", "http", "web", "browse", "url", "download", "curl"),
-}
 _NUMBER: Final = re.compile(r"\A\s*\d{1,9}[.)]\s+")
 
 
@@ -96,7 +86,8 @@ def read_update(update: Object) -> list[Object] | None:
         case "tool_call_update" if isinstance(members.get("toolCallId"), str):
             if "output" in members:
                 return [tool_output(members["toolCallId"], members["output"])]
-            return [{"sessionUpdate": "tool_call_update"} | without(members, "content")]
+            more = without(members, "content", "function") | _read_function(members)
+            return [{"sessionUpdate": "tool_call_update"} | more]
         case "plan" if isinstance(members.get("steps"), list):
             steps = [step for step in members["steps"] if isinstance(step, str)]
             entries = [plan_entry(_NUMBER.sub("", step, count=1)) for step in steps]
@@ -117,7 +108,8 @@ def write_update(update: Object) -> list[Object] | None:
         case "tool_call":
             raw = update.get("rawInput", {})
             arguments = json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
-            function = {"name": string(update.get("title")), "arguments": arguments}
+            name = string(update.get("name")) or string(update.get("title"))
+            function = {"name": name, "arguments": arguments}
             content = {"toolCallId": update.get("toolCallId"), "type": "function"}
             call = {"kind": "tool_call", "content": content | {"function": function}}
             return [call] if _output(update) is None else [call, _write_tool_update(update)]
@@ -130,13 +122,6 @@ def write_update(update: Object) -> list[Object] | None:
             return [{"kind": "plan", "content": {"steps": steps}}]
         case _:
             return None
-
-
-def kind_of(name: str) -> str:
-    """Guess the official kind of a tool from its name."""
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    kinds = (kind for word in words for kind, names in _TOOL_KINDS.items() if word in names)
-    return next(kinds, "other")
 
 
 def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
@@ -165,25 +150,32 @@ def plan_entry(text: str, status: str = "pending") -> Object:
     return {"content": text, "priority": "medium", "status": status}
 
 
-def tool_call(id: Json, name: str) -> Object:  # noqa: A002
-    return {
-        "sessionUpdate": "tool_call",
-        "toolCallId": id,
-        "title": name,
-        "kind": kind_of(name),
-        "status": "in_progress",
-    }
+def tool_call(id: Json, members: Object) -> Object:  # noqa: A002
+    """Return an official tool call that begins, with the name and the kind in `members`.
+
+    Nothing is guessed from the name: permissions look at the name and the kind.
+    """
+    said = {name: members[name] for name in ("name", "kind") if string(members.get(name))}
+    called: Object = {"sessionUpdate": "tool_call", "toolCallId": id, "title": said.get("name", id)}
+    return called | said | {"status": "in_progress"}
+
+
+def _read_function(members: Object) -> Object:
+    """Return the name and the input of the function in a tool call, as official fields."""
+    function, read = get_object(members, "function"), Object()
+    if name := string(function.get("name")):
+        read["name"] = name
+    if "arguments" in function:
+        arguments = function["arguments"]
+        with suppress(ValueError):
+            arguments = parse(arguments.encode()) if isinstance(arguments, str) else arguments
+        read["rawInput"] = arguments
+    return read
 
 
 def _read_tool_call(members: Object) -> Object:
-    function = get_object(members, "function")
-    call = tool_call(members["toolCallId"], string(function.get("name")) or members["toolCallId"])
-    if "arguments" not in function:
-        return call
-    arguments = function["arguments"]
-    with suppress(ValueError):
-        arguments = parse(arguments.encode()) if isinstance(arguments, str) else arguments
-    return call | {"rawInput": arguments}
+    function = _read_function(members)
+    return tool_call(members["toolCallId"], members | function) | function
 
 
 def _write_tool_update(update: Object) -> Object:
@@ -263,6 +255,8 @@ class Acpex(Dialect):
         match sent_by, call.method:
             case "agent", "session/update":
                 return Translation(self._read_update(call, params))
+            case "agent", "session/request_permission":
+                params = _read_permission(params)
             case "client", "initialize":
                 params = _read_capabilities(params)
             case "client", "authenticate":
@@ -359,6 +353,14 @@ class Acpex(Dialect):
                 return with_code(response, NOT_SUPPORTED)
             case _:
                 return response.raw
+
+
+def _read_permission(params: Object) -> Object:
+    """Return params whose tool call has the name and the input of its function."""
+    call = get_object(params, "toolCall")
+    if "function" not in call:
+        return params
+    return params | {"toolCall": without(call, "type", "function") | _read_function(call)}
 
 
 def _read_capabilities(params: Object) -> Object:

@@ -107,7 +107,10 @@ KINDS: Final = frozenset(
 )
 _STATUS: Final = {"ask": "pending", "rejected": "failed"}
 _CONTENT_TYPES: Final = frozenset({"content", "diff", "terminal"})
-_MEMBERS: Final = ("toolCallId", "title", "kind", "status", "content", "rawInput", "rawOutput")
+_MEMBERS: Final = (
+    *("toolCallId", "title", "name", "kind", "status"),
+    *("content", "rawInput", "rawOutput", "_meta"),
+)
 
 
 def has_tool(params: Object) -> bool:
@@ -128,10 +131,12 @@ def write_permission(params: Object) -> Object:
     tool = as_object(params["toolCall"])
     id_ = string(tool.get("toolCallId"))
     places = [_write_location(place) for place in as_list(tool.get("locations"))]
+    name = string(tool.get("name"))
     return {
         "sessionId": params.get("sessionId"),
         "toolCallId": id_,
         "title": string(tool.get("title")) or id_,
+        **({"name": name} if name else {}),
         "kind": tool.get("kind") if string(tool.get("kind")) in KINDS else "other",
         "locations": places,
     }

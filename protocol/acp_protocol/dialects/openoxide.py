@@ -266,7 +266,7 @@ class Openoxide(Dialect):
                 return chunk({"type": "text", "text": event["text"]})
             case "tool_call" if isinstance(event.get("id"), str):
                 self._turn(session).tool = event["id"]
-                call = tool_call(event["id"], string(event.get("name")) or event["id"])
+                call = tool_call(event["id"], event)
                 return call | ({"rawInput": event["input"]} if "input" in event else {})
             case "tool_result" if isinstance(event.get("id"), str):
                 return tool_output(event["id"], event.get("output", ""))
@@ -286,8 +286,8 @@ class Openoxide(Dialect):
         if tool is not None:
             return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": [diff]}
         self._diffs += 1
-        call = tool_call(f"diff-{self._diffs}", f"Edit {event['path']}")
-        return call | {"kind": "edit", "status": "completed", "content": [diff]}
+        call = tool_call(f"diff-{self._diffs}", {}) | {"title": f"Edit {event['path']}"}
+        return call | {"status": "completed", "content": [diff]}
 
     def _begin_turn(self, session: str | None) -> None:
         """Forget the text, the plan and the tool of the turn before."""
@@ -403,7 +403,7 @@ class Openoxide(Dialect):
                 text = string(as_object(update["content"]).get("text"))
                 return [{"type": "text_delta", "text": text}]
             case "tool_call":
-                name = string(update.get("title"))
+                name = string(update.get("name")) or string(update.get("title"))
                 call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
                 call |= {"input": update["rawInput"]} if "rawInput" in update else {}
                 return [call, *_write_tool_update(update)]

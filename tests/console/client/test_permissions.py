@@ -103,6 +103,7 @@ async def test_a_tool_is_allowed_by_the_name_that_its_agent_gives_it() -> None:
     assert await decider.decide(asked(kind="execute", _meta=named)) == "once"
     assert await decider.decide(asked(kind="execute", name="Bash")) == "once"
     assert await decider.decide(asked(kind="execute", title="Bash")) == "no"
+    assert await decider.decide(asked(kind="execute", name="Read", _meta=named)) == "no"
 
 
 def test_a_title_decides_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,7 @@ UPDATES = [
             "sessionUpdate": "tool_call",
             "toolCallId": "call_123",
             "title": "read_file",
-            "kind": "read",
+            "name": "read_file",
             "status": "in_progress",
             "rawInput": {"path": "/src/main.ex"},
         },
@@ -301,25 +302,32 @@ def test_a_stop_reason_is_read(dialect: Acpex, theirs: str, ours: str) -> None:
     assert read["result"] == {"stopReason": ours}
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("read_file", "read"),
-        ("writeFile", "edit"),
-        ("delete", "delete"),
-        ("rename_symbol", "move"),
-        ("grep", "search"),
-        ("run-command", "execute"),
-        ("think", "think"),
-        ("fetch_url", "fetch"),
-        ("frobnicate", "other"),
-    ],
-)
-def test_the_kind_of_a_tool_is_guessed_from_its_name(dialect: Acpex, name: str, kind: str) -> None:
-    content = {"toolCallId": "c", "type": "function", "function": {"name": name}}
+@pytest.mark.parametrize("name", ["open_terminal", "find_and_replace", "read_write_file"])
+def test_a_function_is_the_name_of_its_tool_and_says_no_kind(dialect: Acpex, name: str) -> None:
+    content: dict[str, Any] = {"toolCallId": "c", "type": "function", "function": {"name": name}}
     raw = json.dumps(update({"kind": "tool_call", "content": content})).encode()
     (read,) = said(*dialect.read(raw, "agent").forward)
-    assert read["params"]["update"]["kind"] == kind
+    assert read["params"]["update"]["name"] == name
+    assert "kind" not in read["params"]["update"]
+    raw = json.dumps(update({"kind": "tool_call", "content": content | {"kind": "edit"}})).encode()
+    (read,) = said(*dialect.read(raw, "agent").forward)
+    assert read["params"]["update"]["kind"] == "edit"
+
+
+def test_a_permission_request_may_name_the_function(dialect: Acpex) -> None:
+    function = {"name": "run_shell", "arguments": '{"command":"rm a"}'}
+    tool = {"toolCallId": "c", "type": "function", "function": function}
+    params: dict[str, Any] = {"sessionId": "s1", "toolCall": tool, "options": []}
+    raw = call("session/request_permission", params, id=1)
+    (read,) = said(*dialect.read(raw, "agent").forward)
+    official = {"toolCallId": "c", "name": "run_shell", "rawInput": {"command": "rm a"}}
+    assert read["params"]["toolCall"] == official
+
+
+def test_a_tool_is_written_by_its_name_if_it_has_one(dialect: Acpex) -> None:
+    named = {"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Run make", "name": "shell"}
+    (written,) = said(*dialect.write(json.dumps(update(named)).encode(), "agent"))
+    assert written["params"]["update"]["content"]["function"]["name"] == "shell"
 
 
 def test_arguments_that_are_no_json_are_kept_as_text(dialect: Acpex) -> None:

@@ -132,7 +132,7 @@ EVENTS = [
             "sessionUpdate": "tool_call",
             "toolCallId": "t1",
             "title": "read_file",
-            "kind": "read",
+            "name": "read_file",
             "status": "in_progress",
             "rawInput": {"path": "/a"},
         },
