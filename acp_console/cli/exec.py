@@ -34,9 +34,11 @@ from acp_console.cli.format_option import format_option
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import (
+    QUIET,
     START_TIMEOUT_S,
     AgentConnection,
     CapabilityError,
+    QuietTimes,
     connect_agent,
 )
 from acp_console.client.handlers import ClientHandlers
@@ -85,9 +87,10 @@ class TurnOptions:
     limit: float = math.inf
     """Seconds for the whole turn."""
     start_limit: float = START_TIMEOUT_S
+    """Seconds for the response to `initialize`."""
     start_notice: float = 5.0
     """Seconds after which a user learns that the agent has not started yet."""
-    """Seconds for the response to `initialize`."""
+    quiet: QuietTimes = QUIET
     has_stderr: bool = False
     auth: str | None = None
     """The login method to use before the session is opened."""
@@ -304,6 +307,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         writes=allow in {"edits", "all"},
         runs=allow == "all",
     )
+    answer: Mapping[str, Json] | None = None
     scope = anyio.CancelScope(deadline=anyio.current_time() + options.limit)
     waiting = asyncio.get_running_loop().call_later(
         options.start_notice, say, "waiting for the agent's response to initialize"
@@ -317,16 +321,21 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
                 journal=journal,
                 handlers=handlers,
                 start_timeout=min(options.start_limit, options.limit),
+                quiet=options.quiet,
             ) as link:
                 waiting.cancel()
                 with scope:
                     session_id = await _open_session(link, cwd, options, printer, policy)
                     blocks = await _prompt(link, cwd, text, options)
-                    await _run_prompt(link, session_id, blocks, printer)
+                    answer = await _run_prompt(link, session_id, blocks, printer)
+                    try:
+                        await link.wait_for_late_updates(session_id, answer["stopReason"])
+                    finally:
+                        printer.end(session_id, answer)
                 if scope.cancelled_caught and not printer.has_ended:
                     # With the last lines of an agent that hangs.
                     raise OperationTimeoutError("the turn", options.limit)
-        if scope.cancelled_caught:
+        if scope.cancelled_caught and answer is None:
             raise OperationTimeoutError("the turn", options.limit)
     except AcpError as problem:
         printer.fail(problem)
@@ -412,6 +421,7 @@ async def _session(
             # What was said before is neither printed nor counted again.
             printer.is_replaying = True
             session = await link.open_session(way, cwd, session_id)
+            await link.wait_for_late_history()
             printer.is_replaying = False
             return session
     raise OpeningError(f"{link.title} cannot go on with a session")
@@ -459,10 +469,10 @@ async def _set_options(
 
 async def _run_prompt(
     link: AgentConnection, session_id: str, prompt: Sequence[Json], printer: TurnPrinter
-) -> None:
-    """Send the prompt and print how the turn ends.
+) -> Mapping[str, Json]:
+    """Send the prompt; return how the turn has ended.
 
-    If we are cancelled, cancel the turn and wait a moment for its end.
+    If we are cancelled, cancel the turn, wait a moment for its end and print that.
     """
     answers: list[Mapping[str, Json] | AcpError] = []
     has_ended = anyio.Event()
@@ -492,11 +502,12 @@ async def _run_prompt(
                     await has_ended.wait()
                 for scope in scopes:
                     scope.cancel()
-            for answer in answers:
-                if not isinstance(answer, AcpError):
-                    printer.end(session_id, answer)
+                for answer in answers:
+                    if not isinstance(answer, AcpError):
+                        printer.end(session_id, answer)
     if isinstance(answer := answers[0], AcpError):
         raise answer
+    return answer
 
 
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:

@@ -21,14 +21,15 @@ from acp_console.client.permissions import (
     merge_tool_call,
     required_level,
 )
-from acp_console.render.values import OUTPUT_VERSION
+from acp_console.render.values import OUTPUT_VERSION, plural
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list, get, get_text
-from acp_protocol.jsonrpc import InvalidMessage, Json, Notification, Request
+from acp_protocol.jsonrpc import InvalidMessage, Json, Notification, Request, SuccessResponse
+from acp_protocol.schema.turn_updates import OUTPUT, USER_MESSAGES, is_echo
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
@@ -66,7 +67,19 @@ class TurnPrinter:
         """Ids of messages that were printed at least in part."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
-        self._has_begun = self._is_prompted = False
+        self._has_begun = False
+        self._prompt: Request | None = None
+        self._restoring: Request | None = None
+        """The request that has loaded or resumed the session."""
+        self._is_restored = self._is_over = False
+        self._outputs = 0
+        """Updates with output for the user since the prompt."""
+        self._late = 0
+        """Those that came after the end of the turn."""
+        self._history = 0
+        """Updates of earlier turns that came after the session was loaded or resumed."""
+        self._mixed_history = 0
+        """Those that came after the prompt, and so are printed."""
         self.is_replaying = False
         """Whether the agent repeats what was said before, which is not shown."""
         self._early: list[Mapping[str, Json]] = []
@@ -91,22 +104,57 @@ class TurnPrinter:
         if not isinstance(entry, Frame):
             return
         for message in self._decoder.decode(entry).messages:
-            if isinstance(message, InvalidMessage) and entry.side == "agent":
-                self.stray_lines += bool(entry.data.strip())
-            if isinstance(message, Request) and message.method == "session/prompt":
-                self._is_prompted = True
-            is_update = isinstance(message, Notification) and message.method == "session/update"
-            if is_update and not self.is_replaying:
-                assert isinstance(message, Notification)
-                update = get(message.params, "update")
-                self._track(update)
-                if self._format == "json" and self._has_begun:
-                    self._write_json({"update": update})
-                elif self._format == "json":
-                    self._early.append({"update": update})
-                elif self._is_prompted:
-                    # What comes before the prompt, such as a new mode, is no reply to it.
-                    self._show_text(update)
+            match message:
+                case InvalidMessage() if entry.side == "agent":
+                    self.stray_lines += bool(entry.data.strip())
+                case Request(method="session/prompt") if entry.side == "client":
+                    self._prompt = message
+                case Request(method="session/load" | "session/resume") if entry.side == "client":
+                    self._restoring = message
+                case SuccessResponse() if entry.side == "agent":
+                    self._note_response(message)
+                case Notification(method="session/update", params=params):
+                    self._show_update(get(params, "sessionId"), get(params, "update"))
+                case _:
+                    pass
+
+    def _note_response(self, response: SuccessResponse) -> None:
+        if self._prompt is not None and response.id == self._prompt.id:
+            # Version 2 responds at the beginning of the turn.
+            self._is_over = get_text(response.result, "stopReason") is not None
+        elif self._restoring is not None and response.id == self._restoring.id:
+            self._is_restored = True
+
+    def _show_update(self, session_id: Json, update: Json) -> None:
+        if self.is_replaying:
+            is_history = get(update, "sessionUpdate") in OUTPUT | USER_MESSAGES
+            self._history += self._is_restored and is_history
+            return
+        self._track(update)
+        if self._prompt is not None and session_id == get(self._prompt.params, "sessionId"):
+            self._note_order(self._prompt, update)
+        if self._format == "json" and self._has_begun:
+            self._write_json({"update": update})
+        elif self._format == "json":
+            self._early.append({"update": update})
+        elif self._prompt is not None:
+            # What comes before the prompt, such as a new mode, is no reply to it.
+            self._show_text(update)
+
+    def _note_order(self, prompt: Request, update: Json) -> None:
+        """Count the updates that came after the end of the turn, or belong to an earlier one."""
+        kind = get(update, "sessionUpdate")
+        if kind == "state_update":
+            # Version 2 ends a turn so.
+            self._is_over = get(update, "state") == "idle"
+        if kind in OUTPUT:
+            self._outputs += 1
+            self._late += self._is_over
+        is_user = self._is_restored and kind == "user_message_chunk"
+        if is_user and not is_echo(get(prompt.params, "prompt"), get(update, "content")):
+            # What came before the message of another turn is no reply to this prompt.
+            self._outputs += 1
+            self._mixed_history = self._outputs
 
     def begin(self, session_id: str, version: int, mode: Json) -> None:
         """Print what is known of the session, in JSON."""
@@ -163,6 +211,8 @@ class TurnPrinter:
                 "usage": answer.get("usage"),
                 "refusals": self.refusals,
                 "unasked": unasked,
+                "late": self._late,
+                "history": self._history + self._mixed_history,
             }
             self._write_json(end)
             return
@@ -173,6 +223,7 @@ class TurnPrinter:
             warn(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}")
         elif not self._has_output:
             warn("the turn ended without any output")
+        self._warn_about_order()
         expected = {"edits": EDIT_KINDS, "all": EFFECT_KINDS}.get(self._allowed, frozenset())
         surprises = {kind: count for kind, count in unasked.items() if kind not in expected}
         if surprises:
@@ -181,6 +232,16 @@ class TurnPrinter:
                 f"the agent acted without asking ({counts}): --allow {self._allowed} holds only "
                 "for what it asks; choose another --mode if it has one"
             )
+
+    def _warn_about_order(self) -> None:
+        if self._late:
+            warn(f"{plural(self._late, 'update')} came after the end of the turn")
+        if self._history + self._mixed_history:
+            count = plural(self._history + self._mixed_history, "update")
+            method = self._restoring.method if self._restoring is not None else "session/load"
+            mixed = f"; {self._mixed_history} after the prompt, printed with the reply"
+            printed = mixed if self._mixed_history else ""
+            warn(f"{count} of the history came after the response to {method}{printed}")
 
     def fail(self, problem: AcpError) -> None:
         """Print the error that ends the turn, in JSON."""

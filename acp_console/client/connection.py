@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
@@ -71,6 +72,22 @@ SessionAbility: TypeAlias = Literal[
 _Result = TypeVar("_Result")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietTimes:
+    """Seconds without a frame after which an agent has no more to send, though it should not."""
+
+    after_turn: float = 0.08
+    after_silent_turn: float = 0.5
+    """After a turn without any text: its reply may still come."""
+    after_opening: float = 0.3
+    """After a session is loaded or resumed: its history may still come."""
+    limit: float = 3.0
+    """How long an agent is waited for that is never quiet."""
+
+
+QUIET: Final = QuietTimes()
+
+
 class CapabilityError(AcpError):
     """The agent does not claim that it can do that."""
 
@@ -84,6 +101,7 @@ class AgentConnection:
         child: ChildProcess,
         connection: Connection,
         handlers: ClientHandlers,
+        quiet: QuietTimes = QUIET,
     ) -> None:
         self.spec = spec
         self.connection = connection
@@ -97,6 +115,7 @@ class AgentConnection:
         """As the agent sent them, not validated."""
         self._child = child
         self._handlers = handlers
+        self._quiet = quiet
 
     @property
     def title(self) -> str:
@@ -410,6 +429,23 @@ class AgentConnection:
             raise RemoteProtocolError("the agent's response to session/prompt has no stopReason")
         return members
 
+    async def wait_for_late_updates(self, session_id: str, stop_reason: Json) -> None:
+        """Wait for what some agents send after the end of a turn, longer if it had no text.
+
+        Source: ACP, Prompt Turn: all updates come before the response.
+        """
+        times = self._quiet
+        has_reply = stop_reason != "end_turn" or self._handlers.has_reply(session_id)
+        quiet = times.after_turn if has_reply else times.after_silent_turn
+        await self.connection.wait_quiet(quiet, times.limit)
+
+    async def wait_for_late_history(self) -> None:
+        """Wait for history that some agents send after they have loaded or resumed a session.
+
+        Source: ACP, Session Setup, "Loading Sessions": all of it comes before the response.
+        """
+        await self.connection.wait_quiet(self._quiet.after_opening, self._quiet.limit)
+
     async def cancel(self, session_id: str) -> None:
         """Ask the agent to stop the running turn; the prompt's response still comes."""
         self._handlers.cancel_turn(session_id)
@@ -474,8 +510,11 @@ async def connect_agent(
     journal: Journal,
     handlers: ClientHandlers,
     start_timeout: float = START_TIMEOUT_S,
+    quiet: QuietTimes = QUIET,
 ) -> AsyncGenerator[AgentConnection]:
     """Start an agent and initialize the connection; stop the agent at the end of the block.
+
+    `quiet` is how long the agent has to be silent before it counts as done.
 
     Raises:
         AgentStartError: its command could not be started.
@@ -490,7 +529,7 @@ async def connect_agent(
             transport = _open_transport(child, spec, journal)
             connecting = Connection(transport, handlers, allow_batches=has_batches)
             async with handlers, connecting as connection:
-                link = AgentConnection(spec, child, connection, handlers)
+                link = AgentConnection(spec, child, connection, handlers, quiet)
                 try:
                     await link.initialize(timeout=start_timeout)
                     yield link

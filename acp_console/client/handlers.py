@@ -106,6 +106,7 @@ class ClientHandlers:
         self._roots: dict[str, SandboxedFiles] = {}
         self._cancelled: set[str] = set()
         self._calls: dict[str, dict[str, dict[str, Json]]] = {}
+        self._answered: set[str] = set()
         self._open_prompts = 0
         self._reading = anyio.Semaphore(MAX_READS)
         self.turns = TurnTracker()
@@ -172,7 +173,12 @@ class ClientHandlers:
     def begin_turn(self, session_id: str) -> None:
         """Allow permission requests of the session again; earlier updates no longer count."""
         self._cancelled.discard(session_id)
+        self._answered.discard(session_id)
         self.turns.begin(session_id)
+
+    def has_reply(self, session_id: str) -> bool:
+        """Return whether the agent has sent text of a message since the turn began."""
+        return session_id in self._answered
 
     def cancel_turn(self, session_id: str) -> None:
         """Cancel every permission request and elicitation of the session until its next turn."""
@@ -220,6 +226,12 @@ class ClientHandlers:
             case _:
                 pass
         match notification.params:
+            case {
+                "sessionId": str(session_id),
+                "update": {"sessionUpdate": "agent_message_chunk" | "agent_message"},
+            }:
+                if len(self._answered) < MAX_SESSIONS:
+                    self._answered.add(session_id)
             case {
                 "sessionId": str(session_id),
                 "update": {

@@ -620,7 +620,7 @@ class ChatSession:
         # What is shown goes only once the agent begins to repeat it.
         self._expects_replay = way == "load"
         try:
-            return await link.open_session(
+            opened = await link.open_session(
                 way,
                 self.cwd,
                 source,
@@ -630,6 +630,10 @@ class ChatSession:
         except AcpError:
             self._expects_replay = False
             raise
+        if way in {"load", "resume"}:
+            # Nothing is prompted before the history is complete.
+            await link.wait_for_late_history()
+        return opened
 
     async def _configure(self, link: AgentConnection, session_id: str) -> None:
         """Set the mode and the options that the user has configured for the agent."""
@@ -683,7 +687,10 @@ class ChatSession:
             return
         self._outgoing = self._reading = None
         try:
-            await link.prompt(self.session_id, blocks)
+            answer = await link.prompt(self.session_id, blocks)
+            if self.queued:
+                # What is still on its way is no reply to the next prompt.
+                await link.wait_for_late_updates(self.session_id, answer.get("stopReason"))
         except AgentExitedError:
             return
         except AcpError as problem:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 
 from acp_console.client.agents import AgentSpec
-from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.connection import QUIET, AgentConnection, QuietTimes, connect_agent
 from acp_console.client.elicitation import Elicitation, ElicitationAnswer
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
@@ -83,6 +83,7 @@ class RunningAgent:
         remembers: whether choices in its sessions are defaults of the next chat.
         elicits: whether forms and pages of the agent are shown, which is claimed then.
         runs_logins: whether logins that need a terminal are run, which is claimed then.
+        quiet: how long the agent has to be silent before it counts as done.
     """
 
     def __init__(
@@ -96,8 +97,10 @@ class RunningAgent:
         remembers: bool = False,
         elicits: bool = False,
         runs_logins: bool = False,
+        quiet: QuietTimes = QUIET,
     ) -> None:
         self.spec = spec
+        self._quiet = quiet
         self.cwd = cwd
         self.record = record
         self.journal = Journal()
@@ -343,7 +346,11 @@ class RunningAgent:
             on_account=self._note_account,
         )
         async with connect_agent(
-            self.spec, cwd=self.cwd, journal=self.journal, handlers=handlers
+            self.spec,
+            cwd=self.cwd,
+            journal=self.journal,
+            handlers=handlers,
+            quiet=self._quiet,
         ) as link:
             self.link, self.title = link, link.title
             served: set[AgentSession] = set()

@@ -83,6 +83,8 @@ class Connection:
         self._tasks = BackgroundTasks()
         self.violations: deque[ProtocolViolation] = deque(maxlen=self._limits.violations)
         """The peer's violations, oldest first: broken frames, responses without a request."""
+        self.received = 0
+        """Frames that the peer has sent so far."""
 
     @property
     def frame_error(self) -> FrameTooLongError | None:
@@ -173,6 +175,18 @@ class Connection:
     async def wait_closed(self) -> None:
         await self._closed.wait()
 
+    async def wait_quiet(self, quiet_s: float, limit_s: float) -> None:
+        """Return once the peer has sent nothing for `quiet_s` seconds, or has left.
+
+        A peer that never stops is waited for at most about `limit_s` seconds.
+        """
+        with anyio.move_on_after(limit_s):
+            received = -1
+            while self.is_open and received != self.received:
+                received = self.received
+                with anyio.move_on_after(quiet_s):
+                    await self.wait_closed()
+
     async def wait_settled(self) -> None:
         await self._dispatcher.wait_settled()
 
@@ -180,6 +194,7 @@ class Connection:
         try:
             while True:
                 frame = await self._transport.receive()
+                self.received += 1
                 for event in self._endpoint.receive(frame):
                     await self._handle(event)
         except (ConnectionClosedError, FrameTooLongError) as error:

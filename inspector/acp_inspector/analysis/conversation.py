@@ -36,15 +36,7 @@ from acp_inspector.analysis.items import (
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.words import UpdateKind
-
-_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
-    {
-        *("agent_message_chunk", "agent_message", "agent_thought_chunk", "agent_thought"),
-        *("tool_call", "tool_call_update", "tool_call_content_chunk", "plan", "plan_update"),
-    }
-)
-"""Updates with output for the user."""
+from acp_protocol.schema.turn_updates import OUTPUT
 
 
 @dataclass(slots=True)
@@ -97,7 +89,7 @@ class SessionTurn:
         update_frame, output_frame = self.first_frames
         if self.first_update is None:
             self.first_update, update_frame = after, cursor.n
-        if self.first_output is None and name in _OUTPUT:
+        if self.first_output is None and name in OUTPUT:
             self.first_output, output_frame = after, cursor.n
         self.first_frames = update_frame, output_frame
 
@@ -272,6 +264,8 @@ class Conversation:
         """The position of the model that owns this conversation."""
         self.begun = self.cursor.n
         """The first frame that named the session."""
+        self.restored = 0
+        """The last request that loaded or resumed it; 0 if there was none."""
         self.turns: list[SessionTurn] = []
         self._open_turns: list[SessionTurn] = []
         self.states = 0
@@ -359,6 +353,27 @@ class Conversation:
         line = self._notices[key] = kind(self.next_key(kind.key_prefix), text, self.cursor.n)
         self.add(line)
         return line, True
+
+    def note_late(self, name: str) -> list[ConversationChange]:
+        """Add a notice before the first output that comes after the end of a turn, if this is."""
+        if name not in OUTPUT or not self.turns or self.turn is not None:
+            return []
+        last = self.turns[-1]
+        # What it repeats when it is opened again belongs to no turn, nor does background work.
+        if last.error is not None or last.began < self.restored or self.info.background:
+            return []
+        text = "the following came after the end of the turn"
+        line, is_new = self.entity(Notice, f"late {last.number}", text)
+        return [ConversationChange(self.session_id, line, is_new)] if is_new else []
+
+    def note_history(self) -> list[ConversationChange]:
+        """Add a notice, once in a turn, that it is mixed with the history of the session."""
+        if self.turn is None or self.turn.began < self.restored or not self.restored:
+            return []
+        opening = self.info.opened_by or "session/load"
+        text = f"history came after the response to {opening}: the reply begins further below"
+        line, is_new = self.entity(Notice, f"history {self.turn.number}", text)
+        return [ConversationChange(self.session_id, line, is_new)] if is_new else []
 
     def next_key(self, kind: str) -> str:
         self._count += 1

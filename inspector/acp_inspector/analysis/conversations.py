@@ -49,9 +49,8 @@ from acp_protocol.jsonrpc import (
     is_request_id,
 )
 
-OPENING_METHODS: Final = frozenset(
-    {"session/new", "session/load", "session/resume", "session/fork"}
-)
+RESTORING_METHODS: Final = frozenset({"session/load", "session/resume"})
+OPENING_METHODS: Final = RESTORING_METHODS | {"session/new", "session/fork"}
 
 Response: TypeAlias = SuccessResponse | ErrorResponse
 Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
@@ -189,7 +188,7 @@ class Conversations:
                 if not isinstance(session_id, str):
                     return []
                 talk = self.get(session_id)
-                changes = [apply_update(talk, update)]
+                changes = apply_update(talk, update)
                 if string(update, "sessionUpdate") == "state_update":
                     changes += self._mirror(talk)
                 child = string(update, "sessionId")
@@ -236,6 +235,8 @@ def take_request(
         method == "session/resume" and get(request.params, "replayFrom") is not None
     )
     talk = talks.sessions.get(session_id)
+    if method in RESTORING_METHODS and talk is not None:
+        talk.restored = talks.cursor.n
     if is_replay and talk is not None and talk.items:
         return OpenRequest(session_id, request, _restored(talk, talk.restart())), []
     return plain, []
@@ -315,6 +316,8 @@ def _opened(talks: Conversations, request: Request, result: Json) -> list[Conver
         servers=[string(each, "name") for each in get_list(request.params, "mcpServers")],
     )
     talk.update_options(result)
+    if request.method in RESTORING_METHODS:
+        talk.restored = talks.cursor.n
     return [ConversationChange(session_id, None)]
 
 

@@ -25,6 +25,7 @@ from acp_inspector.analysis.items import (
 )
 from acp_protocol.json_values import as_list, as_object, get, get_list
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.turn_updates import is_echo
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 
@@ -34,14 +35,16 @@ _UNSET: Final = {"title": "", "name": "", "kind": "other", "status": "pending"}
 _NONE: Final = frozenset[str]()
 
 
-def apply_update(talk: Conversation, update: Json) -> ConversationChange:
+def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
     if (turn := talk.turn) is not None:
         turn.update(talk.cursor, name)
-    return (
-        talk.notice(f"update {name or 'without a name'}") if apply is None else apply(talk, update)
-    )
+    notices = talk.note_late(name)
+    if talk.version == 1 and name == "user_message_chunk" and not _is_echo(talk, update):
+        notices += talk.note_history()
+    unknown = f"update {name or 'without a name'}"
+    return [*notices, talk.notice(unknown) if apply is None else apply(talk, update)]
 
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
@@ -134,12 +137,15 @@ def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
     """Add a user message from the agent, unless it echoes the running prompt."""
     if _bound(talk, update):
         return ConversationChange(talk.session_id, None)
-    last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
-    text = get(get(update, "content"), "text")
-    is_known = last is not None and isinstance(text, str) and text in last.text
-    if talk.info.is_busy and is_known and not string(update, "messageId"):
+    if talk.info.is_busy and _is_echo(talk, update) and not string(update, "messageId"):
         return ConversationChange(talk.session_id, None)
     return talk.chunk(UserMessage, update)
+
+
+def _is_echo(talk: Conversation, update: Json) -> bool:
+    """Return whether a user message repeats the last prompt, or a part of it."""
+    last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
+    return last is not None and is_echo(last.content, get(update, "content"))
 
 
 def _user_message(talk: Conversation, update: Json) -> ConversationChange:

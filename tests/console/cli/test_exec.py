@@ -116,6 +116,8 @@ hear("never")
             "usage": {"totalTokens": 3},
             "refusals": 0,
             "unasked": {},
+            "late": 0,
+            "history": 0,
         },
     ]
 

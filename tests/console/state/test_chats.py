@@ -14,11 +14,12 @@ import pytest
 from anyio import to_thread
 
 from acp_console.client.agents import AgentSpec, command_agent
+from acp_console.client.connection import QUIET, QuietTimes
 from acp_console.client.elicitation import ElicitationAnswer, FormRequest, PageRequest
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.running_agent import RunningAgent
-from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem
+from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem, UserMessage
 from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
@@ -34,20 +35,32 @@ class Chats:
         self._has_changed = anyio.Event()
         self.agents: list[RunningAgent] = []
 
-    def open(self, spec: AgentSpec, cwd: Path, *, elicits: bool = False) -> ChatSession:
-        agent = RunningAgent(spec, cwd, elicits=elicits)
-        session = self.another(agent)
+    def open(
+        self,
+        spec: AgentSpec,
+        cwd: Path,
+        *,
+        elicits: bool = False,
+        load: str | None = None,
+        quiet: QuietTimes = QUIET,
+    ) -> ChatSession:
+        agent = RunningAgent(spec, cwd, elicits=elicits, quiet=quiet)
+        session = self.another(agent, load=load)
         self.agents.append(agent)
         self._start(agent)
         return session
 
     def another(
-        self, agent: RunningAgent, *directories: Path, fork: str | None = None
+        self,
+        agent: RunningAgent,
+        *directories: Path,
+        fork: str | None = None,
+        load: str | None = None,
     ) -> ChatSession:
         return ChatSession(
             agent,
-            way="fork" if fork else "new",
-            session_id=fork,
+            way="fork" if fork else "load" if load else "new",
+            session_id=fork or load,
             directories=directories,
             on_change=lambda: self._has_changed.set(),
         )
@@ -668,3 +681,47 @@ async def test_a_prompt_is_not_sent_if_it_is_stopped_while_its_files_are_read(
         await all_.until(lambda: said(session) and session.state == "ready")
         assert said(session) == "quick"
         assert not any(b"session/cancel" in each.data for each in frames(session))
+
+
+LATE = """
+import select
+
+def is_alone():
+    return not select.select([sys.stdin], [], [], 0.05)[0]
+
+greet(agentCapabilities={"loadSession": True})
+loaded = hear("session/load")
+tell(id=loaded["id"], result={})
+if is_alone():
+    update("user_message_chunk", content={"type": "text", "text": "earlier"})
+    say("old reply")
+for number in (1, 2):
+    prompt = hear("session/prompt")
+    say(f"begun {number}, ")
+    end(prompt)
+    if is_alone():
+        say(f"ended {number}")
+hear("never")
+"""
+
+
+async def test_queued_prompts_wait_for_late_history_and_late_replies(
+    agent: Agent, tmp_path: Path
+) -> None:
+    """An agent that goes on after its response is not sent the next prompt in between."""
+    async with chats() as all_:
+        quiet = QuietTimes(after_turn=0.5, after_opening=0.5)
+        session = all_.open(command_agent(agent(LATE)), tmp_path, load="s1", quiet=quiet)
+        session.send("one")
+        session.send("two")
+        await all_.until(lambda: "ended 2" in said(session))
+        assert session.conversation is not None
+        shown_now = [
+            item.text
+            for item in session.conversation.items
+            if isinstance(item, AgentMessage | UserMessage | Notice)
+        ]
+        late = "the following came after the end of the turn"
+        first = ["one", "begun 1, ", late, "ended 1"]
+        second = ["two", "begun 2, ", late, "ended 2"]
+        assert shown_now == ["earlier", "old reply", *first, *second]

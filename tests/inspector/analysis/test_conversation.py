@@ -118,6 +118,44 @@ def test_what_is_told_again_does_not_stand_twice_and_what_stood_is_not_lost() ->
     assert texts(pictures(told, 2)) == ["one", "two"]
 
 
+def kinds(state: dict[str, Json]) -> list[str]:
+    return [item.get("text", item["type"]) for item in state["s1"]["items"]]
+
+
+LATE = "the following came after the end of the turn"
+MIXED = "history came after the response to session/load: the reply begins further below"
+
+
+def test_output_after_the_end_of_a_turn_is_marked_once() -> None:
+    ended = [prompt(2, "go"), chunk("one"), answer("agent", 2, {"stopReason": "end_turn"})]
+    offer = update("available_commands_update", availableCommands=[])
+    state = last_state(*ended, offer, chunk("two"), chunk(" three"))
+    assert kinds(state) == ["go", "one", "turn_end", LATE, "two three"]
+    again = [prompt(3, "on"), chunk("four"), answer("agent", 3, {"stopReason": "end_turn"})]
+    state = last_state(*ended, *again, chunk("five"))
+    assert kinds(state)[-2:] == [LATE, "five"]
+
+
+def test_a_conversation_that_is_loaded_again_is_not_late() -> None:
+    ended = [prompt(2, "go"), chunk("one"), answer("agent", 2, {"stopReason": "end_turn"})]
+    load = ask("client", 3, "session/load", sessionId="s1", cwd="/")
+    again = [chunk("go", kind="user_message_chunk"), chunk("one")]
+    state = last_state(*ended, load, *again, answer("agent", 3, {}))
+    assert kinds(state) == ["go", "one"]
+    state = last_state(*ended, load, answer("agent", 3, {}), *again)
+    assert kinds(state) == ["go", "one"]
+
+
+def test_history_in_the_middle_of_a_turn_is_marked() -> None:
+    load = ask("client", 1, "session/load", sessionId="s1", cwd="/")
+    loaded = [load, answer("agent", 1, {})]
+    old = chunk("OLD question", kind="user_message_chunk")
+    state = last_state(*loaded, prompt(2, "go"), chunk("OLD"), old, chunk("new"))
+    assert kinds(state) == ["go", "OLD", MIXED, "OLD question", "new"]
+    echo = chunk("g", kind="user_message_chunk")
+    assert kinds(last_state(*loaded, prompt(2, "go"), echo, chunk("new"))) == ["go", "new"]
+
+
 def test_a_session_that_could_not_be_loaded_is_as_it_was() -> None:
     load = ask("client", 2, "session/load", sessionId="s1", cwd="/")
     refused: Said = ("agent", {"id": 2, "error": {"code": -32002, "message": "gone"}})

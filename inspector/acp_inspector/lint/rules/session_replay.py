@@ -14,6 +14,7 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.turn_updates import is_echo
 
 MESSAGES: Final = (
     "user_message_chunk",
@@ -231,19 +232,33 @@ def _was_refused(prompt: SentRequest | None) -> bool:
 def history_comes_before_the_answer(context: Context) -> CheckResult:
     """Flag user messages after a load or resume that belong to no prompt.
 
-    Other late history cannot be told apart from work that the agent began by itself.
+    Other late history cannot be told apart from work that the agent began by itself. During a
+    prompt of version 1, a message that does not repeat that prompt belongs to an earlier turn.
     """
     session, histories = context.session, context.state.of(_Histories)
     if session is None:
         return None
     done = histories.done.get(session.id)
     # Another load may replay a session that was restored before.
-    if done is None or session.is_busy or session.id in histories.pending:
+    if done is None or session.id in histories.pending:
+        return OK
+    if session.is_busy and done.is_quiet and _is_of_earlier_turn(context, done):
+        problem = f"{context.variant} of an earlier turn came after the session was taken up"
+        return context.problem(problem, done.answered)
+    if session.is_busy:
         return OK
     # A prompt sent by then may have waited for the history.
     if not done.is_quiet or (session.last_prompt and session.last_prompt.seq > done.ask.seq):
         return OK
     return context.problem(f"{context.variant} came after the session was taken up", done.answered)
+
+
+def _is_of_earlier_turn(context: Context, done: _Restore) -> bool:
+    """Return whether a user message is not the one of the prompt that was sent since."""
+    prompt = context.session.last_prompt if context.session is not None else None
+    if context.version != 1 or prompt is None or prompt.seq < done.ask.seq:
+        return False
+    return not is_echo(prompt.params.get("prompt"), context.update.get("content"))
 
 
 @check("ACP-L114", on.response("session/resume"))

@@ -223,6 +223,23 @@ def history_comes_after_the_resume(talk: Talk) -> None:
     _user(talk)
 
 
+@breaks("ACP-L113")
+def history_comes_after_the_load_and_the_next_prompt(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(_load(talk))
+    talk.prompt("And now?")
+    _user(talk)
+
+
+@keeps("ACP-L113")
+def a_prompt_is_echoed_after_the_load(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(_load(talk))
+    talk.answer(talk.prompt("Hello, you"), stopReason="end_turn")
+    talk.prompt("Hello, you")
+    _user(talk)
+
+
 @keeps("ACP-L113")
 def history_comes_before_the_load_is_answered(talk: Talk) -> None:
     talk.initialize()
