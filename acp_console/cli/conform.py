@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -15,12 +17,20 @@ from click.core import ParameterSource
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
+from acp_console.cli.baselines import (
+    Baseline,
+    Ignored,
+    Issue,
+    baseline_options,
+    ignore_names_option,
+)
 from acp_console.cli.errors import UsageError, did_you_mean
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import AgentSpec
 from acp_console.paths import FileWriteError
-from acp_console.render.values import OUTPUT_VERSION, ascii_json
+from acp_console.render.build_summary import build_summary
+from acp_console.render.values import OUTPUT_VERSION, ascii_json, plural
 from acp_inspector.conformance.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import PROFILES, Case, Profile, Report, Suite
 from acp_inspector.conformance.peer import (
@@ -49,8 +59,13 @@ from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport, open_stdio
 
-Format: TypeAlias = Literal["text", "json", "junit", "html"]
-SUFFIXES: Final[Mapping[str, Format]] = {".xml": "junit", ".html": "html", ".json": "json"}
+Format: TypeAlias = Literal["text", "json", "junit", "html", "markdown"]
+SUFFIXES: Final[Mapping[str, Format]] = {
+    ".xml": "junit",
+    ".html": "html",
+    ".json": "json",
+    ".md": "markdown",
+}
 """The format of a report by the name of its file."""
 OF_AGENTS: Final = {
     "dialect": "--dialect",
@@ -120,14 +135,20 @@ GRACE_S: Final = 1.0
     metavar="DURATION",
     help="Time limit for each step, in seconds or with a unit: 90, 500ms, 5m.",
 )
-@format_option(get_args(Format), "json: one object; junit: for build servers; html: a page.")
+@ignore_names_option("ID", "cancel.*")
+@baseline_options
+@format_option(
+    get_args(Format),
+    "json: one object; junit: for build servers; html: a page; markdown: a summary for the page of "
+    "a build.",
+)
 @click.option(
     "--output",
     "--report",
     "output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report to this file, and the counts to the terminal. Without --format, .xml "
-    "is JUnit, .html a page, .json JSON, anything else text.",
+    "is JUnit, .html a page, .json JSON, .md Markdown, anything else text.",
 )
 @click.option("--all", "is_all", is_flag=True, help="Show the cases that did not fail, too.")
 @click.pass_context
@@ -140,6 +161,9 @@ def command(
     profile: Profile,
     dialect: str | None,
     patterns: tuple[str, ...],
+    ignored: tuple[str, ...],
+    baseline: Path | None,
+    update_baseline: bool,
     is_list: bool,
     prompts: tuple[str, ...],
     auth_method: str | None,
@@ -161,11 +185,13 @@ def command(
     acp-console conform --prompt-for "tool=read notes.txt" -- my-agent --acp
     acp-console conform demo
     acp-console conform --report conform.xml -- my-agent --acp
+    acp-console conform --baseline known.json --ignore 'files.*' -- my-agent --acp
     acp-console conform --side client --persona hostile --report report.txt
     """  # noqa: D301 - the mark by which click keeps lines apart
     suite = client_suite() if side == "client" else agent_suite()
     _check(context, side, profile, dialect)
-    cases = _selected(suite, profile, patterns, dialect)
+    cases = _selected(suite, profile, patterns, ignored, dialect)
+    known = Baseline(baseline, "conform", is_updating=update_baseline)
     is_default = context.get_parameter_source("format_") is ParameterSource.DEFAULT
     if output is not None and format_ == "text" and is_default:
         format_ = SUFFIXES.get(output.suffix.lower(), "text")
@@ -175,7 +201,9 @@ def command(
         if agent is not None or "agent_command" in context.meta:
             raise UsageError("a client starts this command; it takes no AGENT")
         options = ClientOptions(persona=persona, profile=profile, timeout=timeout)
-        return run_until_signal(lambda: _play(cases, options, format_, output, is_all=is_all))
+        return run_until_signal(
+            lambda: _play(cases, options, known, format_, output, is_all=is_all)
+        )
     chosen = chosen_agent(context, agent)
     if chosen is None:
         raise UsageError("missing AGENT", "name an agent, or give its command after --")
@@ -191,10 +219,11 @@ def command(
 
     async def judge() -> int:
         report, stderr = await _judge(chosen, cases, options)
+        report, gone = _settled(report, known)
         if output is None:
-            click.echo(_text(report, format_, is_all=is_all), nl=False)
+            click.echo(_text(report, format_, gone, is_all=is_all), nl=False)
         else:
-            _write(report, format_, output, is_all=is_all)
+            _write(report, format_, output, gone, is_all=is_all)
             click.echo(report.headline, err=True)
         if not report.counts["pass"]:
             _show_stderr(stderr)
@@ -215,7 +244,11 @@ def _check(context: click.Context, side: str, profile: Profile, dialect: str | N
 
 
 def _selected(
-    suite: Suite, profile: Profile, patterns: Sequence[str], dialect: str | None
+    suite: Suite,
+    profile: Profile,
+    patterns: Sequence[str],
+    ignored: Sequence[str],
+    dialect: str | None,
 ) -> Sequence[Case]:
     for pattern in patterns:
         if not fnmatch.filter(suite.cases, pattern):
@@ -224,7 +257,30 @@ def _selected(
     cases = suite.select(profile, patterns, dialect=dialect)
     if not cases:
         raise UsageError(f"--case: {profile} has no case that matches", "--list shows the ids")
-    return cases
+    left_out = Ignored(ignored, suite.cases, "case")
+    kept = [case for case in cases if case.id not in left_out]
+    if not kept:
+        raise UsageError("--ignore: no case is left", "--list shows the ids")
+    return kept
+
+
+def _settled(report: Report, baseline: Baseline) -> tuple[Report, Json]:
+    """Return the report with the failures marked that the baseline holds, and what is gone."""
+    if not baseline.is_used:
+        return report, []
+    where = " ".join(filter(None, (report.side, report.profile, report.persona)))
+    failed = [each for each in report.results if each.verdict == "fail"]
+    issues = [
+        Issue(where, each.case.id, rule) for each in failed for rule in each.violated or ("",)
+    ]
+    cases = {each.case.id for each in report.results}
+    found = baseline.settle(issues, lambda each: each.where == where and each.name in cases)
+    new = {issue.name for issue, is_known in zip(issues, found.known, strict=True) if not is_known}
+    marked = [
+        replace(each, is_known=each.verdict == "fail" and each.case.id not in new)
+        for each in report.results
+    ]
+    return replace(report, results=tuple(marked)), found.gone_json()
 
 
 def _show_stderr(lines: Sequence[str]) -> None:
@@ -237,6 +293,7 @@ def _show_stderr(lines: Sequence[str]) -> None:
 async def _play(
     cases: Sequence[Case],
     options: ClientOptions,
+    baseline: Baseline,
     format_: Format,
     output: Path | None,
     *,
@@ -244,20 +301,21 @@ async def _play(
 ) -> int:
     """Be the agent of a client until it leaves."""
     outgoing = open_stdio()
-    reports: list[Report] = []
+    reports: list[tuple[Report, Json]] = []
 
     def report(found: Report) -> None:
-        reports.append(found)
+        reports.append(_settled(found, baseline))
         if output is not None:
-            _write(found, format_, output, is_all=is_all)
+            _write(reports[-1][0], format_, output, reports[-1][1], is_all=is_all)
 
     try:
         await judge_client(outgoing, outgoing.close_sending, cases, options, report)
     finally:
         if reports and output is None:
             # Our stdout belongs to the protocol.
-            click.echo(_text(reports[-1], format_, is_all=is_all), nl=False, err=True)
-    return exit_codes.DONE if reports[-1].is_passed else exit_codes.FOUND
+            last, gone = reports[-1]
+            click.echo(_text(last, format_, gone, is_all=is_all), nl=False, err=True)
+    return exit_codes.DONE if reports[-1][0].is_passed else exit_codes.FOUND
 
 
 def _prompts(words: Sequence[str]) -> dict[str, str]:
@@ -325,20 +383,37 @@ def _list(cases: Sequence[Case], format_: Format) -> int:
     return exit_codes.DONE
 
 
-def _text(report: Report, format_: Format, *, is_all: bool) -> str:
+def _text(report: Report, format_: Format, gone: Json, *, is_all: bool) -> str:
     match format_:
         case "text":
             return text_report(report, is_all=is_all) + "\n"
         case "json":
-            return ascii_json({"v": OUTPUT_VERSION, **report.to_json()}) + "\n"
+            return ascii_json({"v": OUTPUT_VERSION, **report.to_json(), "gone": gone}) + "\n"
         case "junit":
             return junit_report(report) + "\n"
         case "html":
             return html_report(report)
+        case "markdown":
+            return _markdown(report)
 
 
-def _write(report: Report, format_: Format, output: Path, *, is_all: bool) -> None:
+def _markdown(report: Report) -> str:
+    failed = [each for each in report.results if each.verdict == "fail" and not each.is_known]
+    unreached = Counter(each.reason for each in report.results if each.verdict == "not reached")
+    return build_summary(
+        f"ACP conformance of {report.peer}",
+        report.headline,
+        is_passed=report.is_passed,
+        columns=("case", "requirement", "found", "section"),
+        rows=[
+            (each.case.id, each.case.sentence, each.reason, each.case.section) for each in failed
+        ],
+        notes=[f"{plural(n, 'case')} not reached: {why}" for why, n in unreached.most_common()],
+    )
+
+
+def _write(report: Report, format_: Format, output: Path, gone: Json, *, is_all: bool) -> None:
     try:
-        output.write_text(_text(report, format_, is_all=is_all), encoding="utf-8")
+        output.write_text(_text(report, format_, gone, is_all=is_all), encoding="utf-8")
     except OSError as problem:
         raise FileWriteError(f"cannot write {output}: {problem.strerror}") from None

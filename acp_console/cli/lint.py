@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.baselines import (
+    Baseline,
+    Ignored,
+    Issue,
+    Sorted,
+    baseline_options,
+    ignore_names_option,
+    without_varying,
+)
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
-from acp_console.cli.lint_text import print_report
-from acp_console.cli.reading import annotate, filter_option, parse_filter, warn_about_filter
+from acp_console.cli.lint_selection import Selection
+from acp_console.cli.lint_text import markdown_report, print_report
+from acp_console.cli.reading import filter_option, parse_filter, warn_about_filter
 from acp_console.render.values import OUTPUT_VERSION
-from acp_inspector.analysis.annotations import LINT_FIELDS
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import Filter
-from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import SEVERITIES
+from acp_inspector.lint.catalog import SEVERITIES, rules
 from acp_inspector.lint.engine import Finding, Linter, LintReport
-from acp_inspector.messages import Decoder
-from acp_inspector.recording.reader import BadLine, Row, read_lines
-from acp_inspector.recording.reframe import reframe
-from acp_protocol.dialects.registry import DIALECTS, open_dialect
+from acp_inspector.recording.reader import BadLine, read_lines
+from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.jsonrpc import Json
 
-Format: TypeAlias = Literal["text", "json", "sarif", "junit"]
+Format: TypeAlias = Literal["text", "json", "sarif", "junit", "markdown"]
 FailOn: TypeAlias = Literal["error", "warning", "info", "never"]
 
 MAX_FINDINGS_KEPT: Final = 1000
@@ -48,6 +55,17 @@ class _Linted:
     """The number of all lines that could not be read."""
     is_filter_idle: bool = False
     """Whether the filter matches no frame."""
+    ignored: int = 0
+    """The number of findings of ignored rules."""
+    known: int = 0
+    """The number of findings that are in the baseline."""
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """The number of findings that are not shown, by what leaves them out."""
+        filtered = self.report.hidden - self.ignored
+        counts = {"--filter": filtered, "--ignore": self.ignored, "--baseline": self.known}
+        return {option: count for option, count in counts.items() if count}
 
     def fails(self, fail_on: FailOn) -> bool:
         is_damaged = bool(self.unread) and _faults_fail(fail_on)
@@ -58,7 +76,8 @@ class _Linted:
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @format_option(
     get_args(Format),
-    "json: one object; sarif: for code hosts and editors; junit: for build servers.",
+    "json: one object; sarif: for code hosts and editors; junit: for build servers; markdown: a "
+    "summary for the page of a build.",
 )
 @click.option(
     "--fail-on",
@@ -77,10 +96,18 @@ class _Linted:
     type=click.Choice(list(DIALECTS)),
     help="Translate frames from this dialect before checking.",
 )
-@filter_option('Show only findings whose frames match EXPR, such as "session == s1".')
+@filter_option(
+    'Show only findings that match EXPR, such as "session == s1 and rule != ACP-L371". rule and '
+    "finding are those of the finding, other fields those of its frames."
+)
+@ignore_names_option("RULE", "ACP-L37*")
+@baseline_options
 @click.option("--all", "is_all", is_flag=True, help="Show every finding of every rule.")
 @click.option(
-    "--rules", is_flag=True, help="List the rules and exit; FILE... may name some of them."
+    "--rules",
+    "is_list",
+    is_flag=True,
+    help="List the rules and exit; FILE... may name some of them.",
 )
 def command(
     *,
@@ -90,8 +117,11 @@ def command(
     unstable: bool,
     dialect: str | None,
     text: str,
+    ignored: tuple[str, ...],
+    baseline: Path | None,
+    update_baseline: bool,
     is_all: bool,
-    rules: bool,
+    is_list: bool,
 ) -> int:
     """Check recordings against the rules of the protocol.
 
@@ -102,20 +132,42 @@ def command(
     acp-console lint session.acp.ndjson
     acp-console lint --fail-on warning --format junit *.acp.ndjson > lint.xml
     acp-console lint --filter 'session == s1' session.acp.ndjson
+    acp-console lint --ignore ACP-L371 --baseline lint.json *.acp.ndjson
     acp-console lint --rules ACP-L134
     """  # noqa: D301 - the mark by which click keeps lines apart
-    if rules:
+    if is_list:
         return print_rules([str(file) for file in files], format_)
     if not files:
         raise UsageError("missing FILE", "name a recording, or use --rules")
     wanted = parse_filter(text)
+    if update_baseline and not wanted.is_empty:
+        raise UsageError("--update-baseline writes every finding", "leave out --filter")
+    left_out = Ignored([each.upper() for each in ignored], rules(), "rule")
+    known = Baseline(baseline, "lint", is_updating=update_baseline)
     limit = None if is_all else MAX_FINDINGS_KEPT
-    linted = {
-        str(file): _lint(file, wanted, unstable=unstable, dialect=dialect, limit=limit)
-        for file in files
-    }
-    _print(linted, format_, fail_on, is_all=is_all)
+    options = _Options(
+        wanted=wanted,
+        ignored=left_out,
+        unstable=unstable,
+        dialect=dialect,
+        # What the baseline holds is taken away from all findings.
+        limit=None if known.is_used else limit,
+    )
+    linted = {str(file): _lint(file, options) for file in files}
+    gone: Json = []
+    if known.is_used:
+        gone = _settle(linted, known, options, limit=limit).gone_json()
+    _print(linted, format_, fail_on, gone, is_all=is_all)
     warn_about_filter(wanted)
+    _report_notes(linted)
+    if all(each.is_filter_idle for each in linted.values()):
+        fail(f"--filter {text}: no frame matches", "remove or correct it")
+        return exit_codes.USAGE
+    has_failed = any(each.fails(fail_on) for each in linted.values())
+    return exit_codes.FOUND if has_failed else exit_codes.DONE
+
+
+def _report_notes(linted: Mapping[str, _Linted]) -> None:
     for file, each in linted.items():
         if each.report.is_joined:
             say(f"{file}: frames were joined by Content-Length; #n is the line where one begins")
@@ -123,11 +175,6 @@ def command(
             warn(f"{file} looks like the dialect {name}; use --dialect {name}")
         for rule, problem in each.report.failed.items():
             warn(f"{rule} could not be checked because of a bug: {problem}")
-    if all(each.is_filter_idle for each in linted.values()):
-        fail(f"--filter {text}: no frame matches", "remove or correct it")
-        return exit_codes.USAGE
-    has_failed = any(each.fails(fail_on) for each in linted.values())
-    return exit_codes.FOUND if has_failed else exit_codes.DONE
 
 
 def fails(finding: Finding, fail_on: FailOn) -> bool:
@@ -141,19 +188,24 @@ def _faults_fail(fail_on: FailOn) -> bool:
     return fail_on in {"warning", "info"}
 
 
-def _lint(
-    file: Path, wanted: Filter, *, unstable: bool, dialect: str | None, limit: int | None
-) -> _Linted:
-    meant = None if wanted.is_empty else _matching_frames(file, wanted, dialect)
-    linter = Linter(
-        unstable=unstable,
-        dialect=dialect,
-        limit=limit,
-        counts=None if meant is None else lambda each: not meant.isdisjoint(each.frames),
-    )
-    # A filter on findings matches no frame of a recording without them.
-    is_filter_idle = meant is not None and not meant and not LINT_FIELDS & wanted.fields
-    linted = _Linted(linter.report, is_filter_idle=is_filter_idle)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """What is checked, and which findings are kept."""
+
+    wanted: Filter
+    ignored: Container[str]
+    """Rules that are left out."""
+    unstable: bool
+    dialect: str | None
+    limit: int | None
+    """The most findings of a rule; None: all."""
+
+
+def _lint(file: Path, options: _Options) -> _Linted:
+    unstable, dialect, limit = options.unstable, options.dialect, options.limit
+    selection = Selection(file, options.wanted, options.ignored, unstable=unstable, dialect=dialect)
+    linter = Linter(unstable=unstable, dialect=dialect, limit=limit, counts=selection)
+    linted = _Linted(linter.report, is_filter_idle=selection.is_idle)
     for row in read_lines(file):
         if isinstance(row, BadLine):
             warn(f"{file}, line {row.line}: {row.reason}")
@@ -163,31 +215,38 @@ def _lint(
         elif isinstance(row, Frame | StderrChunk | JournalEvent):
             linter.feed(row)
     linter.finish()
+    linted.ignored = selection.ignored_count
     return linted
 
 
-def _matching_frames(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
-    """Return the numbers of the frames that match a filter; reads the whole file."""
-    spoken = None if dialect is None else open_dialect(dialect)
-    exchanges, decoder = Exchanges(), Decoder(spoken)
-
-    has_lengths = spoken is not None and spoken.framing == "headers"
-
-    def rows() -> Iterator[Row]:
-        return reframe(read_lines(file)) if has_lengths else read_lines(file)
-
-    for row in rows():
-        if isinstance(row, Frame):
-            exchanges.pair(decoder.decode(row))
-        elif isinstance(row, JournalEvent) and row.begins_connection:
-            exchanges.restart(row.seq)
-    known = annotate(file, wanted)
-    return {
-        row.seq
-        for row in rows()
-        if isinstance(row, Frame)
-        and wanted.matches(EntryFields(row, exchanges, notes=known.notes(row)))
+def _settle(
+    linted: Mapping[str, _Linted], baseline: Baseline, options: _Options, *, limit: int | None
+) -> Sorted:
+    """Leave the findings that the baseline knows out of the reports."""
+    places = {file: baseline.place(file) for file in linted}
+    issues = {
+        file: [
+            Issue(places[file], each.rule.id, without_varying(_about(each)))
+            for each in one.report.findings
+        ]
+        for file, one in linted.items()
     }
+    # A filter shows a part: what it hides is not gone.
+    checked = frozenset(places.values()) if options.wanted.is_empty else frozenset[str]()
+    found = baseline.settle(
+        [each for every in issues.values() for each in every],
+        lambda issue: issue.where in checked and issue.name not in options.ignored,
+    )
+    rest = iter(found.known)
+    for file, one in linted.items():
+        known = list(islice(rest, len(issues[file])))
+        one.known = sum(known)
+        one.report.keep([not each for each in known], limit=limit)
+    return found
+
+
+def _about(finding: Finding) -> str:
+    return f"{finding.path}: {finding.message}" if finding.path else finding.message
 
 
 def _lines(file: str, findings: Sequence[Finding]) -> dict[int, int]:
@@ -201,16 +260,32 @@ def _lines(file: str, findings: Sequence[Finding]) -> dict[int, int]:
 
 
 def _print(
-    linted: Mapping[str, _Linted], format_: Format, fail_on: FailOn, *, is_all: bool
+    linted: Mapping[str, _Linted], format_: Format, fail_on: FailOn, gone: Json, *, is_all: bool
 ) -> None:
     reports = {file: each.report for file, each in linted.items()}
     faults = {file: each.faults for file, each in linted.items()}
     match format_:
         case "text":
             for file, each in linted.items():
-                print_report(file, each.report, unread=each.unread, is_all=is_all)
+                print_report(
+                    file, each.report, unread=each.unread, left_out=each.left_out, is_all=is_all
+                )
+        case "markdown":
+            has_passed = not any(each.fails(fail_on) for each in linted.values())
+            left_out = Counter[str]()
+            for each in linted.values():
+                left_out.update(each.left_out)
+            unread = sum(each.unread for each in linted.values())
+            click.echo(
+                markdown_report(reports, left_out, unread=unread, is_passed=has_passed), nl=False
+            )
         case "json":
-            print_json(lint_json(reports, faults))
+            counts = {
+                "hidden": sum(each.left_out.get("--filter", 0) for each in linted.values()),
+                "ignored": sum(each.ignored for each in linted.values()),
+                "known": sum(each.known for each in linted.values()),
+            }
+            print_json({**lint_json(reports, faults), **counts, "gone": gone})
         case "sarif":
             from acp_inspector.lint.reports import sarif_report
 
@@ -249,7 +324,6 @@ def lint_json(
         ],
         "counts": {word: sum(each.counts[word] for each in every) for word in SEVERITIES},
         "omitted": sum(sum(each.omitted.values()) for each in every),
-        "hidden": sum(each.hidden for each in every),
         "exercised": len(exercised & applied),
         "rules": len(applied),
         "idle": _words(sorted(applied - exercised - failed.keys())),

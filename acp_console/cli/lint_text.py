@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acp_console.cli.reading import print_plainly
+from acp_console.render.build_summary import build_summary
 from acp_console.render.findings import (
     MESSAGE_WIDTH,
     MOST_SEVERE_FIRST,
@@ -32,16 +34,19 @@ FRAMES: Final = 6
 COLOURS: Final[dict[Severity, str]] = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def print_report(file: str, report: LintReport, *, unread: int = 0, is_all: bool) -> None:
-    """Print a report: its findings, the most severe first, and the rule coverage."""
-    counts = ", ".join(
-        f"{report.counts[each]} {severity_word(each, report.counts[each])}"
-        for each in MOST_SEVERE_FIRST
-    )
-    if unread:
-        counts += f", {plural(unread, 'line')} unreadable"
-    if report.hidden:
-        counts += f" ({plural(report.hidden, 'finding')} hidden by --filter)"
+def print_report(
+    file: str,
+    report: LintReport,
+    *,
+    unread: int = 0,
+    left_out: Mapping[str, int] | None = None,
+    is_all: bool,
+) -> None:
+    """Print a report: its findings, the most severe first, and the rule coverage.
+
+    `left_out` has the number of findings that each option hides.
+    """
+    counts = _counts([report], left_out or {}, unread)
     versions = ", ".join(f"version {version}" for version in sorted(report.versions))
     click.echo(f"{escape_controls(file)}: {counts}{f' ({versions})' if versions else ''}")
     shown: Counter[tuple[str, Severity]] = Counter()
@@ -62,6 +67,43 @@ def print_report(file: str, report: LintReport, *, unread: int = 0, is_all: bool
         f"{exercised} of {applied} rules applied to this recording; "
         f"the other {applied - exercised - failed} had nothing to check{broken}"
     )
+
+
+def markdown_report(
+    reports: Mapping[str, LintReport],
+    left_out: Mapping[str, int],
+    *,
+    unread: int,
+    is_passed: bool,
+) -> str:
+    """Return the reports of all files as one table, for the page of a build."""
+    found = [(file, each) for file, report in reports.items() for each in report.findings]
+    found.sort(key=lambda each: MOST_SEVERE_FIRST.index(each[1].severity))
+    rows = [
+        (each.severity, each.rule.id, file, frame_numbers(each, FRAMES), each.message, each.fix)
+        for file, each in found
+    ]
+    every = list(reports.values())
+    broken = sorted({rule for each in every for rule in each.failed})
+    return build_summary(
+        f"ACP lint, {plural(len(reports), 'recording')}",
+        _counts(every, left_out, unread),
+        is_passed=is_passed,
+        columns=("severity", "rule", "recording", "frames", "problem", "fix"),
+        rows=rows,
+        notes=[f"could not be checked because of a bug: {', '.join(broken)}"] if broken else (),
+    )
+
+
+def _counts(reports: Sequence[LintReport], left_out: Mapping[str, int], unread: int) -> str:
+    counted = sum((each.counts for each in reports), Counter[Severity]())
+    counts = ", ".join(
+        f"{counted[each]} {severity_word(each, counted[each])}" for each in MOST_SEVERE_FIRST
+    )
+    if unread:
+        counts += f", {plural(unread, 'line')} unreadable"
+    hidden = [f"{plural(count, 'finding')} hidden by {by}" for by, count in left_out.items()]
+    return f"{counts} ({', '.join(hidden)})" if hidden else counts
 
 
 def _print_group(found: list[Finding], more: int) -> None:

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, cast, get_args
@@ -15,10 +16,18 @@ from click.core import ParameterSource
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
+from acp_console.cli.baselines import (
+    Baseline,
+    Ignored,
+    Issue,
+    baseline_options,
+    ignore_names_option,
+)
 from acp_console.cli.errors import UsageError, exit_code, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.replay import MAX_DIFFERENCES_SHOWN
 from acp_console.cli.run_async import run_until_signal
+from acp_console.render.build_summary import build_summary
 from acp_console.render.values import format_seconds, plural
 from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.format import RecordingError
@@ -127,7 +136,12 @@ class _ShardParam(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
     help="Also write a report for build servers.",
 )
 @click.option("--all", "is_all", is_flag=True, help="Show every difference of every kind.")
-@format_option(("text", "json"), "json: one object with all differences.")
+@ignore_names_option("NAME", "slow-*.acp.ndjson")
+@baseline_options
+@format_option(
+    ("text", "json", "markdown"),
+    "json: one object with all differences; markdown: a summary for the page of a build.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -143,6 +157,9 @@ def command(
     allow_redacted: bool,
     trust: bool,
     junit: Path | None,
+    ignored: tuple[str, ...],
+    baseline: Path | None,
+    update_baseline: bool,
     is_all: bool,
     format_: str,
 ) -> int:
@@ -158,12 +175,15 @@ def command(
     acp-console test recordings --agent demo
     acp-console test -n 4 --junit report.xml recordings -- my-agent --acp
     acp-console test --update recordings -- my-agent --acp
+    acp-console test --baseline known.json recordings -- my-agent --acp
     acp-console test --client 'my-client --agent {agent}' recordings
     """  # noqa: D301 - the mark by which click keeps lines apart
     if update and level == "strict":
         raise UsageError("--update writes what differs in meaning", "leave out --level strict")
     chosen = chosen_agent(context, agent)
-    played = _found(paths or (Path(),), shard, is_named=chosen is not None or client is not None)
+    is_named = chosen is not None or client is not None
+    played = _without(_found(paths or (Path(),), shard, is_named=is_named), ignored)
+    known = Baseline(baseline, "test", is_updating=update_baseline)
     play_one: Callable[[Path], Awaitable[PlayOutcome]]
     if client is not None:
         is_default = context.get_parameter_source("timeout") is ParameterSource.DEFAULT
@@ -187,23 +207,25 @@ def command(
         )
         play_one = partial(run_recording, options=options)
 
-    def show(outcome: PlayOutcome) -> None:
-        for note in outcome.notes:
-            warn(f"{outcome.path}, {note}")
-        if outcome.handed:
-            say(f"{outcome.path} hands to the agent: {outcome.handed}")
-        if format_ == "text":
-            _print_line(outcome)
+    show = partial(_show, known=known, is_text=format_ == "text")
 
     async def play() -> int:
         outcomes = await run_recordings(played, play_one, jobs=jobs, on_outcome=show)
+        outcomes, gone = _settled(outcomes, known)
         counts = Counter[Status](each.status for each in outcomes)
         if format_ == "json":
             every = [each.to_json() for each in outcomes]
-            print_json({"recordings": cast("Json", every), "counts": cast("Json", dict(counts))})
+            found: dict[str, Json] = {
+                "recordings": cast("Json", every),
+                "counts": cast("Json", dict(counts)),
+                "gone": gone,
+            }
+            print_json(found)
+        elif format_ == "markdown":
+            click.echo(_markdown(outcomes), nl=False)
         else:
             _print_details(outcomes, is_all=is_all)
-            click.echo(_summary(counts))
+            click.echo(f"\n{_summary(outcomes)}")
         if junit is not None:
             _write_report(junit, outcomes)
         return _exit_code(outcomes)
@@ -225,6 +247,44 @@ def _found(paths: Sequence[Path], shard: Shard | None, *, is_named: bool) -> lis
     if not found:
         raise UsageError("there are no recordings", "name files, or directories with *.acp.ndjson")
     return [path for path in found if shard is None or os.path.relpath(path) in shard]
+
+
+def _without(played: Sequence[Path], ignored: Sequence[str]) -> list[Path]:
+    """Return the recordings that no name or path of `--ignore` matches.
+
+    Raises:
+        UsageError: a pattern matches none, or no recording is left.
+    """
+    paths = {path: os.path.relpath(path) for path in played}
+    left_out = Ignored(ignored, [*paths.values(), *(path.name for path in played)], "recording")
+    kept = [
+        path for path, each in paths.items() if each not in left_out and path.name not in left_out
+    ]
+    if played and not kept:
+        raise UsageError("--ignore: no recording is left")
+    return kept
+
+
+def _settled(
+    outcomes: Sequence[PlayOutcome], baseline: Baseline
+) -> tuple[Sequence[PlayOutcome], Json]:
+    """Return the outcomes with the failures marked that the baseline holds, and what is gone."""
+    if not baseline.is_used:
+        return outcomes, []
+    places = [baseline.place(each.path) for each in outcomes]
+    failed = [each.status in {"failed", "error"} for each in outcomes]
+    issues = [
+        Issue(place, each.status)
+        for place, each, has_failed in zip(places, outcomes, failed, strict=True)
+        if has_failed
+    ]
+    found = baseline.settle(issues, lambda issue: issue.where in places)
+    known = iter(found.known)
+    marked = [
+        replace(each, is_known=has_failed and next(known))
+        for each, has_failed in zip(outcomes, failed, strict=True)
+    ]
+    return marked, found.gone_json()
 
 
 def _client_command(context: click.Context, client: str) -> Sequence[str]:
@@ -250,6 +310,16 @@ def _client_command(context: click.Context, client: str) -> Sequence[str]:
     return words
 
 
+def _show(outcome: PlayOutcome, known: Baseline, *, is_text: bool) -> None:
+    for note in outcome.notes:
+        warn(f"{outcome.path}, {note}")
+    if outcome.handed:
+        say(f"{outcome.path} hands to the agent: {outcome.handed}")
+    if is_text:
+        issue = Issue(known.place(outcome.path), outcome.status)
+        _print_line(replace(outcome, is_known=known.holds(issue)))
+
+
 def _print_line(outcome: PlayOutcome) -> None:
     status = click.style(f"{outcome.status:7}", fg=_COLOURS[outcome.status])
     name = single_line(str(outcome.path), _NAME_WIDTH)
@@ -257,7 +327,9 @@ def _print_line(outcome: PlayOutcome) -> None:
 
 
 def _remarks(outcome: PlayOutcome) -> str:
-    """Return how much a recording that passed needed."""
+    """Return how much a recording that passed needed, or that its failure is known."""
+    if outcome.is_known:
+        return "  (known)"
     if outcome.result is None or outcome.status != "passed":
         return ""
     tolerated, notes = sum(outcome.result.tolerated.values()), len(outcome.result.notes)
@@ -268,7 +340,7 @@ def _remarks(outcome: PlayOutcome) -> str:
 
 def _print_details(outcomes: Sequence[PlayOutcome], *, is_all: bool) -> None:
     for outcome in outcomes:
-        if outcome.status in {"passed", "skipped"}:
+        if outcome.status in {"passed", "skipped"} or outcome.is_known:
             continue
         text = outcome.text
         if outcome.result is not None and not is_all:
@@ -278,9 +350,26 @@ def _print_details(outcomes: Sequence[PlayOutcome], *, is_all: bool) -> None:
         click.echo(f"\n{escape_controls(str(outcome.path))}: {text}")
 
 
-def _summary(counts: Counter[Status]) -> str:
-    known = (f"{counts[status]} {status}" for status in get_args(Status) if counts[status])
-    return f"\n{', '.join(known) or 'no recording is in this shard'}"
+def _summary(outcomes: Sequence[PlayOutcome]) -> str:
+    counts = Counter(each.status for each in outcomes)
+    known = Counter(each.status for each in outcomes if each.is_known)
+    words = [
+        f"{counts[status]} {status}" + (f" ({known[status]} known)" if known[status] else "")
+        for status in get_args(Status)
+        if counts[status]
+    ]
+    return ", ".join(words) or "no recording is in this shard"
+
+
+def _markdown(outcomes: Sequence[PlayOutcome]) -> str:
+    failed = [each for each in outcomes if each.status in {"failed", "error"} and not each.is_known]
+    return build_summary(
+        f"ACP tests, {plural(len(outcomes), 'recording')}",
+        _summary(outcomes),
+        is_passed=not failed,
+        columns=("recording", "status", "first problem"),
+        rows=[(os.path.relpath(each.path), each.status, each.summary) for each in failed],
+    )
 
 
 def _write_report(path: Path, outcomes: Sequence[PlayOutcome]) -> None:
@@ -291,10 +380,10 @@ def _write_report(path: Path, outcomes: Sequence[PlayOutcome]) -> None:
 
 
 def _exit_code(outcomes: Sequence[PlayOutcome]) -> int:
-    if any(each.status == "failed" for each in outcomes):
+    if any(each.status == "failed" and not each.is_known for each in outcomes):
         return exit_codes.FOUND
     for each in outcomes:
-        if each.problem is not None:
+        if each.problem is not None and not each.is_known:
             return exit_code(each.problem)
     if outcomes and all(each.status == "skipped" for each in outcomes):
         fail("no recording was played: no agent was named", "give --agent NAME or -- COMMAND")

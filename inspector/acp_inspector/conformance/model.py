@@ -104,6 +104,10 @@ class Result:
     reason: str = ""
     """Why; empty if it passed."""
     frames: tuple[Evidence, ...] = ()
+    violated: tuple[str, ...] = ()
+    """Rules of the linter that the peer broke."""
+    is_known: bool = False
+    """Whether it is a failure that a baseline holds."""
 
     def to_json(self) -> Json:
         return {
@@ -114,6 +118,7 @@ class Result:
             "verdict": self.verdict,
             "reason": self.reason,
             "frames": [frame.to_json() for frame in self.frames],
+            "known": self.is_known,
         }
 
 
@@ -134,14 +139,23 @@ class Report:
         return {verdict: found[verdict] for verdict in VERDICTS}
 
     @property
+    def known(self) -> int:
+        """How many failures a baseline holds."""
+        return sum(result.is_known for result in self.results)
+
+    @property
     def is_passed(self) -> bool:
-        """Whether no case failed, and at least one passed."""
-        return not self.counts["fail"] and bool(self.counts["pass"])
+        """Whether no case failed but known ones, and at least one passed or is known."""
+        return self.counts["fail"] == self.known and bool(self.counts["pass"] or self.known)
 
     @property
     def headline(self) -> str:
         """The report in one line."""
-        counts = ", ".join(f"{self.counts[each]} {WORDS.get(each, each)}" for each in VERDICTS)
+        known = f" ({self.known} known)" if self.known else ""
+        counts = ", ".join(
+            f"{self.counts[each]} {WORDS.get(each, each)}{known if each == 'fail' else ''}"
+            for each in VERDICTS
+        )
         return f"ACP {self.profile} {self.side}: {counts}"
 
     @property
@@ -273,12 +287,14 @@ class Traffic:
         if rules_ == OTHER_RULES:
             owned = {rule for each in suite.cases.values() for rule in each.rules}
             rules_ = tuple(rule for rule in self.found if rule not in owned)
-        for rule in rules_:
-            if found := self.found.get(rule):
-                # The one with the longest proof is the easiest to follow.
-                finding, frames = max(found, key=lambda each: len(each[1]))
-                more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-                return Result(case, "fail", f"{rule}: {finding.message}{more}", frames)
+        violated = tuple(rule for rule in rules_ if self.found.get(rule))
+        for rule in violated[:1]:
+            found = self.found[rule]
+            # The one with the longest proof is the easiest to follow.
+            finding, frames = max(found, key=lambda each: len(each[1]))
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            reason = f"{rule}: {finding.message}{more}"
+            return Result(case, "fail", reason, frames, violated)
         is_other = case.rules == OTHER_RULES
         is_reached = self.has_frames if is_other else self.exercised.intersection(case.rules)
         if case.steps is None and not is_reached:

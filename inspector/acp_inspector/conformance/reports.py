@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import html
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree
 
 from acp_inspector.conformance.model import VERDICTS, Evidence, Report, Result
+from acp_inspector.lint.reports import xml_text
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 SIGNS: Final = {"pass": "✓", "fail": "✗", "not offered": "–", "not reached": "·"}
 WIDTH: Final = 200
 """Characters of a frame in a report for people."""
-_NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that an XML document cannot hold, not even escaped."""
 
 
 def text_report(report: Report, *, is_all: bool = False) -> str:
     """Return the failures with their frames, other cases if wanted, and the counts."""
     lines: list[str] = []
     for result in report.results:
-        if result.verdict == "fail":
+        if result.is_known:
+            lines.append(f"{SIGNS['fail']} {result.case.id}  known: {_short(result.reason)}")
+        elif result.verdict == "fail":
             lines += _failure(result)
         elif is_all:
-            reason = f"  ({single_line(result.reason, WIDTH)})" if result.reason else ""
+            reason = f"  ({_short(result.reason)})" if result.reason else ""
             lines.append(
                 f"{SIGNS[result.verdict]} {result.case.id}  {result.case.sentence}{reason}"
             )
@@ -36,12 +36,16 @@ def text_report(report: Report, *, is_all: bool = False) -> str:
     return "\n".join(lines)
 
 
+def _short(reason: str) -> str:
+    return single_line(reason, WIDTH)
+
+
 def _unreached(report: Report) -> Iterator[str]:
     """Yield why cases were not reached, the most frequent reason first."""
     reasons = Counter(each.reason for each in report.results if each.verdict == "not reached")
     for reason, number in reasons.most_common():
         cases = "1 case" if number == 1 else f"{number} cases"
-        yield f"{SIGNS['not reached']} {cases} not reached: {single_line(reason, WIDTH)}"
+        yield f"{SIGNS['not reached']} {cases} not reached: {_short(reason)}"
 
 
 def _failure(result: Result) -> Iterator[str]:
@@ -63,33 +67,30 @@ def junit_report(report: Report) -> str:
     suite = ElementTree.SubElement(
         root,
         "testsuite",
-        name=_xml(report.headline),
+        name=xml_text(report.headline),
         tests=str(len(report.results)),
-        failures=str(report.counts["fail"]),
-        skipped=str(report.counts["not offered"] + report.counts["not reached"]),
+        failures=str(report.counts["fail"] - report.known),
+        skipped=str(report.counts["not offered"] + report.counts["not reached"] + report.known),
         errors="0",
     )
     for result in report.results:
         case = ElementTree.SubElement(
-            suite, "testcase", name=result.case.id, classname=_xml(result.case.section)
+            suite, "testcase", name=result.case.id, classname=xml_text(result.case.section)
         )
-        if result.verdict == "fail":
+        if result.verdict == "fail" and not result.is_known:
             text = "\n".join([result.case.sentence, *map(_frame_line, result.frames)])
-            failure = ElementTree.SubElement(case, "failure", message=_xml(result.reason))
-            failure.text = _xml(text)
+            failure = ElementTree.SubElement(case, "failure", message=xml_text(result.reason))
+            failure.text = xml_text(text)
         elif result.verdict != "pass":
-            text = f"{result.verdict}: {result.reason}"
-            ElementTree.SubElement(case, "skipped", message=_xml(text))
+            verdict = "known failure" if result.is_known else result.verdict
+            text = f"{verdict}: {result.reason}"
+            ElementTree.SubElement(case, "skipped", message=xml_text(text))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
 
 
 def _frame_line(frame: Evidence) -> str:
     return f"{_arrow(frame)} {frame.text}"
-
-
-def _xml(text: str) -> str:
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", escape_controls(text))
 
 
 _STYLE: Final = """
@@ -127,9 +128,11 @@ def _row(result: Result) -> str:
     if result.verdict != "fail":
         frames = ""
     reason = f"<br><em>{safe(result.reason)}</em>" if result.reason else ""
-    kind = ' class="fail"' if result.verdict == "fail" else ""
+    is_new_failure = result.verdict == "fail" and not result.is_known
+    kind = ' class="fail"' if is_new_failure else ""
+    verdict = f"{result.verdict} (known)" if result.is_known else result.verdict
     return (
-        f"<tr{kind}><td>{SIGNS[result.verdict]} {result.verdict}</td><td>{result.case.id}</td>"
+        f"<tr{kind}><td>{SIGNS[result.verdict]} {verdict}</td><td>{result.case.id}</td>"
         f"<td>{safe(result.case.sentence)}<br><small>{safe(result.case.section)}</small>"
         f"{reason}{frames}</td></tr>"
     )

@@ -92,6 +92,24 @@ class LintReport:
         """Rules that had nothing to check: no finding is no evidence of compliance."""
         return self.applicable - self.exercised - self.failed.keys()
 
+    def keep(self, chosen: Iterable[bool], *, limit: int | None) -> None:
+        """Leave out the findings that are not chosen, and those beyond the limit of their rule.
+
+        Args:
+            chosen: for each finding; none was omitted so far.
+            limit: maximum number of findings kept for each rule; None: all.
+        """
+        found = [each for each, is_chosen in zip(self.findings, chosen, strict=True) if is_chosen]
+        kept: Counter[str] = Counter()
+        self.findings = []
+        self.counts = Counter(each.severity for each in found)
+        for each in found:
+            kept[each.rule.id] += 1
+            if limit is None or kept[each.rule.id] <= limit:
+                self.findings.append(each)
+            else:
+                self.omitted[each.rule.id] += 1
+
 
 class Linter:
     """Checks one connection; entries are fed in order."""

@@ -100,6 +100,8 @@ class PlayOutcome:
     handed: str = ""
     """What the recording decides for the user: modes, options, logins and permissions."""
     seconds: float = 0.0
+    is_known: bool = False
+    """Whether it is a failure that a baseline holds."""
 
     @property
     def passed(self) -> bool:
@@ -131,6 +133,7 @@ class PlayOutcome:
             "notes": list(self.notes),
             "handed": self.handed,
             "seconds": round(self.seconds, 3),
+            "known": self.is_known,
         }
 
 
@@ -395,19 +398,19 @@ class Shard:
 
 def junit_report(outcomes: Sequence[PlayOutcome], name: str) -> str:
     """Return the outcomes as one JUnit document; failures have the whole difference."""
-    failed = sum(each.status == "failed" for each in outcomes)
+    tags = {"failed": "failure", "error": "error", "skipped": "skipped"}
+    tagged = ["skipped" if each.is_known else tags.get(each.status, "") for each in outcomes]
     counts = {
         "tests": str(len(outcomes)),
-        "failures": str(failed),
-        "errors": str(sum(each.status == "error" for each in outcomes)),
-        "skipped": str(sum(each.status == "skipped" for each in outcomes)),
+        "failures": str(tagged.count("failure")),
+        "errors": str(tagged.count("error")),
+        "skipped": str(tagged.count("skipped")),
         "time": f"{sum(each.seconds for each in outcomes):.3f}",
     }
     root = ElementTree.Element("testsuites", name=name)
     suite = ElementTree.SubElement(root, "testsuite", name=name)
     suite.attrib.update(counts)
-    tags = {"failed": "failure", "error": "error", "skipped": "skipped"}
-    for each in outcomes:
+    for each, tag in zip(outcomes, tagged, strict=True):
         case = ElementTree.SubElement(
             suite,
             "testcase",
@@ -415,9 +418,9 @@ def junit_report(outcomes: Sequence[PlayOutcome], name: str) -> str:
             name=xml_text(each.path.name),
             time=f"{each.seconds:.3f}",
         )
-        tag = tags.get(each.status, "system-out")
-        attributes = {} if tag == "system-out" else {"message": xml_text(each.summary)}
-        ElementTree.SubElement(case, tag, attributes).text = xml_text(
+        message = f"known failure: {each.summary}" if each.is_known else each.summary
+        attributes = {"message": xml_text(message)} if tag else {}
+        ElementTree.SubElement(case, tag or "system-out", attributes).text = xml_text(
             "\n".join([each.text, *each.notes])
         )
     ElementTree.indent(root)

@@ -209,6 +209,83 @@ def test_a_filter_may_ask_for_what_stands_in_no_frame(call: Call, wrong: Path) -
         assert "ACP-L008" not in found
 
 
+@pytest.fixture
+def two_rules(tmp_path: Path) -> Path:
+    """A recording with a response that breaks two rules: an error and a warning."""
+    talk = Talk()
+    talk.open()
+    prompt = talk.ask("session/prompt", sessionId="s1", prompt=[{"type": "text", "text": "hi"}])
+    talk.answer(prompt, stopReason="error", transcriptPath="/tmp/t.json")
+    return write(tmp_path / "two.acp.ndjson", talk)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "code"),
+    [
+        ("not rule == ACP-L371", {"ACP-L144"}, exit_codes.FOUND),
+        ("rule != ACP-L371", {"ACP-L144"}, exit_codes.FOUND),
+        ("rule == ACP-L371", {"ACP-L371"}, exit_codes.DONE),
+        ("rule in (ACP-L371, ACP-L134)", {"ACP-L371"}, exit_codes.DONE),
+        ("not rule == ACP-L144", {"ACP-L371"}, exit_codes.DONE),
+        ("finding < error", {"ACP-L371"}, exit_codes.DONE),
+        ("finding == error", {"ACP-L144"}, exit_codes.FOUND),
+        ("not finding == error", {"ACP-L371"}, exit_codes.DONE),
+        ("method == session/prompt and rule ~ L14", {"ACP-L144"}, exit_codes.FOUND),
+        ("method == session/new or rule == ACP-L371", {"ACP-L371"}, exit_codes.DONE),
+        ("turn == 1 and not finding == warning", {"ACP-L144"}, exit_codes.FOUND),
+    ],
+)
+def test_a_filter_reads_the_rule_from_each_finding(
+    call: Call, two_rules: Path, text: str, found: set[str], code: int
+) -> None:
+    done = call("lint", "--filter", text, "--format", "json", str(two_rules))
+    assert {each["rule"] for each in json.loads(done.out)["findings"]} == found
+    assert done.code == code
+
+
+def test_a_filter_reads_rules_that_only_a_dialect_or_unstable_parts_have(
+    call: Call, tmp_path: Path
+) -> None:
+    talk = Talk()
+    talk.open()
+    talk.answer(talk.ask("nes/start", {}), {"sessionId": "n1"})
+    file = write(tmp_path / "unstable.acp.ndjson", talk)
+    every = json.loads(call("lint", "--unstable", "--json", str(file)).out)["findings"]
+    (rule, *_) = {each["rule"] for each in every}
+    done = call("lint", "--unstable", "--json", "--filter", f"rule == {rule}", str(file))
+    assert {each["rule"] for each in json.loads(done.out)["findings"]} == {rule}
+
+
+def test_ignored_rules_are_counted_and_do_not_fail(call: Call, two_rules: Path) -> None:
+    done = call("lint", "--ignore", "acp-l14*", str(two_rules))
+    assert done.code == exit_codes.DONE
+    assert "0 errors, 1 warning, 0 info (1 finding hidden by --ignore)" in done.out
+    assert "ACP-L144" not in done.out
+    told = json.loads(call("lint", "--ignore", "ACP-L371", "--json", str(two_rules)).out)
+    assert (told["ignored"], told["hidden"], len(told["findings"])) == (1, 0, 1)
+
+
+def test_an_ignored_rule_that_does_not_exist_is_a_mistake(call: Call, two_rules: Path) -> None:
+    done = call("lint", "--ignore", "ACP-L1444", str(two_rules))
+    assert done.code == exit_codes.USAGE
+    assert "--ignore: no rule matches 'ACP-L1444'" in done.err
+    assert "did you mean ACP-L" in done.err
+
+
+def test_markdown_is_a_table_in_which_nothing_of_the_peer_acts(call: Call, tmp_path: Path) -> None:
+    talk = Talk()
+    talk.open()
+    talk.refuse(talk.ask("a|b<img src=x>![](http://x.example)`c`"), -32603)
+    file = write(tmp_path / "hostile.acp.ndjson", talk)
+    done = call("lint", "--format", "markdown", str(file))
+    assert done.code == exit_codes.FOUND
+    lines = done.out.splitlines()
+    assert lines[0] == "### ❌ ACP lint, 1 recording"
+    (row,) = [line for line in lines if line.startswith("| error | ACP-L041")]
+    assert "a\\|b\\<img src=x\\>!\\[\\](http://x.example)\\`c\\`" in row
+    assert row.replace("\\|", "").count("|") == 7
+
+
 def test_the_summary_counts_what_a_filter_hides(call: Call, wrong: Path) -> None:
     done = call("lint", "--filter", "n == 1", str(wrong))
     assert done.out.startswith(f"{wrong}: 0 errors, 0 warnings, 0 info (")

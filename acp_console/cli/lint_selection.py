@@ -1,0 +1,131 @@
+"""Selects the findings that `lint` reports: by `--filter` and by `--ignore`."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from acp_console.cli.reading import annotate
+from acp_inspector.analysis.annotations import (
+    LINT_FIELDS,
+    MODEL_FIELDS,
+    Annotations,
+    RuleViolation,
+)
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.filter.compiler import Filter
+from acp_inspector.filter.frames import EntryFields
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.lint.engine import Finding, Linter
+from acp_inspector.messages import Decoder
+from acp_inspector.recording.reader import Row, read_lines
+from acp_inspector.recording.reframe import reframe
+from acp_protocol.dialects.registry import open_dialect
+
+_Violations: TypeAlias = dict[int, set[RuleViolation]]
+
+
+class Selection:
+    """Selects findings of one file, and counts those that are ignored.
+
+    In the filter, `rule` and `finding` are those of the finding, and all other fields those of one
+    of its frames. The end of a recording, if a finding has no frame, is its last entry.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        wanted: Filter,
+        ignored: Container[str],
+        *,
+        unstable: bool,
+        dialect: str | None,
+    ) -> None:
+        """Read the file, if there is a filter.
+
+        Args:
+            file: The recording.
+            wanted: The filter.
+            ignored: The rules that are left out.
+            unstable: Unstable parts are checked, too.
+            dialect: The dialect of the recording.
+        """
+        self._ignored = ignored
+        self.ignored_count = 0
+        self._file, self._dialect = file, dialect
+        self._about_findings = bool(LINT_FIELDS & wanted.fields)
+        self._matching: set[tuple[int, RuleViolation | None]] | None = None
+        self._last = 0
+        if not wanted.is_empty:
+            # What does not count is not taken for a repetition.
+            linter = Linter(unstable=unstable, dialect=dialect, counts=lambda finding: False)
+            self._matching = self._match(wanted, linter)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the filter matches no entry; one about findings may match none."""
+        return self._matching is not None and not self._matching and not self._about_findings
+
+    def __call__(self, finding: Finding) -> bool:
+        if finding.rule.id in self._ignored:
+            self.ignored_count += 1
+            return False
+        if self._matching is None:
+            return True
+        key = _violation(finding) if self._about_findings else None
+        return any((seq, key) in self._matching for seq in finding.frames or (self._last,))
+
+    def _match(self, wanted: Filter, linter: Linter) -> set[tuple[int, RuleViolation | None]]:
+        exchanges = self._exchanges()
+        known = annotate(self._file, wanted) if MODEL_FIELDS & wanted.fields else Annotations()
+        violations = self._violations(linter) if self._about_findings else {}
+        found: set[tuple[int, RuleViolation | None]] = set()
+        for entry in self._entries():
+            notes = known.notes(entry)
+            for each in violations.get(entry.seq, ()) if self._about_findings else (None,):
+                notes = replace(notes, violations=() if each is None else (each,))
+                if wanted.matches(EntryFields(entry, exchanges, notes=notes)):
+                    found.add((entry.seq, each))
+        return found
+
+    def _rows(self) -> Iterator[Row]:
+        spoken = None if self._dialect is None else open_dialect(self._dialect)
+        has_lengths = spoken is not None and spoken.framing == "headers"
+        return reframe(read_lines(self._file)) if has_lengths else read_lines(self._file)
+
+    def _entries(self) -> Iterator[Entry]:
+        for row in self._rows():
+            if isinstance(row, Frame | StderrChunk | JournalEvent):
+                self._last = row.seq
+                yield row
+
+    def _exchanges(self) -> Exchanges:
+        spoken = None if self._dialect is None else open_dialect(self._dialect)
+        exchanges, decoder = Exchanges(), Decoder(spoken)
+        for entry in self._entries():
+            if isinstance(entry, Frame):
+                exchanges.pair(decoder.decode(entry))
+            elif isinstance(entry, JournalEvent) and entry.begins_connection:
+                exchanges.restart(entry.seq)
+        return exchanges
+
+    def _violations(self, linter: Linter) -> _Violations:
+        """Return what each entry helps to prove."""
+        found: _Violations = {}
+
+        def add(findings: tuple[Finding, ...]) -> None:
+            for finding in findings:
+                for seq in finding.frames or (self._last,):
+                    found.setdefault(seq, set()).add(_violation(finding))
+
+        for row in read_lines(self._file):
+            if isinstance(row, Frame | StderrChunk | JournalEvent):
+                add(linter.feed(row))
+        add(linter.finish())
+        return found
+
+
+def _violation(finding: Finding) -> RuleViolation:
+    return RuleViolation(finding.rule.id, finding.severity)
