@@ -6,17 +6,16 @@ Source: XDG Base Directory Specification.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from acp_agent.paths import APP_NAME, config_directory
 from acp_protocol.errors import AcpError
+from acp_protocol.host.regular_files import check_replaceable, replacing
 
 CONFIG_NAME: Final = "config.toml"
 PRIVATE_DIRECTORY: Final = 0o700
-PRIVATE_FILE: Final = 0o600
 
 
 def config_path(environment: Mapping[str, str] = os.environ) -> Path:
@@ -40,24 +39,22 @@ class FileWriteError(AcpError):
     """A file cannot be written; the message says why."""
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str, *, is_followed: bool = True) -> None:
     """Replace the content of a file, all of it or nothing; only its user may read a new one.
+
+    Without `is_followed`, which is for files beside a recording, links are refused.
 
     Raises:
         FileWriteError: it cannot be written.
     """
     try:
-        # Configuration is often a link to a collection of such files.
-        path = path.resolve()
+        if is_followed:
+            # Configuration is often a link to a collection of such files.
+            path = path.resolve()
+        check_replaceable(path)
         path.parent.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        descriptor = os.open(fresh, flags, PRIVATE_FILE)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="") as file:
-            if path.exists():
-                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
-            file.write(text)
-        fresh.replace(path)
+        with replacing(path) as file:
+            file.write(text.encode(errors="replace"))
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise FileWriteError(f"{path}: cannot be written: {reason}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, TypeVar, get_args
@@ -64,7 +65,7 @@ def tolerances_of(strict: Sequence[str]) -> frozenset[Tolerance]:
 def expectations_file(recording: Path, chosen: Path | None) -> Path | None:
     """Return the chosen file, or else the one beside the recording if it exists."""
     beside = expectations_beside(recording)
-    return beside if chosen is None and beside.exists() else chosen
+    return beside if chosen is None and os.path.lexists(beside) else chosen
 
 
 def applied_expectations(path: Path | None) -> AppliedExpectations:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -32,6 +34,7 @@ from acp_inspector.model_service.routes import Route, plan_routes
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals, take_stdio
 from acp_inspector.redaction.placeholders import highest_placeholder
 from acp_protocol.host.orphan_guard import OrphanGuard
+from acp_protocol.host.regular_files import open_regular
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_text
 from acp_protocol.version import VERSION
@@ -46,6 +49,11 @@ WIDTH: Final = 200
 PROXIES: Final = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 HOST: Final = "127.0.0.1"
 MAX_UNUSED_SHOWN: Final = 5
+SECRET_VARIABLE: Final = "ACP_CONSOLE_MODEL_SECRET"  # noqa: S105 - the name of a variable
+MIN_NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+MIN_SECRET: Final = 16
+_NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
+_SECRET: Final = re.compile(rf"[A-Za-z0-9_-]{{{MIN_SECRET},200}}")
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -98,7 +106,27 @@ def _server_options(command: _Command) -> _Command:
         help="Listen on this port, for an agent whose own configuration names the URL. Default: "
         "any free one.",
     )
-    return env(port(command))
+    secret = click.option(
+        "--secret",
+        envvar=SECRET_VARIABLE,
+        callback=_check_secret,
+        metavar="TEXT",
+        help="The secret in the address, for an agent whose own configuration names the URL: "
+        f"http://{HOST}:N/TEXT. Default: {SECRET_VARIABLE}, else a new one in each run.",
+    )
+    return env(port(secret(command)))
+
+
+def _check_secret(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    del context, parameter
+    if value is not None and not _SECRET.fullmatch(value):
+        raise UsageError(
+            f"--secret: it needs at least {MIN_SECRET} letters, digits, - and _",
+            "e.g. python3 -c 'import secrets; print(secrets.token_urlsafe())'",
+        )
+    return value
 
 
 @command.command(name="record", cls=AgentCommand)
@@ -124,6 +152,7 @@ def record(
     upstreams: tuple[str, ...],
     variables: tuple[str, ...],
     port: int,
+    secret: str | None,
     append: bool,
     overwrite: bool,
 ) -> int:
@@ -153,7 +182,8 @@ def record(
 
     @asynccontextmanager
     async def server() -> AsyncGenerator[str]:
-        async with client, serving(recorder, port) as root:
+        async with client, serving(recorder, port, secret) as root:
+            _say_address(root, port, secret)
             yield root
 
     try:
@@ -163,7 +193,8 @@ def record(
     if not recorder.count:
         warn(
             "no exchange was recorded: if the agent's own configuration names the URL of its "
-            "model service, let it name http://127.0.0.1:PORT, and use --port and --upstream"
+            f"model service, let it name http://{HOST}:PORT/SECRET, and use --port, --secret and "
+            "--upstream"
         )
     return code
 
@@ -180,6 +211,7 @@ def replay(
     cassette: Path,
     variables: tuple[str, ...],
     port: int,
+    secret: str | None,
 ) -> int:
     """Run an agent whose model service responds from a cassette.
 
@@ -192,16 +224,25 @@ def replay(
         acp-console model replay --cassette turn.cassette -- gemini --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     words, environment = _agent(context, agent)
+    named = _templates(variables)
     found = read_cassette(cassette)
     _warn_of_bad_lines(cassette, found)
+    _warn_of_refused_variables(found, named)
     if not found.exchanges:
         raise UsageError(f"{cassette} contains no exchange", "record it anew")
-    routes = plan_routes(environment, {}, _templates(variables), found.routes())
+    routes = plan_routes(environment, {}, named, found.routes())
     from acp_inspector.model_service.server import ModelPlayer, Redactor, current_roots, serving
 
     redactor = Redactor(environment, first=_next_placeholder(cassette))
     player = ModelPlayer(routes, found, redactor, current_roots(environment), fail)
-    code = _run(words, environment, routes, serving(player, port))
+
+    @asynccontextmanager
+    async def server() -> AsyncGenerator[str]:
+        async with serving(player, port, secret) as root:
+            _say_address(root, port, secret)
+            yield root
+
+    code = _run(words, environment, routes, server())
     tolerated = [plural(player.tolerated, "value")] if player.tolerated else []
     tolerated += [f"{old} as {new}" for old, new in player.directories.items()]
     unused = player.unused()
@@ -259,6 +300,23 @@ def _warn_of_bad_lines(file: Path, cassette: ModelCassette) -> None:
         warn(f"{file}, line {line}: contains no exchange")
 
 
+def _warn_of_refused_variables(cassette: ModelCassette, named: Mapping[str, str]) -> None:
+    """Name the variables that would be set if the user trusted the cassette."""
+    for name, value in cassette.refused_variables().items():
+        if name not in named:
+            # What else it would set is nothing to paste into a shell.
+            is_address = _NAME.fullmatch(name) and value.startswith("{url}")
+            warn(
+                f"the cassette does not set {single_line(name, WIDTH)}, which is no variable of a "
+                "known model service" + (f"; --env {name} would" if is_address else "")
+            )
+
+
+def _say_address(root: str, port: int, secret: str | None) -> None:
+    if port and secret is None:
+        say(f"the model service is {root} in this run; --secret keeps the address")
+
+
 def _agent(context: click.Context, name: str | None) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the agent's command and its environment."""
     chosen = chosen_agent(context, name)
@@ -296,10 +354,12 @@ def _header(environment: Mapping[str, str]) -> CassetteHeader:
 
 def _next_placeholder(path: Path) -> int:
     """Return the number of the next placeholder for a secret."""
-    if not path.exists():
+    try:
+        with TextIOWrapper(open_regular(path), encoding="utf-8", errors="replace") as lines:
+            return max(map(highest_placeholder, lines), default=0) + 1
+    except OSError:
+        # There is none yet, or whatever opens it next says what is wrong with it.
         return 1
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        return max(map(highest_placeholder, lines), default=0) + 1
 
 
 def _without_proxy(environment: Mapping[str, str]) -> dict[str, str]:

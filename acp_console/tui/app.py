@@ -35,7 +35,7 @@ from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
 from acp_console.tui.commands import COMMANDS, Scope, bindings
 from acp_console.tui.confirm import ConfirmScreen
-from acp_console.tui.ending import EndTimer
+from acp_console.tui.ending import ConsoleEndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
@@ -104,7 +104,7 @@ class ConsoleApp(ThemedApp[int]):
         watch: Sequence[TrafficSource] = (),
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
-        end_timer: EndTimer | None = None,
+        end_timer: ConsoleEndTimer | None = None,
         remembers: bool = False,
         theme: str | None = None,
         preferences: PreferenceStore | None = None,
@@ -581,12 +581,12 @@ class _Terminal:
             self._file.flush()
 
 
-def _run(make: Callable[[EndTimer], ConsoleApp]) -> int:
+def _run(make: Callable[[ConsoleEndTimer], ConsoleApp]) -> int:
     raise_descriptor_limit()
     # Frames and rows live long, and looking through all of them takes tenths of a second.
     gc.freeze()
     gc.set_threshold(10_000, 10, 1000)
-    timer = EndTimer()
+    timer = ConsoleEndTimer()
     terminal = sys.__stderr__
     if terminal is not None:
         sys.__stderr__ = cast("TextIO", _Terminal(terminal))  # pyright: ignore[reportAttributeAccessIssue] - where Textual draws

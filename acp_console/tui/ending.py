@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import termios
-import threading
 from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.events import Key
 from textual.message import Message
 
-from acp_protocol.host.process import kill_children
+from acp_console.end_timer import END_TIMEOUT_S, EndTimer
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals by which the console is asked to end; a terminal that is closed sends the second."""
-END_TIMEOUT_S: Final = 4.0
-"""Seconds that the app has to end by itself."""
 QUIT_KEY: Final = "ctrl+q"
 _RESTORE: Final = b"".join(
     b"\x1b[?%dl" % mode for mode in (1000, 1002, 1003, 1004, 1006, 1015, 1016, 2004, 2048, 1049)
@@ -37,28 +34,14 @@ _RESTORE: Final = b"".join(
 """Leaves the alternate screen and the modes that the driver has set."""
 
 
-class EndTimer:
-    """Ends the process if the app does not."""
+class ConsoleEndTimer(EndTimer):
+    """Ends the console if the app does not; restores the terminal."""
 
     def __init__(self, timeout: float = END_TIMEOUT_S) -> None:
-        self._timeout = timeout
-        self._timer: threading.Timer | None = None
+        super().__init__(timeout)
         self._terminal: list[Any] | None = None
         with suppress(termios.error, ValueError, OSError):
             self._terminal = termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ else 0)
-
-    def start(self, code: int) -> None:
-        """End the process with `code` when the time is over; the first call counts."""
-        if self._timer is None:
-            self._timer = threading.Timer(self._timeout, self._end, [code])
-            self._timer.daemon = True
-            self._timer.start()
-
-    def cancel(self) -> None:
-        """Stop the clock: the app has ended, or asks the user first."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def listen(self, app: App[int]) -> None:
         """End `app` on a signal, also while its event loop is busy."""
@@ -86,12 +69,10 @@ class EndTimer:
 
         return QuitDriver
 
-    def _end(self, code: int) -> None:
-        kill_children()
+    def restore(self) -> None:
         with suppress(termios.error, OSError):
             if self._terminal is not None:
                 termios.tcsetattr(0, termios.TCSANOW, self._terminal)
             # Nobody may read what is written there.
             os.set_blocking(2, False)
             os.write(2, _RESTORE)
-        os._exit(code)

@@ -1,7 +1,8 @@
-"""Facts about network hosts that need no look-up."""
+"""Facts about network hosts that need no look-up, and who may use a server on this machine."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from ipaddress import IPv6Address, ip_address
 
 
@@ -21,3 +22,19 @@ def is_loopback(host: str) -> bool:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_loopback
+
+
+def caller_refusal(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[str]) -> str | None:
+    """Return why a server refuses a request by its `Host` and `Origin`; None if it does not.
+
+    A page in a browser can make any request to this machine, but not without its own origin, and
+    not by a name that the server lists. `headers` have names in lower case; `hosts` have ports.
+    """
+    pairs = list(headers)
+    found = [value.lower().decode("latin-1") for name, value in pairs if name == b"host"]
+    if len(found) != 1 or found[0] not in hosts:
+        return "Unknown host."
+    origins = {f"http://{host}".encode() for host in hosts}
+    if not {value for name, value in pairs if name == b"origin"} <= origins:
+        return "Other origins are refused."
+    return None

@@ -23,6 +23,7 @@ from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import SUFFIX
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.regular_files import read_regular
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -105,13 +106,7 @@ class NotesFile:
         path = max(found)[1]
         try:
             # What is linked to may be any file, and is replaced with the next mark.
-            with os.fdopen(
-                os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb"
-            ) as file:
-                data = file.read(MAX_BYTES + 1)
-            if len(data) > MAX_BYTES:
-                raise NotesError(f"the marks in {path} are not used: the file is too long")
-            notes = _adapter().validate_json(data)
+            notes = _adapter().validate_json(read_regular(path, MAX_BYTES))
         except OSError as problem:
             reason = describe_os_error(problem)
             raise NotesError(f"the marks in {path} cannot be read: {reason}") from None
@@ -138,7 +133,7 @@ class NotesFile:
         text = f"{json.dumps(notes, indent=1, ensure_ascii=False)}\n"
         if self._beside is not None:
             with suppress(FileWriteError, OSError):
-                write_private(self._beside, text)
+                write_private(self._beside, text, is_followed=False)
                 if not marks:
                     self._beside.unlink()
                 self._apart.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ from acp_agent.store.database import SessionRecord
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json
+from acp_protocol.net import caller_refusal
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 logger = logging.getLogger(__name__)
@@ -132,17 +133,15 @@ def responder(
     endpoints: Mapping[str, Callable[[], Json]], hosts: frozenset[str], token: str
 ) -> Responder:
     """Return what responds to requests to one of `hosts`, from no other origin, with the token."""
-    origins = {f"http://{host}".encode() for host in hosts}
 
     def respond(request: h11.Request) -> tuple[int, Json]:
         def values(name: bytes) -> list[bytes]:
             return [value for each, value in request.headers if each == name]
 
-        host, credentials = values(b"host"), values(b"authorization")
-        if len(host) != 1 or host[0].lower().decode("latin-1") not in hosts:
-            return 403, {"error": "Unknown host."}
-        if not set(values(b"origin")) <= origins:
-            return 403, {"error": "Other origins are refused."}
+        refusal = caller_refusal(request.headers, hosts)
+        if refusal is not None:
+            return 403, {"error": refusal}
+        credentials = values(b"authorization")
         scheme, _, given = (credentials[0] if len(credentials) == 1 else b"").partition(b" ")
         is_same = hmac.compare_digest(given.strip(), token.encode())
         if not is_same or scheme.lower() != b"bearer":

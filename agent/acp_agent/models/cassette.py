@@ -35,6 +35,7 @@ from pydantic import (
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.providers import MIN_SECRET_LENGTH, SettingsError
 from acp_agent.models.wire import entries, members
+from acp_protocol.host.regular_files import open_regular
 from acp_protocol.json_codec import Json, parse
 
 logger = logging.getLogger(__name__)
@@ -289,7 +290,8 @@ class ReplayingCassette:
 
 def _read(path: Path) -> list[RecordedExchange]:
     try:
-        lines = path.read_bytes().splitlines()
+        with open_regular(path) as file:
+            lines = file.read().splitlines()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "the name is invalid"
         raise SettingsError(f"The cassette {path} cannot be read: {reason}.") from None

@@ -19,6 +19,14 @@ from pydantic import BaseModel, BeforeValidator, PlainSerializer, ValidationErro
 
 from acp_inspector.model_service.routes import Route
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.regular_files import (
+    PRIVATE_FILE,
+    check_regular,
+    check_replaceable,
+    create_private,
+    open_regular,
+    part_beside,
+)
 from acp_protocol.json_codec import encode, parse
 from acp_protocol.json_values import as_object, get_text
 from acp_protocol.jsonrpc import Json
@@ -138,16 +146,26 @@ class ModelCassette:
         found = {name: each for header in self.headers for name, each in header.routes.items()}
         return [Route(name, each.upstream, dict(each.variables)) for name, each in found.items()]
 
+    def refused_variables(self) -> dict[str, str]:
+        """Return the variables that are not set because of the cassette alone; untrusted."""
+        return {
+            name: value
+            for route in self.routes()
+            for name, value in route.refused_variables().items()
+        }
+
 
 def read_cassette(path: Path) -> ModelCassette:
     """Return what the file contains; lines that are cut off are listed, not refused.
+
+    Links, pipes and devices are refused.
 
     Raises:
         CassetteError: it cannot be read, or is no cassette of this version.
     """
     cassette = ModelCassette()
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 _add_line(cassette, number, line)
                 if not cassette.headers:
@@ -176,6 +194,47 @@ def _add_line(cassette: ModelCassette, number: int, line: bytes) -> None:
         cassette.bad_lines.append(number)
 
 
+def _append(path: Path, line: bytes) -> int:
+    """Append the line of a header, and return the descriptor.
+
+    Raises:
+        CassetteError: the file is no cassette.
+        OSError: it cannot be written.
+    """
+    if path.stat().st_size:
+        read_cassette(path)
+    flags = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags)
+    try:
+        check_regular(path, os.fstat(descriptor))
+        os.fchmod(descriptor, PRIVATE_FILE)
+        size = os.fstat(descriptor).st_size
+        is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        os.write(descriptor, b"\n" * is_cut + line)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _overwrite(path: Path, line: bytes) -> int:
+    """Put a new file in the place of what is at `path`, and return its descriptor.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    part = part_beside(path)
+    descriptor = create_private(part)
+    try:
+        os.write(descriptor, line)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 class CassetteWriter:
     """An open cassette; each exchange is one write, so that several writers can append."""
 
@@ -187,20 +246,17 @@ class CassetteWriter:
         """
         self._line_break = b""
         """Ends a line that was cut off."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        if mode == "append" and path.exists() and path.stat().st_size:
-            read_cassette(path)
+        line = json.dumps(header.model_dump(), ensure_ascii=False).encode() + b"\n"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            exclusive = os.O_EXCL if mode == "new" else 0
-            self._descriptor = os.open(path, flags | exclusive, 0o600)
-            os.fchmod(self._descriptor, 0o600)
-            if mode == "overwrite":
-                os.ftruncate(self._descriptor, 0)
-            size = os.fstat(self._descriptor).st_size
-            is_cut = size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
-            line = json.dumps(header.model_dump(), ensure_ascii=False).encode() + b"\n"
-            os.write(self._descriptor, b"\n" * is_cut + line)
+            check_replaceable(path)
+            if mode == "append" and path.exists():
+                self._descriptor = _append(path, line)
+            elif mode == "overwrite":
+                self._descriptor = _overwrite(path, line)
+            else:
+                self._descriptor = create_private(path)
+                os.write(self._descriptor, line)
         except FileExistsError:
             raise CassetteError(
                 f"{path} exists already", hint="choose another name, --append or --overwrite"

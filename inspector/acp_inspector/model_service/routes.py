@@ -7,6 +7,7 @@ agents look at it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -58,6 +59,11 @@ VARIABLES: Final[Mapping[str, str]] = {
 over if they are set."""
 
 
+_RECORDED_VALUE: Final = re.compile(r"\{url\}(?:/[\w.~-]+)*/?", re.ASCII)
+_NAME: Final = re.compile(r"[\w.-]{0,64}", re.ASCII)
+_BASE_PATH: Final = re.compile(r"(?:/[\w.~:+-]+)*", re.ASCII)
+
+
 class RouteError(AcpError):
     """A URL of a model service cannot be used."""
 
@@ -76,6 +82,23 @@ class Route:
     @property
     def base_path(self) -> str:
         return urlsplit(self.upstream).path.rstrip("/")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its address is one in which only the path is its own."""
+        return bool(_NAME.fullmatch(self.name) and _BASE_PATH.fullmatch(self.base_path))
+
+    def refused_variables(self) -> dict[str, str]:
+        """Return the variables that a cassette must not set.
+
+        It may come from anybody: it sets those that a model service has, to our server, and
+        neither those by which programs find code nor addresses of others.
+        """
+        return {
+            name: value
+            for name, value in self.variables.items()
+            if not (name in VARIABLES and self.is_plain and _RECORDED_VALUE.fullmatch(value))
+        }
 
     def relative(self, path: str) -> str:
         """Return `path` below the base URL of the service."""
@@ -100,16 +123,24 @@ def plan_routes(
         environment: The agent's variables.
         upstreams: Base URLs by name of a route or a variable; that of all others by an empty name.
         added: Further variables with their values, in which `{url}` is the address of a route.
-        recorded: The routes of a cassette, which take precedence over all but `upstreams`.
+        recorded: The routes of a cassette, which take precedence over all but `upstreams`. Only
+            variables of model services are set because of them.
 
     Raises:
         RouteError: a URL is invalid, the service of a variable is not known, or a name in
             `upstreams` is the name of nothing.
     """
+    recorded = [route for route in recorded if route.is_plain]
     stored = {name: route for route in recorded for name in route.variables}
+    refused = {name for route in recorded for name in route.refused_variables()}
     wanted = {name: URL for name, service in VARIABLES.items() if service in PUBLIC}
     wanted |= {name: URL for name in VARIABLES if environment.get(name)}
-    wanted |= {name: value for route in recorded for name, value in route.variables.items()}
+    wanted |= {
+        name: value
+        for route in recorded
+        for name, value in route.variables.items()
+        if name not in refused
+    }
     routes: dict[str, Route] = {}
     unused = set(upstreams) - {""}
     for name, value in (wanted | dict(added)).items():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
+import re
+import secrets
 import socket
 import zlib
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
     Callable,
+    Collection,
     Generator,
     Iterable,
     Mapping,
@@ -52,7 +56,7 @@ from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.json_codec import encode, parse
 from acp_protocol.jsonrpc import Json
-from acp_protocol.net import is_loopback
+from acp_protocol.net import caller_refusal, is_loopback
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -72,6 +76,7 @@ MAX_COMPARED: Final = 20
 """Requests with which one that is not in the cassette is compared in full."""
 CLOSE_TIMEOUT_S: Final = 1
 
+NO_MATCH: Final = "this request is not in the cassette; acp-console says on stderr what differs"
 TOO_LONG: Final = "too long"
 """How a response ends, for now, that is not recorded."""
 _NOT_FORWARDED: Final = frozenset(
@@ -90,10 +95,20 @@ _NOT_FORWARDED: Final = frozenset(
         "upgrade",
     }
 )
-_RECORDED_HEADERS: Final = ("content-type", "location", "request-id", "x-request-id")
+_RECORDED_HEADERS: Final = (
+    "content-encoding",
+    "content-type",
+    "location",
+    "request-id",
+    "x-request-id",
+)
 _RECORDED_STARTS: Final = ("retry-after", "x-should-retry", "x-ratelimit-", "anthropic-ratelimit-")
 _SECRET_HEADERS: Final = ("authorization", "cookie", "proxy-authorization", "set-cookie")
 _DECOMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+SECRET_BYTES: Final = 24
+_JSON_TYPE: Final = re.compile(rb"application/(?:[a-z0-9.+-]+\+)?json")
+_Refusal: TypeAlias = tuple[int, str]
+"""A status, and what is wrong."""
 _LOOSE: Final = frozenset({"entropy"})
 """Rules that would also find ids and signatures, which the agent has to get back unchanged."""
 
@@ -196,9 +211,60 @@ def _set_body(request: ModelRequest, body: bytes, headers: Mapping[str, str]) ->
     try:
         request.body = parse(body)
     except ValueError:
-        boundary = headers.get("content-type", "").partition("boundary=")[2].strip('"')
-        # It is random.
-        request.raw = body.replace(boundary.encode(), b"boundary") if boundary else body
+        request.raw = body
+
+
+def new_secret() -> str:
+    """Return a secret for the address of a server."""
+    return secrets.token_urlsafe(SECRET_BYTES)
+
+
+class Gate:
+    """Lets only the agent through: who knows the secret in the address, and no page in a browser.
+
+    Nothing of a refused request is read but its head, and nothing of the cassette is in the reply.
+    """
+
+    def __init__(self, service: ModelService, secret: str, hosts: Collection[str]) -> None:
+        self._service = service
+        self._secret = secret.encode()
+        self._hosts = hosts
+        self._has_warned = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on without the secret in its path, or refuse it."""
+        path = scope.get("raw_path") or scope["path"].encode()
+        given, slash, rest = path[1:].partition(b"/")
+        refusal = self._refusal(scope["headers"], given)
+        if refusal is None:
+            inner = {**scope, "raw_path": slash + rest or b"/"}
+            await self._service(inner, receive, send)
+            return
+        status, text = refusal
+        if not self._has_warned:
+            self._has_warned = True
+            self._service.warn(f"a request was refused with status {status}: {text}")
+        await _send_json(send, status, {"error": {"message": text}}, is_final=True)
+
+    def _refusal(self, headers: Sequence[tuple[bytes, bytes]], given: bytes) -> _Refusal | None:
+        refusal = caller_refusal(headers, self._hosts)
+        if refusal is not None:
+            return 403, refusal
+        if not hmac.compare_digest(given, self._secret):
+            return 401, "The secret in the address is missing or wrong."
+        return None if _is_json(headers) else (415, "Only JSON is accepted: set content-type.")
+
+
+def _is_json(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Return whether a request has no body, or says that it is JSON."""
+
+    def values(wanted: bytes) -> list[bytes]:
+        return [value.strip().lower() for name, value in headers if name == wanted]
+
+    has_body = values(b"transfer-encoding") or set(values(b"content-length")) - {b"0"}
+    kinds = [value.partition(b";")[0].strip() for value in values(b"content-type")]
+    is_json = len(kinds) == 1 and bool(_JSON_TYPE.fullmatch(kinds[0]))
+    return not has_body or is_json
 
 
 class ModelService:
@@ -312,8 +378,7 @@ class ModelRecorder(ModelService):
         response.headers = {
             name: value
             for name, value in upstream.headers.items()
-            if (name in _RECORDED_HEADERS or name.startswith(_RECORDED_STARTS))
-            or (name == "content-encoding" and not is_decompressed)
+            if _is_recorded(name) and not (name == "content-encoding" and is_decompressed)
         }
         self._redactor.add_headers(upstream.headers.multi_items())
         passed = [pair for pair in upstream.headers.multi_items() if pair[0] not in dropped]
@@ -403,7 +468,8 @@ class ModelPlayer(ModelService):
             text = self._miss(live)
             self.misses.append(str(live))
             self.warn(text)
-            await _send_json(send, 400, error_body(api_of(live.path), 400, text), is_final=True)
+            # What was recorded is for the user, not for the sender of the request.
+            await _send_json(send, 400, error_body(api_of(live.path), 400, NO_MATCH), is_final=True)
             return
         place, comparison = found
         self._used[place] += 1
@@ -420,7 +486,7 @@ class ModelPlayer(ModelService):
                 return
             await anyio.sleep(self._hold_timeout)
             return
-        await _send_head(send, response.status, response.headers.items())
+        await _send_head(send, response.status, _played_headers(response))
         for chunk in edit_chunks(response.chunks, comparison.edits):
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         if response.end == CANCELLED:
@@ -495,6 +561,20 @@ def _is_repeatable(request: ModelRequest) -> bool:
     return request.method in ("GET", "HEAD") or is_count
 
 
+def _is_recorded(name: str) -> bool:
+    return name in _RECORDED_HEADERS or name.startswith(_RECORDED_STARTS)
+
+
+def _played_headers(response: ModelResponse) -> list[tuple[str, str]]:
+    """Return the headers that agents act upon; a redirect to elsewhere would take their keys."""
+    found = [(name.lower(), value) for name, value in response.headers.items()]
+    return [
+        (name, value)
+        for name, value in found
+        if _is_recorded(name) and (name != "location" or re.match(r"/(?![/\\])", value))
+    ]
+
+
 async def _send_head(send: Send, status: int, headers: Iterable[tuple[str, str]]) -> None:
     pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
@@ -530,8 +610,12 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(service: ModelService, port: int = 0) -> AsyncGenerator[str]:
-    """Serve on loopback; yield the address.
+async def serving(
+    service: ModelService, port: int = 0, secret: str | None = None
+) -> AsyncGenerator[str]:
+    """Serve on loopback; yield the address, with a secret in it that requests need.
+
+    The secret is a new one by default.
 
     Raises:
         PortError: the port is in use.
@@ -544,8 +628,10 @@ async def serving(service: ModelService, port: int = 0) -> AsyncGenerator[str]:
         except OSError as problem:
             reason = describe_os_error(problem)
             raise PortError(f"cannot listen on {HOST}:{port}: {reason}") from None
+        number = listener.getsockname()[1]
+        secret = secret or new_secret()
         config = uvicorn.Config(
-            service,
+            Gate(service, secret, {f"{name}:{number}" for name in (HOST, "localhost")}),
             http="h11",
             ws="none",
             lifespan="off",
@@ -562,7 +648,7 @@ async def serving(service: ModelService, port: int = 0) -> AsyncGenerator[str]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.serve, [listener])
             try:
-                yield f"http://{HOST}:{listener.getsockname()[1]}"
+                yield f"http://{HOST}:{number}/{secret}"
             finally:
                 server.should_exit = True
 

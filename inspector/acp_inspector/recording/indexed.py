@@ -51,6 +51,7 @@ from acp_inspector.recording.reader import (
     header_of,
 )
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import check_regular
 
 STEP: Final = 8 << 20
 """Bytes to index in one step."""
@@ -67,6 +68,8 @@ class FileContent:
     """
 
     def __init__(self, path: Path) -> None:
+        # Nothing else can be read at any place, and opening a pipe may never return.
+        check_regular(path, path.stat())
         self._stream = DecompressedFile(path)
         self._unpacked = 0
         self.is_compressed = self._stream.is_compressed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, assert_never
@@ -24,6 +24,7 @@ from acp_inspector.recording.format import (
 )
 from acp_inspector.recording.lines import MAX_HEADER, SkippedLine, stream_lines
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import check_regular
 
 LINE_TOO_LONG: Final = "the line is too long to be read"
 
@@ -68,10 +69,11 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
     Raises:
         RecordingError: there is no such file, it cannot be read, or it is not a recording.
     """
-    # Without a writer it would block for ever. What cannot be looked at cannot be opened either.
-    with suppress(OSError):
-        if path.is_fifo():
-            raise RecordingError(f"cannot read {path}: it is a pipe, not a file")
+    try:
+        # Without a writer a pipe would block for ever, and a terminal until somebody types.
+        check_regular(path, path.stat())
+    except OSError as problem:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
     entries: list[Entry] = []
     bad_lines: list[BadLine] = []
     footer: Footer | None = None

@@ -30,6 +30,7 @@ from acp_inspector.recording.lines import (
 )
 from acp_inspector.recording.reader import LINE_TOO_LONG, BadLine, Row
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import open_regular
 
 OVERWRITTEN: Final = "the file became shorter: what was read before is gone"
 
@@ -52,7 +53,7 @@ class RecordingTail:
         self._part = 1
         self._series: str | None = None
         with self._errors():
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = _opened(path)
         self._begin()
 
     @property
@@ -124,7 +125,7 @@ class RecordingTail:
     def _open_next_part(self) -> bool:
         """Continue with the next part; return whether there is one."""
         try:
-            descriptor = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = _opened(part_path(self._first, self._part + 1))
         except FileNotFoundError:
             return False
         start = read_at(descriptor, 0, min(os.fstat(descriptor).st_size, MAX_HEADER))
@@ -146,3 +147,8 @@ class RecordingTail:
             yield
         except OSError as problem:
             raise RecordingError(f"cannot read {self.path}: {describe_os_error(problem)}") from None
+
+
+def _opened(path: Path) -> int:
+    with open_regular(path, is_followed=True) as file:
+        return os.dup(file.fileno())

@@ -46,6 +46,7 @@ from acp_inspector.recording.lines import (
     read_at,
 )
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import part_beside
 
 WriteMode: TypeAlias = Literal["new", "append", "overwrite"]
 
@@ -429,11 +430,13 @@ def _decoded(line: bytes) -> RecordingLine:
 def atomic_replacement(path: Path, *, overwrite: bool) -> Generator[Path]:
     """Yield a temporary path beside `path`; rename that file to `path` if the block succeeds.
 
+    A link is replaced, and what it leads to stays as it is.
+
     Raises:
         RecordingExistsError: `path` exists, and `overwrite` is false.
         RecordingError: it cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = part_beside(path)
     try:
         if not overwrite and os.path.lexists(path):
             raise _exists(path)

@@ -7,7 +7,6 @@ shows as a difference.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -25,6 +24,7 @@ from acp_inspector.recording.reader import Recording, garbage_collection_off
 from acp_inspector.recording.writer import atomic_replacement
 from acp_inspector.replay.result import counted
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import check_replaceable, read_regular
 from acp_protocol.host.sanitize import escape_controls
 
 SUFFIX: Final = ".snapshot.json"
@@ -153,8 +153,7 @@ def read_snapshot(path: Path) -> RecordingSnapshot | None:
         RecordingError: it cannot be read, or it is no snapshot.
     """
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES)
+        text = read_regular(path, MAX_BYTES)
     except FileNotFoundError:
         return None
     except OSError as problem:
@@ -174,12 +173,13 @@ def read_snapshot(path: Path) -> RecordingSnapshot | None:
 
 
 def write_snapshot(path: Path, snapshot: RecordingSnapshot) -> None:
-    """Write a snapshot, whole or not at all; a link stays one.
+    """Write a snapshot, whole or not at all.
 
     Raises:
-        RecordingError: it cannot be written.
+        RecordingError: it cannot be written, or there is a link or no regular file.
     """
-    with atomic_replacement(Path(os.path.realpath(path)), overwrite=True) as part:
+    with atomic_replacement(path, overwrite=True) as part:
+        check_replaceable(path)
         # Python writes a lone surrogate as JSON does.
         part.write_text(snapshot.text(), encoding="utf-8", errors="backslashreplace")
 

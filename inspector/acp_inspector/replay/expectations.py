@@ -41,6 +41,7 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.regular_files import read_regular
 from acp_protocol.jsonrpc import Json
 from acp_protocol.safe_regex import PatternError, compile_pattern
 
@@ -240,16 +241,15 @@ def expectations_beside(recording: Path) -> Path:
 def read_expectations(path: Path) -> Expectations:
     """Read a file of expectations.
 
+    Links, pipes and devices are refused.
+
     Raises:
         InvalidExpectationsError: it cannot be read or is invalid; the message names file and key.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        raw = read_regular(path, MAX_FILE_BYTES)
     except OSError as problem:
         raise InvalidExpectationsError(f"{path}: {describe_os_error(problem)}") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise InvalidExpectationsError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
     try:
         return Expectations.model_validate(tomllib.loads(raw.decode()))
     except ValidationError as problem:

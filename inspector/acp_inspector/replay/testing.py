@@ -294,7 +294,9 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
 
 def _expected(recording: Path) -> AppliedExpectations:
     path = expectations_beside(recording)
-    return AppliedExpectations.of(read_expectations(path) if path.exists() else Expectations())
+    return AppliedExpectations.of(
+        read_expectations(path) if os.path.lexists(path) else Expectations()
+    )
 
 
 def result_outcome(path: Path, result: ReplayResult, expected: AppliedExpectations) -> PlayOutcome:

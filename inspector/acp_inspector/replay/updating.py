@@ -6,7 +6,6 @@ with the ids and directories of the recording in place of the new ones.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import check_replaceable
 from acp_protocol.jsonrpc import Json, encode, parse
 
 
@@ -112,14 +112,14 @@ def _in_order(entries: Sequence[Entry], recorded: Sequence[Entry]) -> list[Entry
 
 
 def replace_recording(path: Path, header: Header, entries: Iterable[Entry]) -> None:
-    """Write a recording at `path`, whole or not at all; a link stays one.
+    """Write a recording at `path`, whole or not at all.
 
     Raises:
-        RecordingError: it cannot be written.
+        RecordingError: it cannot be written, or there is a link or no regular file.
     """
-    path = Path(os.path.realpath(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        check_replaceable(path)
     except OSError as problem:
         raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
     with atomic_replacement(path, overwrite=True) as part:

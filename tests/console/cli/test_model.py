@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_inspector.model_service.server import NO_MATCH
 from acp_inspector.redaction.files import find_secrets
 from tests.console.conftest import Call
 from tests.inspector.model_service.service import FakeService, fake_service
@@ -31,11 +32,12 @@ AGENTS = {
 KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
 REQUESTER = """
 import json, os, sys, urllib.error, urllib.request
+JSON = {"content-type": "application/json"}
 for text in sys.argv[1:]:
     body = json.dumps({"model": "fake", "messages": [{"role": "user", "content": text}]}).encode()
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body)) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, body, JSON)) as response:
             print(response.status, response.read().decode().count("data: "))
     except urllib.error.HTTPError as error:
         print(error.code, json.load(error)["error"]["message"].splitlines()[0])
@@ -43,12 +45,13 @@ for text in sys.argv[1:]:
 
 READER = """
 import json, os, sys, urllib.request
+JSON = {"content-type": "application/json"}
 name, turns = sys.argv[1], int(sys.argv[2])
 for turn in range(turns):
     prompt = {"role": "user", "content": f"TOOL {os.getcwd()}/{name}-{turn}"}
     body = json.dumps({"model": "fake", "messages": [prompt]}).encode()
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-    with urllib.request.urlopen(urllib.request.Request(url, body)) as response:
+    with urllib.request.urlopen(urllib.request.Request(url, body, JSON)) as response:
         events = [line[6:] for line in response.read().splitlines() if line.startswith(b"data: {")]
     deltas = [json.loads(each)["choices"][0]["delta"] for each in events]
     calls = [delta["tool_calls"][0]["function"] for delta in deltas if "tool_calls" in delta]
@@ -238,7 +241,7 @@ def test_a_miss_is_reported_and_the_exit_code_says_so(tmp_path: Path) -> None:
     code, out, err = command(*model("replay", cassette, *requester("one", "three")))
     assert code == exit_codes.FOUND
     miss = "request 2 is not in the cassette: POST openai/chat/completions"
-    assert out.splitlines() == [live.splitlines()[0], f"400 {miss}"]
+    assert out.splitlines() == [live.splitlines()[0], "400 " + NO_MATCH]
     lines = err.splitlines()
     assert lines[0] == f"error: {miss}"
     assert lines[1].strip().startswith("the nearest one in line ")
@@ -324,6 +327,42 @@ def test_a_variable_of_ones_own_and_a_port_that_a_configuration_names(tmp_path: 
     code, _, err = command(*model("record", tmp_path / "no", *agent, options=["--env", "MY_URL"]))
     assert code == exit_codes.USAGE
     assert "hint: name it by --upstream MY_URL=URL" in err
+
+
+def test_an_agent_whose_configuration_names_the_address_needs_the_secret_in_it(
+    tmp_path: Path,
+) -> None:
+    secret = "a-secret-of-my-own"
+    script = "import os; print(os.environ['OPENAI_BASE_URL'])"
+    agent = [sys.executable, "-c", script]
+    for options, env in ((["--secret", secret], {}), ([], {"ACP_CONSOLE_MODEL_SECRET": secret})):
+        recorder = model("record", tmp_path / f"{len(env)}", *agent, options=options)
+        code, out, err = command(*recorder, env=env)
+        assert code == exit_codes.DONE, err
+        assert out.partition(":")[2].partition("/openai")[0].endswith(f"/{secret}")
+    recorder = model("record", tmp_path / "no", *agent, options=["--secret", "short"])
+    code, _, err = command(*recorder)
+    assert code == exit_codes.USAGE
+    assert "--secret: it needs at least 16" in err
+
+
+def test_a_foreign_cassette_runs_no_code(tmp_path: Path) -> None:
+    """It could by the variables that it sets for the agent."""
+    (tmp_path / "evil").mkdir()
+    mark = tmp_path / "mark"
+    (tmp_path / "evil/sitecustomize.py").write_text(f"open({str(mark)!r}, 'w').close()")
+    cassette = tmp_path / "it.cassette"
+    with fake_service() as service:
+        command(*model("record", cassette, *requester("one")), env=upstreams(service))
+    head, *rest = cassette.read_text().splitlines(keepends=True)
+    header = json.loads(head)
+    header["routes"]["openai"]["variables"]["PYTHONPATH"] = str(tmp_path / "evil")
+    cassette.write_text("".join([json.dumps(header) + "\n", *rest]))
+    code, out, err = command(*model("replay", cassette, *requester("one")))
+    assert code == exit_codes.DONE, err
+    assert out.startswith("200 ")
+    assert "the cassette does not set PYTHONPATH" in err
+    assert not mark.exists()
 
 
 def test_a_file_is_only_replaced_or_continued_on_demand(tmp_path: Path) -> None:

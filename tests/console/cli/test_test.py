@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,6 +17,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
 
+LIMIT_S = 30.0
 COUNTING = 'prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")'
 MISCOUNTING = 'prompt = hear_prompt(); say("one, three"); end(prompt); hear("never")'
 
@@ -195,18 +198,72 @@ def test_what_a_recording_decides_for_the_user_is_shown(
     assert "hands to the agent: mode or option: mode = yolo\n" in done.err
 
 
-def test_an_update_of_a_link_writes_what_it_leads_to(
-    corpus: Path, agent: Agent, call: Call
+BESIDE = ("one.expect.toml", "one.acp.ndjson.snapshot.json")
+
+
+@pytest.mark.parametrize("name", ["one.acp.ndjson", "one.acp.ndjson.snapshot.json"])
+def test_an_update_writes_through_no_link(
+    corpus: Path, agent: Agent, call: Call, tmp_path: Path, name: str
 ) -> None:
-    link = corpus / "link.acp.ndjson"
-    target = (corpus / "one.acp.ndjson").rename(corpus / "stored")
-    link.symlink_to(target)
-    for words in ((str(link), "--", *agent(MISCOUNTING)), (str(link),)):
-        before = len(list(corpus.iterdir()))
-        assert call("test", "--update", *words).code == exit_codes.DONE
-        assert link.is_symlink()
-        assert len(list(corpus.iterdir())) == before + (len(words) == 1)
-    assert "one, three" in target.read_text()
+    """Whoever made the recordings could have the user overwrite any file."""
+    path, precious = corpus / name, tmp_path / "precious"
+    command = ["--", *agent(MISCOUNTING)] if path.exists() else []
+    precious.write_text(path.read_text() if path.exists() else "precious")
+    before = precious.read_bytes()
+    path.unlink(missing_ok=True)
+    path.symlink_to(precious)
+    done = call("test", "--update", str(corpus / "one.acp.ndjson"), *command)
+    assert done.code == exit_codes.USAGE
+    assert "it is a symbolic link, which is not followed" in done.out
+    assert precious.read_bytes() == before
+    assert path.is_symlink()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "directory", "device"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_lies_beside_a_recording_has_to_be_a_regular_file(
+    corpus: Path, agent: Agent, call: Call, tmp_path: Path, name: str, kind: str
+) -> None:
+    path = corpus / name
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "device":
+            path.symlink_to("/dev/zero")
+        case _:
+            (tmp_path / "target").write_text("")
+            path.symlink_to(tmp_path / "target")
+    command = ["--", *agent(COUNTING)] if name == BESIDE[0] else []
+    done = call("test", str(corpus / "one.acp.ndjson"), *command)
+    assert done.code == exit_codes.USAGE
+    assert f"{name}: it is a" in done.out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_a_command_that_is_stuck(tmp_path: Path, number: int) -> None:
+    """Also while a thread waits for what never comes, and the event loop for the thread."""
+    os.mkfifo(tmp_path / "pipe")
+    script = (
+        "import sys, anyio\nfrom acp_console.cli.run_async import run_until_signal\n"
+        "async def work():\n"
+        "    print('ready', flush=True)\n"
+        "    return await anyio.to_thread.run_sync(lambda: open('pipe').read())\n"
+        "try:\n"
+        "    sys.exit(run_until_signal(work, end_timeout=0.2))\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(130)\n"
+    )
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"ready\n"
+            child.send_signal(number)
+            assert child.wait(LIMIT_S) == 128 + number
+        finally:
+            child.kill()
 
 
 def test_a_pipe_is_no_recording(corpus: Path, agent: Agent, call: Call) -> None:

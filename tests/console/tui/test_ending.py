@@ -26,7 +26,7 @@ from pathlib import Path
 from acp_console.client.agents import command_agent
 from acp_console.tui import app
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.ending import EndTimer
+from acp_console.tui.ending import ConsoleEndTimer
 
 class Stuck(ConsoleApp):
     CSS_PATH = Path(app.__file__).with_name("app.tcss")
@@ -40,7 +40,7 @@ class Stuck(ConsoleApp):
             while True:
                 pass
 
-timer = EndTimer(0.5)
+timer = ConsoleEndTimer(0.5)
 Stuck(agent=command_agent(sys.argv[1:]), start="chat", cwd=Path.cwd(), end_timer=timer).run()
 """
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import resource
 import stat
 from collections.abc import AsyncGenerator, Mapping
@@ -10,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -22,11 +25,13 @@ from acp_inspector.model_service.cassette import (
     ModelExchange,
     ModelRequest,
     ModelResponse,
+    WriteMode,
     read_cassette,
 )
 from acp_inspector.model_service.matching import Roots
 from acp_inspector.model_service.routes import Route, RouteError, plan_routes
 from acp_inspector.model_service.server import (
+    NO_MATCH,
     ModelPlayer,
     ModelRecorder,
     PortError,
@@ -256,16 +261,13 @@ async def test_a_response_that_is_too_long_is_passed_on_and_not_recorded(tmp_pat
 
 async def test_any_http_request_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "it.cassette"
-    form = {"content-type": "multipart/form-data; boundary=xyz123"}
+    headers = {"content-type": "application/json"}
     with fake_service() as service:
         async with recording(path, service.url) as run:
-            live = await send(
-                run.root, "/upload?size=3", b"--xyz123\r\n\xff\xfe\r\n--xyz123--", form
-            )
+            live = await send(run.root, "/upload?size=3", b"\xff\xfe{", headers)
             await send(run.root, "/openai/models")
-    form = {"content-type": "multipart/form-data; boundary=other9"}
     async with replaying(path) as run:
-        again = await send(run.root, "/upload?size=3", b"--other9\r\n\xff\xfe\r\n--other9--", form)
+        again = await send(run.root, "/upload?size=3", b"\xff\xfe{", headers)
         for _ in range(3):
             assert (await send(run.root, "/openai/models")).status == 200
     assert (again.status, again.body) == (live.status, live.body)
@@ -392,7 +394,9 @@ async def test_a_miss_names_the_nearest_request_and_what_differs(
         again = await send(run.root, target, body | {"temperature": 20})
     assert again.status == 400
     error = json.loads(again.body)["error"]
-    assert error["message"].startswith("request 1 is not in the cassette: POST ")
+    # Whoever sends a request learns nothing of what was recorded.
+    assert error["message"] == NO_MATCH
+    assert b"one plus one" not in again.body
     assert (api == "gemini") == ("status" in error)
     assert (api == "anthropic") == (json.loads(again.body).get("type") == "error")
     [text] = run.warnings
@@ -439,7 +443,7 @@ async def test_a_request_without_a_known_service_gets_an_error(tmp_path: Path) -
 async def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
     async with recording(tmp_path / "it.cassette", "") as run:
         with pytest.raises(PortError):
-            async with serving(None, int(run.root.rpartition(":")[2])):  # pyright: ignore[reportArgumentType]
+            async with serving(None, urlsplit(run.root).port or 0):  # pyright: ignore[reportArgumentType]
                 pass
 
 
@@ -539,5 +543,123 @@ def test_a_url_that_cannot_be_used_is_an_error(
 
 
 def test_a_replay_sets_what_the_recording_set() -> None:
+    recorded = [Route("vllm", "https://models.example/x", {"VLLM_BASE_URL": "{url}/chat"})]
+    assert variables(plan_routes({}, {}, {}, recorded))["VLLM_BASE_URL"] == "http://h/vllm/x/chat"
+
+
+def test_a_replay_sets_another_variable_only_if_the_user_names_it() -> None:
     recorded = [Route("my_url", "https://models.example/x", {"MY_URL": "{url}"})]
-    assert variables(plan_routes({}, {}, {}, recorded))["MY_URL"] == "http://h/my_url/x"
+    assert "MY_URL" not in variables(plan_routes({}, {}, {}, recorded))
+    named = plan_routes({}, {}, {"MY_URL": "{url}"}, recorded)
+    assert variables(named)["MY_URL"] == "http://h/my_url/x"
+
+
+@pytest.mark.parametrize(
+    ("service", "upstream", "name", "value"),
+    [
+        *(
+            ("openai", "https://a", name, "/tmp/evil")
+            for name in ("PYTHONPATH", "LD_PRELOAD", "PATH", "NODE_OPTIONS", "HTTPS_PROXY")
+        ),
+        ("pip", "https://a", "PIP_INDEX_URL", "{url}"),
+        ("openai", "https://a", "OPENAI_BASE_URL", "https://evil.example"),
+        ("openai", "https://a", "OPENAI_BASE_URL", "https://evil.example/{url}"),
+        ("openai", "https://a", "OPENAI_BASE_URL", "{url}@evil.example/"),
+        ("openai", "https://a", "OPENAI_BASE_URL", "{url}/x\n"),
+        ("openai", "https://a", "openai_base_url", "{url}"),
+        ("openai", "https://a", "OPENAI_API_KEY", "mine"),
+        ("openai", "https://a/x y", "OPENAI_BASE_URL", "{url}"),
+        ("a@evil.example/", "https://a", "OPENAI_BASE_URL", "{url}"),
+        ("../..", "https://a/\0", "OLLAMA_HOST", "{url}"),
+    ],
+)
+def test_a_cassette_sets_no_variable_but_those_of_a_model_service_to_our_server(
+    service: str, upstream: str, name: str, value: str
+) -> None:
+    """A foreign one could run code, or take the user's keys to another address."""
+    found = variables(plan_routes({}, {}, {}, [Route(service, upstream, {name: value})]))
+    assert found.keys() == variables(plan_routes({}, {}, {})).keys()
+    assert all(re.fullmatch(r"http://h/[\w./-]*", each) for each in found.values()), found
+
+
+async def ask(root: str, path: str, headers: Mapping[str, str]) -> int:
+    return (await send(root, path, b"{}", headers)).status
+
+
+async def test_the_server_responds_to_its_agent_alone(tmp_path: Path) -> None:
+    path = tmp_path / "it.cassette"
+    target, body = prompt("openai", "hello")
+    with fake_service() as service:
+        async with recording(path, service.url) as run:
+            await send(run.root, target, body)
+        assert len(service.requests) == 1
+        count = len(path.read_text().splitlines())
+        for opened in (recording(tmp_path / "other", service.url), replaying(path)):
+            async with opened as run:
+                await check_callers(run.root, target)
+        # Nothing was forwarded.
+        assert len(service.requests) == 2
+    assert len(path.read_text().splitlines()) == count
+
+
+async def check_callers(root: str, target: str) -> None:
+    """Send requests to a server that it has to refuse, and one that it has not."""
+    url = urlsplit(root)
+    bare = f"http://{url.netloc}"
+    json_ = {"content-type": "application/json"}
+    for other in (bare, f"{bare}/", f"{bare}/{'x' * len(url.path[1:])}", root[:-1], f"{root}x"):
+        assert await ask(other, target, json_) == 401
+    assert await ask(f"{bare}/{url.path[1:].swapcase()}", target, json_) == 401
+    for host in ("evil.example", f"evil.example:{url.port}", "127.0.0.1", "127.0.0.1:1", ""):
+        assert await ask(root, target, json_ | {"host": host}) in {400, 403}
+    for origin in ("https://evil.example", "null", "http://localhost", f"{bare}.evil.example"):
+        assert await ask(root, target, json_ | {"origin": origin}) == 403
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        assert await ask(root, target, {"content-type": kind}) == 415
+    assert await ask(root, target, {}) == 415
+    localhost = {"host": f"localhost:{url.port}", "origin": bare}
+    assert await ask(root, target, json_ | localhost) in {200, 400}
+
+
+async def test_a_played_redirect_leads_nowhere_else(tmp_path: Path) -> None:
+    """The agent would take its key there."""
+    path = tmp_path / "it.cassette"
+    lines = [CassetteHeader().model_dump()]
+    for place, location in enumerate(("https://evil.example/", "//evil.example/", "/there")):
+        request = ModelRequest(method="GET", route="openai", path=f"/{place}")
+        headers = {"Location": location, "set-cookie": "a=b", "retry-after": "1"}
+        exchange = ModelExchange(request=request, response=ModelResponse(status=307))
+        exchange.response.headers = headers
+        lines.append(exchange.model_dump())
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    async with replaying(path) as run, httpx.AsyncClient() as client:
+        for place, expected in enumerate((None, None, "/there")):
+            response = await client.get(f"{run.root}/openai/{place}")
+            assert response.headers.get("location") == expected
+            assert response.headers["retry-after"] == "1"
+            assert "set-cookie" not in response.headers
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_cassette_is_no_link_and_no_pipe(tmp_path: Path, mode: WriteMode) -> None:
+    target, link, pipe = (tmp_path / name for name in ("target", "link", "pipe"))
+    CassetteWriter(target, CassetteHeader()).close()
+    before = target.read_bytes()
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    for path in (link, pipe):
+        with pytest.raises(CassetteError, match=r"symbolic link|pipe"):
+            CassetteWriter(path, CassetteHeader(), mode)
+        with pytest.raises(CassetteError, match=r"symbolic link|pipe"):
+            read_cassette(path)
+    assert target.read_bytes() == before
+
+
+def test_another_name_of_an_overwritten_cassette_keeps_its_content(tmp_path: Path) -> None:
+    path, other = tmp_path / "it.cassette", tmp_path / "other"
+    path.write_text("precious")
+    other.hardlink_to(path)
+    CassetteWriter(path, CassetteHeader(), "overwrite").close()
+    assert other.read_text() == "precious"
+    assert read_cassette(path).headers
+    assert len(list(tmp_path.iterdir())) == 2
