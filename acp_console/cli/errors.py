@@ -13,6 +13,7 @@ import click
 
 from acp_console.cli import exit_codes
 from acp_console.client.agents import SignInRequiredError, UnknownAgentError
+from acp_console.render.values import stray_line_text
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
     AcpError,
@@ -132,7 +133,7 @@ def _sentence(problem: AcpError) -> str:
             AgentExitedError(stderr_tail=tail, stray_output=noise)
             | OperationTimeoutError(stderr_tail=tail, stray_output=noise)
         ):
-            quoted = single_line((noise or b"").decode(errors="replace"), 80)
+            quoted = stray_line_text(noise or b"")
             output = f"; it wrote invalid output to stdout: {quoted}" if noise else ""
             return f"{problem.summary}{output}{'; the end of its stderr:' if tail else ''}"
         case RequestFailedError():

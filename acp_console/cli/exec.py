@@ -51,7 +51,7 @@ from acp_console.client.session_options import (
     most_restrictive_mode,
     session_options,
 )
-from acp_console.render.values import plural
+from acp_console.render.values import plural, stray_line_text
 from acp_inspector.journal import Journal
 from acp_protocol.errors import AcpError, OperationTimeoutError
 from acp_protocol.json_values import get_text
@@ -309,9 +309,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     )
     answer: Mapping[str, Json] | None = None
     scope = anyio.CancelScope(deadline=anyio.current_time() + options.limit)
-    waiting = asyncio.get_running_loop().call_later(
-        options.start_notice, say, "waiting for the agent's response to initialize"
-    )
+    waiting = asyncio.get_running_loop().call_later(options.start_notice, _say_waiting, printer)
     try:
         with whole, record_journal(journal, agent, cwd, options.record, warn=say):
             journal.subscribe(printer.show)
@@ -352,9 +350,16 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         )
     if printer.stray_lines:
         lines = plural(printer.stray_lines, "line")
-        warn(f"ignored {lines} of the agent's stdout: not a message of ACP")
+        first = stray_line_text(printer.first_stray_line)
+        warn(f"ignored {lines} of the agent's stdout: not a message of ACP; the first: {first}")
     is_failed = options.fails_on_refusal and printer.refusals > 0
     return exit_codes.REFUSED if is_failed else exit_codes.DONE
+
+
+def _say_waiting(printer: TurnPrinter) -> None:
+    stray = stray_line_text(printer.first_stray_line)
+    more = f"; it wrote what is no message of ACP: {stray}" if stray else ""
+    say(f"waiting for the agent's response to initialize{more}")
 
 
 async def _open_session(

@@ -95,6 +95,7 @@ class TurnPrinter:
         self._stderr = getincrementaldecoder("utf-8")("replace") if has_stderr else None
         self.stray_lines = 0
         """Lines of the agent's stdout that were no message."""
+        self.first_stray_line = b""
         self.failure: OSError | None = None
         """Why stdout takes no more, such as a reader that has gone or a full disk."""
 
@@ -105,8 +106,9 @@ class TurnPrinter:
             return
         for message in self._decoder.decode(entry).messages:
             match message:
-                case InvalidMessage() if entry.side == "agent":
-                    self.stray_lines += bool(entry.data.strip())
+                case InvalidMessage() if entry.side == "agent" and entry.data.strip():
+                    self.first_stray_line = self.first_stray_line or entry.data
+                    self.stray_lines += 1
                 case Request(method="session/prompt") if entry.side == "client":
                     self._prompt = message
                 case Request(method="session/load" | "session/resume") if entry.side == "client":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import Json, message_at_end
 
 OUTPUT_VERSION: Final = 1
 """Version of the JSON output of all commands."""
@@ -37,6 +37,12 @@ def format_number(count: float, digits: int = 0) -> str:
 def plural(count: int, word: str) -> str:
     """Return a count with its word: "1 frame", "2 frames"."""
     return f"{format_number(count)} {word}" if count == 1 else f"{format_number(count)} {word}s"
+
+
+def stray_line_text(data: bytes, width: int = 80) -> str:
+    """Return a line that is no message as a quotation, and what is known about it."""
+    quoted = single_line(data.decode(errors="replace"), width)
+    return f"{quoted} (ends in a whole message)" if message_at_end(data) else quoted
 
 
 def format_seconds(value: float | None) -> str:

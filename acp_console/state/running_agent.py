@@ -24,7 +24,7 @@ from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
 from acp_console.client.session_options import SessionOption
-from acp_console.render.values import plural
+from acp_console.render.values import plural, stray_line_text
 from acp_console.state.traffic.marks import NotesFile
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -34,7 +34,6 @@ from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
-from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import InvalidMessage, Json
 
 if TYPE_CHECKING:
@@ -427,7 +426,7 @@ class RunningAgent:
         """Add a notice for the first line that is not a message; count further ones in it."""
         self._stray_lines += 1
         if self._stray_notice is None:
-            quoted = single_line(frame.data.decode(errors="replace"), 80)
+            quoted = stray_line_text(frame.data)
             text = f"{self.spec.title} wrote a line to stdout that is not a message: {quoted}"
             self._stray_text = text
             self._stray_notice = Notice("stray", text, frame.seq)

@@ -28,7 +28,6 @@ from acp_inspector.journal import MAX_GAP, Entry, Frame
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
-    PARSE_ERROR,
     Batch,
     ErrorResponse,
     InvalidMessage,
@@ -40,6 +39,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
     message_of,
+    no_json,
     parse,
     read_message,
 )
@@ -88,7 +88,7 @@ class DecodedFrame:
             except ValueError as problem:
                 self._value = None
                 if self._message is None:
-                    self._message = InvalidMessage(str(problem), PARSE_ERROR, raw)
+                    self._message = no_json(problem, raw)
         return self._value
 
     @property

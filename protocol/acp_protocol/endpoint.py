@@ -188,6 +188,9 @@ class Endpoint:
         event = self._event(message, batch)
         if not (isinstance(message, InvalidMessage) and message.is_response):
             return (event,)
+        if not message.has_version:
+            # A line of a log may have an id and a result too; the response may still come.
+            return (event,)
         if self._pending.pop(message.id, None) is None:
             return (event,)
         # No better response will come, and the caller must not wait for one.

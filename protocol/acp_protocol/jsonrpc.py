@@ -9,7 +9,9 @@ Source: JSON-RPC 2.0; ACP, Overview, "Messages".
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeAlias, TypeVar, cast, dataclass_transform
 
 from acp_protocol import json_codec
@@ -22,6 +24,12 @@ parse = json_codec.parse
 encode = json_codec.encode
 
 RequestId: TypeAlias = str | int | None
+
+MAX_LOGGED: Final = 64 * 2**10
+"""Bytes of a line within which a message after other text is looked for."""
+MAX_BEGINNINGS: Final = 50
+"""Objects that may begin in such a line before that message, at most."""
+_BEGIN: Final = re.compile(rb'\{\s*"')
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -106,6 +114,8 @@ class InvalidMessage:
     """Whether it was meant as a response, and so must not get an error response."""
     id: RequestId = None
     """The id of the request or response; None if it has no valid one."""
+    has_version: bool = True
+    """Whether it has `jsonrpc`. Without, it may be a line of a log in JSON."""
 
 
 Message: TypeAlias = (
@@ -121,7 +131,7 @@ def read_message(raw: bytes, *, parse_entries: bool = True) -> Message:
     try:
         value = parse(raw)
     except ValueError as error:
-        return InvalidMessage(str(error), PARSE_ERROR, raw)
+        return no_json(error, raw)
     if isinstance(value, list) and not parse_entries:
         return Batch((), raw)
     return message_of(value, raw)
@@ -133,6 +143,28 @@ def message_of(value: Json, raw: bytes) -> Message:
         entries = cast("list[Json]", value)
         return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
     return _read_entry(value, raw)
+
+
+def no_json(error: ValueError, raw: bytes) -> InvalidMessage:
+    """Return the message of a frame that cannot be parsed."""
+    hint = "; the line ends in a whole message" if message_at_end(raw) else ""
+    return InvalidMessage(f"{error}{hint}", PARSE_ERROR, raw)
+
+
+def message_at_end(raw: bytes) -> bytes | None:
+    """Return the message that a line ends in, after other text: its sender left out a newline.
+
+    None if there is none, or if it begins further behind than a program that logs would write.
+    """
+    for begin in islice(_BEGIN.finditer(raw, 1, MAX_LOGGED), MAX_BEGINNINGS):
+        text = raw[begin.start() :]
+        try:
+            value = parse(text)
+        except ValueError:
+            continue
+        is_message = not isinstance(_read_entry(value, text), InvalidMessage)
+        return text if is_message else None
+    return None
 
 
 def is_json(raw: bytes) -> bool:
@@ -229,7 +261,12 @@ def _read_response(entry: dict[str, Json], raw: bytes) -> Message:
         reason = "error without an integer code and a message"
     valid_id = id_ if is_request_id(id_) else None
     return InvalidMessage(
-        f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_response=True, id=valid_id
+        f"no JSON-RPC: {reason}",
+        INVALID_REQUEST,
+        raw,
+        is_response=True,
+        id=valid_id,
+        has_version="jsonrpc" in entry,
     )
 
 

@@ -17,6 +17,7 @@ from acp_protocol.jsonrpc import (
     Request,
     SuccessResponse,
     id_key,
+    message_at_end,
     read_message,
 )
 
@@ -203,3 +204,33 @@ def test_answers_read_back_as_they_were_meant(id_: str | int | None, value: obje
 
 def test_one_and_the_string_one_are_two_ids() -> None:
     assert len({id_key(1), id_key("1"), id_key(None)}) == 3
+
+
+WHOLE = b'{"jsonrpc": "2.0", "id": 1, "result": {"a": {"b": "{\\"c"}}}'
+
+
+@given(st.text(st.characters(exclude_characters='\n"')).map(str.encode))
+@example(b"starting up: {} ")
+@example(b'{"level": "info"}')
+@example(WHOLE)
+def test_a_message_after_other_text_on_its_line_is_found(before: bytes) -> None:
+    message = read_message(before + WHOLE)
+    if not before.strip(b" \t\r") or before == b"\xef\xbb\xbf":
+        assert isinstance(message, jsonrpc.SuccessResponse)
+        return
+    assert isinstance(message, InvalidMessage)
+    assert message.reason.endswith("; the line ends in a whole message")
+    assert message_at_end(before + WHOLE) == WHOLE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"plain text", b"{}", b'{"a": 1}', b'x {"a": 1}', WHOLE + b" x", b'["a", {"id": 1}'],
+    ids=repr,
+)
+def test_a_line_that_ends_in_no_message_is_said_to_end_in_none(line: bytes) -> None:
+    assert message_at_end(line) is None
+
+
+def test_a_long_line_is_searched_only_at_its_beginning() -> None:
+    assert message_at_end(b'{"' * 100_000 + WHOLE) is None

@@ -163,7 +163,7 @@ def test_blank_lines_and_broken_answers_are_not_answered(raw: bytes) -> None:
         {"jsonrpc": "2.0", "error": "no"},
         {"jsonrpc": "2.0", "error": {"code": "1", "message": "no"}},
         {"jsonrpc": "2.0", "result": {}, "error": {"code": 1, "message": "no"}},
-        {"result": {}},
+        {"jsonrpc": "1.0", "result": {}},
     ],
     ids=str,
 )
@@ -182,6 +182,19 @@ def test_an_answer_that_is_none_fails_its_question_instead_of_leaving_it_open(
     assert peer.close() == []
     (again,) = peer.receive(raw)
     assert isinstance(again, ProtocolViolation)
+
+
+@pytest.mark.parametrize(
+    "members", [{"result": "cache warmed"}, {"error": "retrying"}, {"result": {}}], ids=str
+)
+def test_a_log_line_with_the_id_of_a_request_does_not_end_it(members: dict[str, object]) -> None:
+    peer = Endpoint()
+    id_, _ = peer.send_request("m")
+    (stray,) = peer.receive(json.dumps({"id": id_, "level": "info"} | members).encode())
+    assert isinstance(stray, ProtocolViolation)
+    assert stray.reply is None
+    (response,) = peer.receive(json.dumps({"jsonrpc": "2.0", "id": id_, "result": 1}).encode())
+    assert isinstance(response, SuccessResponse)
 
 
 def test_a_broken_question_of_the_peer_leaves_ours_of_that_id_open() -> None:

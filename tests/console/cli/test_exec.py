@@ -388,7 +388,7 @@ print("hello")
 
 def test_garbage_between_the_messages_does_no_harm(agent: Agent, call: Call) -> None:
     script = """
-print("Welcome!")
+print("Welcome!", flush=True)
 sys.stdout.buffer.write(b"\\xff\\xfe\\n{\\n\\n[]\\n"); sys.stdout.flush()
 prompt = hear_prompt()
 print('{"jsonrpc": "2.0", "id": 77, "result": null}')
@@ -397,7 +397,39 @@ end(prompt)
 """
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
-    assert done.err == ("warning: ignored 3 lines of the agent's stdout: not a message of ACP\n")
+    stray = "ignored 3 lines of the agent's stdout: not a message of ACP; the first: Welcome!"
+    assert done.err == f"warning: {stray}\n"
+
+
+def test_a_log_line_with_the_open_id_does_not_end_the_request(agent: Agent, call: Call) -> None:
+    script = """
+first = hear("initialize")
+print(json.dumps({"id": first["id"], "level": "info", "result": "cache warmed"}), flush=True)
+tell(id=first["id"], result={"protocolVersion": 1})
+open_session()
+prompt = hear("session/prompt")
+print(json.dumps({"id": prompt["id"], "level": "error", "error": "retrying"}), flush=True)
+say("fine")
+end(prompt)
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.DONE, "fine\n")
+    assert "ignored 2 lines of the agent's stdout" in done.err
+    assert '"result": "cache warmed"}' in done.err
+
+
+def test_a_line_that_ends_in_a_whole_message_says_so(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+print("loading ... ", end="")
+say("lost")
+say("fine")
+end(prompt)
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert done.out == "fine\n"
+    assert done.err.startswith("warning: ignored 1 line of the agent's stdout")
+    assert done.err.endswith(" (ends in a whole message)\n")
 
 
 def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
