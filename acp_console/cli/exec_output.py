@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
@@ -28,7 +28,15 @@ from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list, get, get_text
-from acp_protocol.jsonrpc import InvalidMessage, Json, Notification, Request, SuccessResponse
+from acp_protocol.jsonrpc import (
+    Batch,
+    InvalidMessage,
+    Json,
+    Message,
+    Notification,
+    Request,
+    SuccessResponse,
+)
 from acp_protocol.schema.turn_updates import OUTPUT, USER_MESSAGES, is_echo
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
@@ -104,7 +112,7 @@ class TurnPrinter:
             sys.stderr.write(escape_controls(self._stderr.decode(entry.data)))
         if not isinstance(entry, Frame):
             return
-        for message in self._decoder.decode(entry).messages:
+        for message in _each(self._decoder.decode(entry).messages):
             match message:
                 case InvalidMessage() if entry.side == "agent" and entry.data.strip():
                     self.first_stray_line = self.first_stray_line or entry.data
@@ -344,6 +352,15 @@ class TurnPrinter:
             # Raised here, it would reach only the journal.
             self.failure = problem
             self._on_stdout_failure()
+
+
+def _each(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield messages, also those in arrays: what the agent did counts in whatever it says it."""
+    for message in messages:
+        if isinstance(message, Batch):
+            yield from message.entries
+        else:
+            yield message
 
 
 def _subject(call: Mapping[str, Json]) -> str | None:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Protocol
 
+from acp_inspector.intercept.batches import BatchEdit
 from acp_inspector.intercept.message import EventSink, InterceptedFrame
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
@@ -66,6 +67,15 @@ class PausedFrame:
     since: float
     until: float
     """When it is released without a decision."""
+    batch: BatchEdit | None = None
+    """The array that it is a message of."""
+    entry: int | None = None
+    """Its place in that array, from 0."""
+
+    @property
+    def whole(self) -> InterceptedFrame:
+        """The frame that is sent: the array, or the frame itself."""
+        return self.frame if self.batch is None else self.batch.frame
 
 
 @dataclass(slots=True)

@@ -21,13 +21,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from acp_inspector.intercept.batches import BatchEdit, is_batch
 from acp_inspector.intercept.channel import Channel, ChannelClosedError, Insertion, PausedFrame
 from acp_inspector.intercept.injection import IdSpace, Injection, Injections
 from acp_inspector.intercept.live_filter import LiveFilters, Matcher
 from acp_inspector.intercept.message import (
     MAX_WAIT_S,
+    BatchHook,
     EventSink,
     Hook,
+    Inject,
     InterceptedFrame,
     InterceptError,
     check_json,
@@ -117,6 +120,8 @@ class Hold:
     """Seconds until its release."""
     waiting: int
     """Frames that wait behind it."""
+    entry: int | None
+    """Its place in its array, from 0; None for a whole frame."""
 
 
 class InterceptController:
@@ -287,6 +292,7 @@ class InterceptController:
                     now - paused.since,
                     max(paused.until - now, 0.0),
                     channel.waiting,
+                    paused.entry,
                 )
                 for channel in self.channels.values()
                 if (paused := channel.paused) is not None
@@ -340,7 +346,7 @@ class InterceptController:
         with self._changed:
             channel, paused = self._paused(number)
             (paused.frame.drop if is_silent else paused.frame.discard)(by)
-            self._go_on(channel, paused)
+            self._go_on(channel, paused, by)
 
     def delay(self, number: int, seconds: float, by: str = PERSON) -> None:
         """Send a paused frame after `seconds` more.
@@ -351,7 +357,7 @@ class InterceptController:
         with self._changed:
             channel, paused = self._paused(number)
             paused.frame.delay(seconds, by)
-            self._go_on(channel, paused, seconds)
+            self._go_on(channel, paused, by, seconds)
 
     def answer(
         self, number: int, by: str = PERSON, *, result: Json = None, error: Json = None
@@ -364,7 +370,7 @@ class InterceptController:
         with self._changed:
             channel, paused = self._paused(number)
             paused.frame.answer(by, result=result, error=error)
-            self._go_on(channel, paused)
+            self._go_on(channel, paused, by)
 
     def release_all(self, by: str = PERSON) -> None:
         """Release paused frames and the frames queued behind them; breakpoints stay."""
@@ -373,6 +379,7 @@ class InterceptController:
             for channel in self.channels.values():
                 channel.exempt_waiting()
                 if channel.paused is not None:
+                    channel.paused.whole.entry_breakpoints.clear()
                     self._release(channel, channel.paused, by)
             self._update_is_active()
 
@@ -424,7 +431,7 @@ class InterceptController:
             if not processed.is_dropped:
                 processed = self._run(hook, processed)
         if not processed.is_dropped:
-            processed.breakpoint = self._matching_breakpoint(processed)
+            self._match_breakpoints(processed)
         with self._changed:
             # The awaited response may have arrived, or be too late.
             self._update_is_active()
@@ -434,14 +441,7 @@ class InterceptController:
         """Pause a frame if everything is paused or a breakpoint matches it."""
         if is_exempt or self._is_unattended:
             return None
-        point = frame.breakpoint if frame.breakpoint in self._breakpoints else None
-        if point is None and not self.is_paused:
-            return None
-        self._last_id += 1
-        now = self._clock()
-        why = {} if point is None else {"filter": self._breakpoints[point].expression}
-        self._events.event("held", of=frame.frame.seq, by=PERSON, **why)
-        return PausedFrame(self._last_id, frame, point, now, now + self.hold_timeout)
+        return self._next_pause(frame, BatchEdit(frame) if frame.entry_breakpoints else None)
 
     def time_out(self, paused: PausedFrame) -> None:
         """Release everything, because no observer decided about `paused` in time.
@@ -462,8 +462,11 @@ class InterceptController:
 
     def run_side_effects(self, frame: InterceptedFrame) -> None:
         """Send the response in a peer's place, or the signal to the agent, if there is one."""
-        if frame.reply is not None:
-            raw, by = frame.reply
+        replies = frame.replies
+        if replies and is_batch(frame.frame.data):
+            # Requests of an array are answered by an array.
+            replies = [(b"[%b]" % b",".join(raw for raw, _ in replies), replies[0][1])]
+        for raw, by in replies:
             try:
                 self.channels[opposite(frame.frame.side)].insert(
                     Insertion(raw, by, answers=frame.frame.seq)
@@ -477,8 +480,28 @@ class InterceptController:
                 self._warnings.once("crash", f"the agent could not be killed: {problem}")
 
     def _run(self, hook: Hook, frame: InterceptedFrame) -> InterceptedFrame:
+        """Run a hook on a frame; of an array, on each message."""
+        if not is_batch(frame.raw):
+            return self._run_once(hook, frame)
+        if isinstance(hook, BatchHook):
+            processed = self._run_once(hook, frame, hook.process_batch)
+            if processed is not frame:
+                return processed
+        batch = BatchEdit(frame.copy())
+        for index, entry in batch.entries():
+            if not batch.frame.is_dropped:
+                batch.put(index, self._run_once(hook, entry))
+        batch.commit(hook.name)
+        return batch.frame
+
+    def _run_once(
+        self,
+        hook: Hook,
+        frame: InterceptedFrame,
+        process: Callable[[InterceptedFrame, Inject], InterceptedFrame] | None = None,
+    ) -> InterceptedFrame:
         try:
-            processed = hook.process(frame, self.inject)
+            processed = (process or hook.process)(frame, self.inject)
         except BaseException as problem:  # noqa: BLE001 - even its exit must not end the traffic
             self._warnings.failure(hook.name, problem)
             return frame
@@ -486,6 +509,21 @@ class InterceptController:
             with self._changed:
                 self._match_counts[hook.name] += 1
         return processed
+
+    def _match_breakpoints(self, frame: InterceptedFrame) -> None:
+        """Note the breakpoint that matches a frame; of an array, those of single messages."""
+        if not self.breakpoints:
+            return
+        whole, found = self._matching_breakpoint(frame), frame.entry_breakpoints
+        count = 0
+        for index, entry in BatchEdit(frame).entries() if is_batch(frame.raw) else ():
+            count += 1
+            if (point := self._matching_breakpoint(entry)) is not None:
+                found[index] = point
+        if whole is not None and len(found) in {0, count}:
+            # All of it is held at once.
+            frame.breakpoint = whole
+            found.clear()
 
     def _matching_breakpoint(self, frame: InterceptedFrame) -> int | None:
         for point in self.breakpoints:
@@ -504,13 +542,50 @@ class InterceptController:
                 return channel, channel.paused
         raise InterceptError(f"no frame is held under the id {number} any more")
 
+    def _next_pause(self, frame: InterceptedFrame, batch: BatchEdit | None) -> PausedFrame | None:
+        """Pause the next message of an array that a breakpoint matches, or else a whole frame."""
+        if self.is_over or self._is_unattended:
+            return None
+        while batch is not None and (waiting := frame.entry_breakpoints):
+            index = next(iter(waiting))
+            if (point := waiting.pop(index)) in self._breakpoints:
+                return self._pause(batch.entry(index), point, batch, index)
+        point = frame.breakpoint if frame.breakpoint in self._breakpoints else None
+        return None if point is None and not self.is_paused else self._pause(frame, point)
+
+    def _pause(
+        self,
+        frame: InterceptedFrame,
+        point: int | None,
+        batch: BatchEdit | None = None,
+        entry: int | None = None,
+    ) -> PausedFrame:
+        self._last_id += 1
+        now = self._clock()
+        why: dict[str, Json] = {} if entry is None else {"entry": entry}
+        if point is not None:
+            why["filter"] = self._breakpoints[point].expression
+        self._events.event("held", of=frame.frame.seq, by=PERSON, **why)
+        until = now + self.hold_timeout
+        return PausedFrame(self._last_id, frame, point, now, until, batch, entry)
+
     def _release(self, channel: Channel, paused: PausedFrame, by: str) -> None:
         paused.frame.add_event("released", by)
-        self._go_on(channel, paused)
+        self._go_on(channel, paused, by)
 
-    def _go_on(self, channel: Channel, paused: PausedFrame, delay: float = 0.0) -> None:
-        paused.frame.flush_events(self._events)
+    def _go_on(self, channel: Channel, paused: PausedFrame, by: str, delay: float = 0.0) -> None:
+        """Carry out a decision; the next message of an array may be paused then."""
+        whole, batch = paused.whole, paused.batch
+        if batch is not None and paused.entry is not None:
+            batch.put(paused.entry, paused.frame)
+            batch.commit(by)
+            if paused.frame.is_dropped and not whole.is_dropped:
+                # The rest of the array is not held for this message any more.
+                whole.add_event("released", by)
+        whole.flush_events(self._events)
         channel.resume(delay=delay)
+        if batch is not None and not whole.is_dropped:
+            channel.paused = self._next_pause(whole, batch)
 
     def _update_is_active(self) -> None:
         self.is_active = bool(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
@@ -56,8 +56,18 @@ class Hook(Protocol):
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
         """Return `frame` itself if the hook does not act on it, or a changed copy.
 
-        May raise anything: then the frame is sent unchanged.
+        May raise anything: then the frame is sent unchanged. It gets the messages of an array one
+        by one.
         """
+        ...
+
+
+@runtime_checkable
+class BatchHook(Hook, Protocol):
+    """A hook that may act on all of an array."""
+
+    def process_batch(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
+        """Return an array after the action on all of it; `frame` itself if there is none."""
         ...
 
 
@@ -100,8 +110,10 @@ class InterceptedFrame:
     """Signal sent to the agent in place of the frame; 0 for none."""
     breakpoint: int | None = None
     """Id of the breakpoint that matches it."""
-    reply: tuple[bytes, str] | None = None
-    """The response to send in the peer's place, and its sender."""
+    entry_breakpoints: dict[int, int] = field(default_factory=dict[int, int])
+    """Of an array: ids of the breakpoints that match its messages, by place, not paused yet."""
+    replies: list[tuple[bytes, str]] = field(default_factory=list[tuple[bytes, str]])
+    """Responses to send in the peer's place, each with its sender."""
     events: list[tuple[str, dict[str, Json]]] = field(
         default_factory=list[tuple[str, dict[str, Json]]]
     )
@@ -119,7 +131,7 @@ class InterceptedFrame:
 
     def copy(self) -> InterceptedFrame:
         """Return a copy to act on, so that a hook that fails half-way has no effect."""
-        return replace(self, events=list(self.events))
+        return replace(self, events=list(self.events), replies=list(self.replies))
 
     def add_event(self, name: str, by: str, **data: Json) -> None:
         """Add an event for the recording: what `by` did."""
@@ -142,15 +154,10 @@ class InterceptedFrame:
         """Do not send it; each request in it gets an error response."""
         self.drop(by)
         message = jsonrpc.read_message(self.raw)
-        entries = message.entries if isinstance(message, Batch) else (message,)
-        refusals = [
-            jsonrpc.encode_error(entry.id, jsonrpc.INTERNAL_ERROR, DISCARDED_MESSAGE.format(by=by))
-            for entry in entries
-            if isinstance(entry, Request)
-        ]
-        if refusals:
-            is_batch = isinstance(message, Batch)
-            self.reply = (b"[%b]" % b",".join(refusals) if is_batch else refusals[0]), by
+        why, code = DISCARDED_MESSAGE.format(by=by), jsonrpc.INTERNAL_ERROR
+        for entry in message.entries if isinstance(message, Batch) else (message,):
+            if isinstance(entry, Request):
+                self.replies.append((jsonrpc.encode_error(entry.id, code, why), by))
 
     def edit(self, raw: bytes, by: str, name: str = "edited") -> None:
         """Send `raw` in its place; does nothing if these are its bytes already.
@@ -160,7 +167,7 @@ class InterceptedFrame:
         """
         check_single_line(raw)
         if raw != self.raw:
-            self.add_event(name, by, **verbatim("was", self.raw), **verbatim("now", raw))
+            self.add_event(name, by, **change(self.raw, raw))
             self.raw = raw
 
     def duplicate(self, times: int, by: str) -> None:
@@ -216,7 +223,7 @@ class InterceptedFrame:
         message = jsonrpc.read_message(self.raw)
         if not isinstance(message, Request):
             raise InterceptError(f"frame {self.frame.seq} is not a request, so it has no response")
-        self.reply = response_line(message, result, error), by
+        self.replies.append((response_line(message, result, error), by))
         self.is_dropped = True
         self.add_event("answered", by)
 
@@ -288,6 +295,11 @@ def check_json(raw: bytes) -> None:
         jsonrpc.parse(raw)
     except ValueError as problem:
         raise InterceptError(f"{problem}; to send it all the same, force it") from None
+
+
+def change(was: bytes, now: bytes) -> dict[str, Json]:
+    """Return the event fields for bytes that were changed."""
+    return verbatim("was", was) | verbatim("now", now)
 
 
 def verbatim(key: str, raw: bytes) -> dict[str, Json]:

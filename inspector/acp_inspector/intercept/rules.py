@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.filter.errors import FilterError, did_you_mean
 from acp_inspector.filter.patterns import BoundedRegex
+from acp_inspector.intercept.batches import BatchEdit
 from acp_inspector.intercept.live_filter import Matcher
 from acp_inspector.intercept.message import (
     MAX_COPIES,
@@ -90,7 +91,7 @@ class InterceptRule:
         """Return a copy after the action, or `frame` if the rule does not act on it."""
         del inject
         side, trigger = frame.frame.side, self.trigger
-        if trigger.side not in {None, side} or not self.matches(frame.current):
+        if not self._fits(frame):
             return frame
         self._matched[side] += 1
         number = self._matched[side] - trigger.after
@@ -102,6 +103,14 @@ class InterceptRule:
         copy = frame.copy()
         ACTIONS[self.action].run(copy, self.values, self.name, self._rng[side])
         return copy
+
+    def process_batch(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
+        """Act on an array as a whole if it matches and none of its messages does."""
+        has_own = any(self._fits(entry) for _, entry in BatchEdit(frame).entries())
+        return frame if has_own else self.process(frame, inject)
+
+    def _fits(self, frame: InterceptedFrame) -> bool:
+        return self.trigger.side in {None, frame.frame.side} and self.matches(frame.current)
 
 
 def load_rules(path: Path, compile_filter: Callable[[str], Matcher]) -> Sequence[InterceptRule]:

@@ -437,6 +437,7 @@ def _state(controller: InterceptController | None) -> Any:
                 "n": hold.seq,
                 "from": hold.side,
                 "breakpoint": hold.breakpoint,
+                **({} if hold.entry is None else {"entry": hold.entry}),
                 "age": round(hold.age, 3),
                 "left": round(hold.left, 3),
                 "waiting": hold.waiting,

@@ -328,3 +328,20 @@ def test_the_agent_is_looked_up_from_here_and_not_from_the_session(
     monkeypatch.chdir(tmp_path)
     done = call("exec", "--cwd", "there", "hello", "--", "./agent.sh")
     assert done.code == exit_codes.DONE
+
+
+def test_what_an_agent_does_in_an_array_is_counted_as_unasked(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+call = {"sessionUpdate": "tool_call", "toolCallId": "a", "title": "bash", "kind": "execute"}
+params = {"sessionId": "s1", "update": call}
+message = {"jsonrpc": "2.0", "method": "session/update", "params": params}
+sys.stdout.write(json.dumps([message, {}, message]) + "\\n")
+sys.stdout.flush()
+hear(None)
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    assert "  * bash\n" in done.err
+    assert "the agent acted without asking (execute 1)" in done.err
