@@ -12,18 +12,17 @@ from acp_inspector.importers.json_exports import is_devtools, is_zed, read_devto
 from acp_inspector.importers.line_logs import (
     is_capture,
     is_conductor,
-    is_jetbrains,
     is_plain,
     read_capture,
     read_conductor,
-    read_jetbrains,
     read_plain,
 )
 from acp_inspector.importers.model import Item
+from acp_inspector.importers.text_logs import is_text_log, read_text_log
 from acp_inspector.recording.format import RecordingError
 
-Clock: TypeAlias = Literal["none", "start", "1970"]
-"""The time at which a source starts counting seconds, if it is relative."""
+Clock: TypeAlias = Literal["none", "start", "1970", "either"]
+"""The moment from which a source counts seconds; `either`: 1970, unless they are few."""
 
 _REWRITTEN: Final = "it holds parsed messages, which are encoded anew: not byte for byte"
 _NO_TIMES: Final = "it has no times: all are 0"
@@ -76,20 +75,20 @@ FORMATS: Final[tuple[Format, ...]] = (
         (_REWRITTEN, _NO_TIMES, "false and {} are null in it"),
     ),
     Format(
-        "jetbrains",
-        "log of a JetBrains IDE",
-        is_jetbrains,
-        read_jetbrains,
-        "1970",
-        ("its times have no time zone and are taken as UTC",),
-    ),
-    Format(
         "har",
         "HTTP archive of a browser or of mitmproxy",
         is_har,
         read_har,
         "1970",
         ("the times of messages on streams are guessed from the requests around them",),
+    ),
+    Format(
+        "log",
+        "log with messages in its lines, as of a JetBrains IDE",
+        is_text_log,
+        read_text_log,
+        "either",
+        ("times without a time zone are taken as UTC",),
     ),
     Format(
         "ndjson", "plain messages, one a line", is_plain, read_plain, "none", (_SIDES, _NO_TIMES)
@@ -106,6 +105,15 @@ FORMATS: Final[tuple[Format, ...]] = (
 """In the order in which they are tried: the plain format would match others too."""
 
 
+_NO_FRAMES: Final = (
+    (
+        b"starting zed version",
+        "Zed.log holds no messages; open 'dev: open acp logs' in Zed and choose Copy All Messages",
+    ),
+)
+"""Files that are often taken for logs of messages: what they contain, and what to do."""
+
+
 def detect_format(head: bytes) -> Format:
     """Return the format of a file that begins with `head`.
 
@@ -115,7 +123,8 @@ def detect_format(head: bytes) -> Format:
     for each in FORMATS:
         if each.recognises(head):
             return each
-    raise UnknownFormatError(f"its format is not known; known are {_list()}")
+    why = next((why for mark, why in _NO_FRAMES if mark in head), "no line of it holds a message")
+    raise UnknownFormatError(f"its format is not known: {why}; known are {_list()}")
 
 
 def find_format(name: str) -> Format:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Final, TypeAlias
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, TypeAlias
 
 from acp_inspector.importers.formats import Format, UnknownFormatError, detect_format, find_format
 from acp_inspector.importers.model import (
@@ -31,6 +33,13 @@ HEAD_BYTES: Final = 1 << 18
 Kept: TypeAlias = FrameItem | StderrItem | NoteItem | EventItem
 _BATCH: Final = 256
 """Entries that are written at once."""
+_PIECE_BYTES: Final = 1 << 20
+_UNTIMED: Final = 1000
+"""Items among which the first time is looked for."""
+_FIRST_DATE: Final = 100_000_000.0
+"""Seconds since 1970; less are those since a program or a day began."""
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+"""The byte order marks of UTF-16, as PowerShell writes it."""
 _OURS: Final = b'{"acp_recording"'
 
 
@@ -72,18 +81,22 @@ def import_file(
         NoMessageError: it has no message that can be read; nothing was written.
         RecordingError: a file cannot be read or written, or `target` exists.
     """
-    chosen = _format(source, format_name)
-    with open_whole(source) as file:
+    head = _read_head(source)
+    encoding = "utf-16" if head.startswith(_UTF16) else None
+    if encoding is not None:
+        head = head.decode(encoding, errors="ignore").encode(errors="surrogatepass")
+    chosen = _format(source, head, format_name)
+    with open_whole(source) as opened, _as_utf8(opened, encoding) as file:
         if target.exists() and target.samefile(source):
             raise RecordingError(f"{target} is what is imported; choose another name")
         result = ImportResult(chosen)
         items = _counted(chosen.read(file), result)
-        first = next(items, None)
-        began = first.at if first is not None and chosen.clock == "1970" else None
-        header = _header(source, chosen, began)
+        first = _until_timed(items) if chosen.clock in {"1970", "either"} else []
+        began = next((item.at for item in first if item.at is not None), None)
+        header = _header(source, chosen, began if began and began >= _FIRST_DATE else None)
         with atomic_replacement(target, overwrite=overwrite) as part:
             writer = RecordingWriter(part, header)
-            entries = _entries(chain([first] if first else [], items), began or 0.0)
+            entries = _entries(chain(first, items), began or 0.0)
             with closing(writer):
                 while not writer.failure and (batch := list(islice(entries, _BATCH))):
                     writer.write(batch)
@@ -96,16 +109,20 @@ def import_file(
     return result
 
 
-def _format(source: Path, name: str | None) -> Format:
+def _read_head(source: Path) -> bytes:
     try:
         with DecompressedFile(source) as stream:
             head = stream.file.read(HEAD_BYTES)
     except OSError as problem:
         raise RecordingError(f"cannot read {source}: {describe_os_error(problem)}") from None
-    if head.startswith(_OURS):
-        raise UnknownFormatError(f"{source} is a recording already; there is nothing to import")
     if not head.strip() and not stream.problem:
         raise NoMessageError(f"cannot import {source}: it is empty")
+    return head
+
+
+def _format(source: Path, head: bytes, name: str | None) -> Format:
+    if head.startswith(_OURS):
+        raise UnknownFormatError(f"{source} is a recording already; there is nothing to import")
     if name is not None:
         return find_format(name)
     try:
@@ -113,6 +130,30 @@ def _format(source: Path, name: str | None) -> Format:
         return detect_format(head.removeprefix(BOM))
     except UnknownFormatError as problem:
         raise UnknownFormatError(f"cannot import {source}: {problem}") from None
+
+
+def _until_timed(items: Iterator[Kept]) -> list[Kept]:
+    """Return the first items, up to one that has a time."""
+    first: list[Kept] = []
+    for item in islice(items, _UNTIMED):
+        first.append(item)
+        if item.at is not None:
+            break
+    return first
+
+
+@contextmanager
+def _as_utf8(file: BinaryIO, encoding: str | None) -> Generator[BinaryIO]:
+    """Open a text of another encoding as UTF-8."""
+    if encoding is None:
+        yield file
+        return
+    with TemporaryFile() as converted:
+        decoder = getincrementaldecoder(encoding)(errors="surrogatepass")
+        while piece := file.read(_PIECE_BYTES):
+            converted.write(decoder.decode(piece).encode(errors="surrogatepass"))
+        converted.seek(0)
+        yield converted
 
 
 def _counted(items: Iterator[Item], result: ImportResult) -> Iterator[Kept]:

@@ -1,4 +1,4 @@
-"""Logs with one message a line: captures, the conductor, JetBrains IDEs, acpx and plain `tee`.
+"""Logs with one message a line and a fixed form: captures, the conductor, acpx and plain `tee`.
 
 Each format has a section with its source.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import BinaryIO, Final
 
 from acp_inspector.importers.json_exports import MALFORMED
@@ -50,6 +50,16 @@ UNKNOWN: Final = (
 ORPHAN: Final = "responses that fit no request, or requests of both sides"
 
 
+def side_of_method(message: Request | Notification) -> Side | None:
+    """Return the only side that sends a method; None if both do, or no schema knows it."""
+    kind = "request" if isinstance(message, Request) else "notification"
+    for version in sorted(VERSIONS):
+        row = find_method(message.method, version, kind=kind)
+        if row is not None and row.sent_by != "either":
+            return row.sent_by
+    return None
+
+
 class SideGuesser:
     """Follows a conversation and guesses the sender of each message."""
 
@@ -57,40 +67,42 @@ class SideGuesser:
         self._open: list[tuple[Side, RequestId, type]] = []
         """Open requests, the newest last."""
 
-    def side(self, raw: bytes) -> tuple[Side, str]:
-        """Return the sender of `raw`, and, if it was guessed, how."""
-        return self._of(jsonrpc.read_message(raw))
+    def side(self, raw: bytes, named: Side | None = None) -> tuple[Side, str]:
+        """Return the sender of `raw`, and, if it was guessed, how.
 
-    def _of(self, message: Message) -> tuple[Side, str]:
+        Args:
+            raw: The message.
+            named: The sender, if the source names it.
+        """
+        return self._of(jsonrpc.read_message(raw), named)
+
+    def _of(self, message: Message, named: Side | None) -> tuple[Side, str]:
         match message:
             case Request():
-                side, guess = self._caller(message)
+                side, guess = (named, "") if named else self._caller(message)
                 self._open.append((side, message.id, type(message.id)))
-                return side, guess
             case Notification():
-                return self._caller(message)
+                side, guess = self._caller(message)
             case SuccessResponse() | ErrorResponse():
-                return self._side_of_response(message.id)
+                side, guess = self._side_of_response(message.id, named)
             case Batch(entries=entries):
-                sides = [self._of(entry) for entry in entries]
-                return sides[0] if sides else ("agent", NOISE)
+                sides = [self._of(entry, named) for entry in entries]
+                side, guess = sides[0] if sides else ("agent", NOISE)
             case InvalidMessage():
-                return "agent", NOISE
+                side, guess = "agent", NOISE
+        return (named, "") if named else (side, guess)
 
     def _caller(self, message: Request | Notification) -> tuple[Side, str]:
-        kind = "request" if isinstance(message, Request) else "notification"
-        for version in sorted(VERSIONS):
-            row = find_method(message.method, version, kind=kind)
-            if row is not None and row.sent_by != "either":
-                return row.sent_by, ""
-        return ("client" if kind == "request" else "agent"), UNKNOWN
+        if side := side_of_method(message):
+            return side, ""
+        return ("client" if isinstance(message, Request) else "agent"), UNKNOWN
 
-    def _side_of_response(self, id_: RequestId) -> tuple[Side, str]:
+    def _side_of_response(self, id_: RequestId, named: Side | None) -> tuple[Side, str]:
         """The newest open request with that id: requests within a turn are answered first."""
         places = [
             place
-            for place, (_, request_id, kind) in enumerate(self._open)
-            if request_id == id_ and kind is type(id_)
+            for place, (side, request_id, kind) in enumerate(self._open)
+            if request_id == id_ and kind is type(id_) and side != named
         ]
         if not places:
             return "agent", ORPHAN
@@ -106,9 +118,13 @@ class SideGuesser:
 # Source: acpx, docs/2026-02-27-acpx-session-model.md, "ACP Stream Contract".
 
 
+_LINES: Final = 20
+"""First lines that are looked at."""
+
+
 def is_plain(head: bytes) -> bool:
     """Return whether one of the first lines is a message."""
-    lines = head.split(b"\n")[:20]
+    lines = head.split(b"\n")[:_LINES]
     return any(
         line.lstrip().startswith((b"{", b"["))
         and (b'"jsonrpc"' in line or (b'"method"' in line and b'"params"' in line))
@@ -117,13 +133,20 @@ def is_plain(head: bytes) -> bool:
 
 
 def read_plain(file: BinaryIO) -> Iterator[Item]:
-    """Yield a frame for each line; its side is guessed."""
+    """Yield a frame for each line; its side is guessed.
+
+    If the first lines all end with CRLF, these are the line endings of the file, not of the
+    messages.
+    """
     sides = SideGuesser()
-    for number, text in enumerate(file):
+    first = list(islice(file, _LINES))
+    endings = {line[-2:] == b"\r\n" for line in first if line.endswith(b"\n")}
+    for number, text in enumerate(chain(first, file)):
         line = text if number else text.removeprefix(BOM)
         if not line.strip():
             continue
         raw, end = split_ending(line[:-1]) if line.endswith(b"\n") else (line, b"")
+        end = b"\n" if endings == {True} and end else end
         side, guess = sides.side(raw)
         yield FrameItem(side, raw, end, guess=guess, is_broken=guess == NOISE)
 
@@ -243,51 +266,3 @@ def _conductor_item(entry: Json, of_mcp: set[tuple[str, str]]) -> Item:
         case _:
             raise ValueError("a kind of event that is not known")
     return FrameItem(side, raw, at=at)
-
-
-# JetBrains IDEs
-#
-# Logs of JetBrains IDEs: lines with `OUT: {…}` for messages of the IDE, `IN: {…}` for the agent's.
-#
-# Known lines look like `2026-02-14 20:22:39,308 [ 318210]   FINE - AcpTransport - OUT: {…}`.
-#
-# Source: a log in agentclientprotocol/registry, pull request 30.
-
-_JETBRAINS_LINE: Final = re.compile(
-    rb"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3})?(?P<between>[^{]*?)\b"
-    rb"(?P<way>OUT|IN): (?P<raw>[\[{].*)",
-    re.DOTALL,
-)
-_JETBRAINS_TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}")
-_JETBRAINS_SIDES: Final[dict[bytes, Side]] = {b"OUT": "client", b"IN": "agent"}
-
-
-def is_jetbrains(head: bytes) -> bool:
-    """Return whether a line of the log's beginning holds a message."""
-    return any(_JETBRAINS_LINE.match(line) is not None for line in head.split(b"\n"))
-
-
-def read_jetbrains(file: BinaryIO) -> Iterator[Item]:
-    """Yield a frame for each message, and a note for every other line of the log."""
-    for line in file:
-        text = line.rstrip(b"\r\n")
-        if not text:
-            continue
-        found = _JETBRAINS_LINE.match(text)
-        time = _JETBRAINS_TIME.match(text)
-        at = _jetbrains_seconds(time[0]) if time else None
-        if found is None:
-            yield NoteItem(text.decode(errors="backslashreplace"), at)
-        elif jsonrpc.is_json(found["raw"]):
-            yield FrameItem(_JETBRAINS_SIDES[found["way"]], found["raw"], at=at)
-        else:
-            yield broken(text, at)
-
-
-def _jetbrains_seconds(time: bytes) -> float | None:
-    """Return the seconds since 1970, treating the local time as UTC."""
-    text = time.decode().replace(",", ".").replace("T", " ")
-    try:
-        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return None

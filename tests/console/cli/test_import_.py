@@ -53,7 +53,7 @@ def test_what_is_not_known_is_refused_in_one_sentence(call: Call, tmp_path: Path
     source.write_text("hello\n")
     done = call("import", str(source), "-o", str(out))
     assert (done.code, done.out, done.err.count("\n")) == (exit_codes.USAGE, "", 1)
-    assert all(name in done.err for name in ("zed", "jetbrains", "acp.el", "acpx", "ndjson"))
+    assert all(name in done.err for name in ("zed", "log", "acp.el", "acpx", "ndjson"))
     assert not out.exists()
 
 

@@ -16,7 +16,7 @@ NAMES = {
     "capture.ndjson": "capture",
     "devtools.json": "acp-devtools",
     "http.har": "har",
-    "jetbrains.log": "jetbrains",
+    "text.log": "log",
     "plain.ndjson": "ndjson",
     "trace.jsons": "conductor",
     "zed.json": "zed",

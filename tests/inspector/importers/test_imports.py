@@ -195,8 +195,8 @@ def test_an_export_of_acp_devtools(tmp_path: Path) -> None:
 
 
 def test_a_log_of_jetbrains(tmp_path: Path) -> None:
-    result, recording = imported(SAMPLES / "jetbrains.log", tmp_path)
-    log = lines("jetbrains.log")
+    result, recording = imported(SAMPLES / "text.log", tmp_path)
+    log = lines("text.log")
     assert recording.header.created == "2026-02-14T20:22:39.300Z"
     assert told(recording) == [
         ("note", 0, log[0].decode()),
@@ -316,7 +316,7 @@ def test_what_holds_no_message_is_refused_however_it_is_called(
 
 @pytest.mark.parametrize(
     "sample",
-    ["acpx.stream.ndjson", "capture.ndjson", "jetbrains.log", "plain.ndjson", "trace.jsons"],
+    ["acpx.stream.ndjson", "capture.ndjson", "text.log", "plain.ndjson", "trace.jsons"],
 )
 def test_a_spoiled_line_costs_its_neighbours_nothing(sample: str, tmp_path: Path) -> None:
     every = (SAMPLES / sample).read_bytes().splitlines(keepends=True)
