@@ -18,10 +18,10 @@ from acp_console.client.permissions import (
     PermissionPrompt,
     Rules,
     command_of,
-    merge_tool_call,
     required_level,
 )
 from acp_console.render.values import OUTPUT_VERSION, plural
+from acp_inspector.analysis.exchanges import ends_turn
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
@@ -38,6 +38,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 from acp_protocol.schema.turn_updates import OUTPUT, USER_MESSAGES, is_echo
+from acp_protocol.tool_calls import is_final, merge
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
@@ -75,6 +76,7 @@ class TurnPrinter:
         """Ids of messages that were printed at least in part."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
+        self._version = 1
         self._has_begun = False
         self._prompt: Request | None = None
         self._restoring: Request | None = None
@@ -130,8 +132,7 @@ class TurnPrinter:
 
     def _note_response(self, response: SuccessResponse) -> None:
         if self._prompt is not None and response.id == self._prompt.id:
-            # Version 2 responds at the beginning of the turn.
-            self._is_over = get_text(response.result, "stopReason") is not None
+            self._is_over = ends_turn(response, self._version)
         elif self._restoring is not None and response.id == self._restoring.id:
             self._is_restored = True
 
@@ -167,7 +168,8 @@ class TurnPrinter:
             self._mixed_history = self._outputs
 
     def begin(self, session_id: str, version: int, mode: Json) -> None:
-        """Print what is known of the session, in JSON."""
+        """Note the protocol version; print what is known of the session, in JSON."""
+        self._version = version
         if self._format == "json":
             session = {"sessionId": session_id, "protocolVersion": version, "mode": mode}
             self._has_begun = True
@@ -281,16 +283,19 @@ class TurnPrinter:
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
                 call = self._calls[id_]
                 says_something = " " in str(call.get("title") or "") or _subject(call) is not None
-                if says_something or call.get("status") in {"completed", "failed"}:
+                if says_something or is_final(call.get("status")):
                     self._show_call(id_)
             case _:
                 pass
 
     def _track(self, update: Json) -> None:
         match update:
-            case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
+            case {
+                "sessionUpdate": "tool_call" | "tool_call_update" | "tool_call_content_chunk",
+                "toolCallId": str(id_),
+            }:
                 known = self._calls.pop(id_, {})
-                self._calls[id_] = merge_tool_call(known, cast("dict[str, Json]", update))
+                self._calls[id_] = merge(known, cast("dict[str, Json]", update), self._version)
                 if len(self._calls) > MAX_CALLS:
                     del self._calls[next(iter(self._calls))]
             case _:

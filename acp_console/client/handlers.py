@@ -20,7 +20,6 @@ from acp_console.client.permissions import (
     Decider,
     PermissionPrompt,
     Rules,
-    merge_tool_call,
     parse_permission_request,
     requested_tool_call,
 )
@@ -33,6 +32,7 @@ from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.tool_calls import is_final, merge
 from acp_protocol.turns import TurnTracker
 
 logger = logging.getLogger(__name__)
@@ -235,44 +235,28 @@ class ClientHandlers:
             case {
                 "sessionId": str(session_id),
                 "update": {
-                    "sessionUpdate": "tool_call" | "tool_call_update",
+                    "sessionUpdate": "tool_call" | "tool_call_update" | "tool_call_content_chunk",
                     "toolCallId": str(call_id),
                 } as update,
             }:
-                self._remember(session_id, call_id, cast("dict[str, Json]", update))
-            case {
-                "sessionId": str(session_id),
-                "update": {
-                    "sessionUpdate": "tool_call_content_chunk",
-                    "toolCallId": str(call_id),
-                    "content": block,
-                },
-            }:
                 # Updates of a call may be partial; the permission request shows them merged.
-                self._add_content(session_id, call_id, block)
+                self._remember(session_id, call_id, cast("dict[str, Json]", update))
             case _:
                 logger.debug("ignored notification %s", notification.method)
 
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})
-        call = merge_tool_call(calls.pop(call_id, {}), update, self.version)
-        # The id is not validated, so it may not be hashable.
-        if call.get("status") in ("completed", "failed"):
+        known = calls.pop(call_id, {})
+        is_chunk = update.get("sessionUpdate") == "tool_call_content_chunk"
+        is_full = is_chunk and len(as_list(known.get("content"))) > MAX_CONTENT
+        call = known if is_full else merge(known, update, self.version)
+        if is_final(call.get("status")):
             return
         calls[call_id] = call
         if len(calls) > MAX_TOOL_CALLS:
             del calls[next(iter(calls))]
         if len(self._calls) > MAX_SESSIONS:
             del self._calls[next(iter(self._calls))]
-
-    def _add_content(self, session_id: str, call_id: str, block: Json) -> None:
-        known = self._calls.get(session_id, {}).get(call_id, {})
-        content = known.get("content")
-        if not isinstance(content, _Chunks):
-            content = _Chunks(as_list(content))
-            self._remember(session_id, call_id, {"content": content})
-        if len(content) <= MAX_CONTENT:
-            content.append(block)
 
     async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
         session_id: str = params["sessionId"]
@@ -378,10 +362,6 @@ class ClientHandlers:
                 jsonrpc.RESOURCE_NOT_FOUND, "No such session", {"sessionId": params["sessionId"]}
             )
         return roots
-
-
-class _Chunks(list[Json]):
-    """Content that has come piece by piece; it is ours to add to."""
 
 
 def _read(request: Request, version: int) -> dict[str, Json]:

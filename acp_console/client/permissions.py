@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.words import TOOL_KINDS
+from acp_protocol.tool_calls import merge
 
 AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
 Verdict: TypeAlias = Literal["allow", "reject"]
@@ -239,7 +240,7 @@ def parse_permission_request(
         return None
     read = map(_option, get_list(params, "options"))
     offered = tuple(option for option in read if option is not None)
-    call = merge_tool_call(known or {}, tool_call, version)
+    call = merge(known or {}, tool_call, version)
     return PermissionPrompt(request_id, session_id, call, offered, cwd)
 
 
@@ -288,19 +289,6 @@ def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | 
             return {"title": title, "kind": "other"}
         case _:
             return None
-
-
-def merge_tool_call(
-    call: Mapping[str, Json], update: Mapping[str, Json], version: int = 1
-) -> dict[str, Json]:
-    """Return a tool call after an update: absent fields are unchanged.
-
-    Null fields are unchanged too, but in version 2 null removes a field.
-    """
-    changed = {**call, **{name: value for name, value in update.items() if value is not None}}
-    if version < 2:
-        return changed
-    return {name: value for name, value in changed.items() if update.get(name, value) is not None}
 
 
 def _option(value: Json) -> PermissionOption | None:

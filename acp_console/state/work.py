@@ -14,6 +14,7 @@ from typing import Final
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import TerminalItem, ToolCallItem, string
+from acp_protocol.tool_calls import is_final
 
 MAX_DEPTH: Final = 8
 """Subagents of subagents that are followed."""
@@ -87,7 +88,7 @@ def _background(talks: Conversations, session_id: str, depth: int) -> Iterator[W
 
 def _call(talk: Conversation, call: ToolCallItem, depth: int) -> Work:
     facts = call.facts
-    is_over = facts.status in {"completed", "failed", "cancelled"}
+    is_over = is_final(facts.status)
     state = "running" if facts.status == "in_progress" else facts.status
     title, can_cancel = facts.title or call.key, facts.can_cancel and not is_over
     return Work("tool_call", talk.session_id, call.key, title, state, can_cancel, depth)

@@ -25,9 +25,9 @@ from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog, Texts
 from acp_agent.turn.prompt import read_prompt
 from acp_protocol.jsonrpc import Json
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 REASON: Final = "broken off: the agent ended before it"
-_FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 def restore(log: SessionLog) -> RestoredSession:
@@ -89,7 +89,7 @@ class RestoredSession:
                 self.open_compactions[event["id"]] = {"status": "cancelled"}
             case "compaction":
                 self.open_compactions.pop(event["id"], None)
-            case "tool" if event["members"].get("status") in _FINAL:
+            case "tool" if event["members"].get("status") in FINAL_STATUSES:
                 self.open_calls.pop(event["id"], None)
             case "tool" if event["id"] in self.open_calls:
                 content = event["members"].get("content")

@@ -19,12 +19,12 @@ from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
 from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates
 from acp_protocol.jsonrpc import Json
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 PLAN_ID: Final = "main"
 """The id of the only plan."""
 TERMINAL_UPDATE: Final = "terminal_update"
 _TERMINAL: Final = "_terminal"
-FINAL_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
 """The statuses of a tool call that has ended."""
 
 

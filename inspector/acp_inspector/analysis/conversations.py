@@ -21,7 +21,7 @@ from acp_inspector.analysis.conversation import (
     SessionSnapshot,
     SessionTurn,
 )
-from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage
+from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage, ends_turn
 from acp_inspector.analysis.history import HasHistory, ItemCache
 from acp_inspector.analysis.items import (
     ElicitationItem,
@@ -328,10 +328,10 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Con
     def respond(response: Response) -> list[ConversationChange]:
         talk.update_info(open_prompts=talk.info.open_prompts - 1)
         result = response.result if isinstance(response, SuccessResponse) else None
-        message_id = string(result, "messageId")
-        if message_id and "stopReason" not in (result or {}):
+        if not ends_turn(response, talk.version):
             # Version 2: the prompt is in the conversation now, and work on it begins.
-            if not talk.has_message(message_id):
+            message_id = string(result, "messageId")
+            if message_id and not talk.has_message(message_id):
                 talk.bind(message, message_id)
             if talk.states == states:
                 talk.update_info(state="running")

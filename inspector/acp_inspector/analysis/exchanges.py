@@ -57,6 +57,8 @@ class Exchange:
     """The `$/cancel_request` that named it."""
     is_moot: bool = False
     """Its turn ended before the response."""
+    has_ended_turn: bool = False
+    """Whether it is a prompt whose response ended the turn."""
 
     @property
     def requester(self) -> Side:
@@ -126,6 +128,8 @@ class Exchanges:
         self.all: list[Exchange] = []
         """Every exchange, in the order of the requests."""
         self.faults: list[ExchangeFault] = []
+        self.version: Json = 1
+        """The protocol version that was agreed on."""
         self._is_lean = is_lean
         self._max_open = max_open
         self._max_request_bytes = max_request_bytes
@@ -194,6 +198,7 @@ class Exchanges:
         A journal may hold several processes, one after the other; each has ids of its own.
         """
         lost = self.open()
+        self.version = 1
         self._open.clear()
         self._open_count = 0
         self._closed.clear()
@@ -301,15 +306,28 @@ class Exchanges:
         exchange.response_frame = frame
         exchange.ending = ending_of(response)
         exchange.code = response.code if isinstance(response, ErrorResponse) else None
+        if sender == "client":
+            self._note_agreement(exchange, response)
         if self._is_lean:
             return exchange
         self._closed[key] = exchange
         if why := _lateness(exchange):
             self.faults.append(ExchangeFault("late", frame, response.id, exchange, why))
         self._step(frame.seq, exchange)
-        if sender == "client" and exchange.request.method == "session/prompt":
-            self._end_turn(exchange, response)
+        if exchange.has_ended_turn:
+            # Version 1: requests of the agent in a turn need no response after its end.
+            for each in self._concerns.pop(exchange.session, ()):
+                each.is_moot = each.response_frame is None
         return exchange
+
+    def _note_agreement(
+        self, exchange: Exchange, response: SuccessResponse | ErrorResponse
+    ) -> None:
+        method = exchange.request.method
+        if method == "session/prompt":
+            exchange.has_ended_turn = ends_turn(response, self.version)
+        elif method == "initialize" and isinstance(response, SuccessResponse):
+            self.version = get(response.result, "protocolVersion")
 
     def _fault(
         self, frame: Frame, response: SuccessResponse | ErrorResponse, before: Exchange | None
@@ -351,13 +369,6 @@ class Exchanges:
                 break
             exchange.cancel_frame = frame
 
-    def _end_turn(self, prompt: Exchange, response: SuccessResponse | ErrorResponse) -> None:
-        """Version 1: requests of the agent in a turn need no response after its end."""
-        if isinstance(response, SuccessResponse) and get(response.result, "stopReason") is None:
-            return
-        for exchange in self._concerns.pop(prompt.session, ()):
-            exchange.is_moot = exchange.response_frame is None
-
     def _step(self, n: int, exchange: Exchange) -> None:
         self._steps.append((n, exchange))
         made, marked = self._marks[-1]
@@ -365,6 +376,17 @@ class Exchanges:
         # than all steps.
         if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
+
+
+def ends_turn(response: SuccessResponse | ErrorResponse, version: Json) -> bool:
+    """Return whether the response to a prompt ends its turn.
+
+    In version 2 it names the message that was taken, and work on it begins. A recording may lack
+    the version.
+    """
+    if isinstance(response, ErrorResponse) or get(response.result, "stopReason") is not None:
+        return True
+    return version != 2 and get_text(response.result, "messageId") is None
 
 
 def ending_of(response: SuccessResponse | ErrorResponse) -> Ending:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from acp_inspector.analysis.history import HasHistory, Versioned, VersionedList
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +111,6 @@ class TerminalItem(HasHistory):
         return {**super()._heavy(), "_live": self._live}
 
 
-FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 """States of a tool call that has come to its end."""
 
 
@@ -200,7 +200,7 @@ class ToolCallItem(HasHistory):
     def change(self, n: int, **facts: Any) -> None:
         now = replace(self._facts.now, **facts)
         self._facts.set(n, now)
-        self.is_over = now.status in FINAL
+        self.is_over = now.status in FINAL_STATUSES
 
     def replace(self, content: list[Json], n: int) -> None:
         self._content.replace(n, content)
@@ -220,7 +220,7 @@ class ToolCallItem(HasHistory):
         copy._facts = self._facts.until(n)
         copy._content = self._content.snapshot(n)
         copy._permissions = [each.at(n) for each in self._permissions if each.requested <= n]
-        copy.is_over = copy.facts.status in FINAL
+        copy.is_over = copy.facts.status in FINAL_STATUSES
         for key in terminal_keys(copy.content):
             if key in self._terminals:
                 copy.show(self._terminals[key].at(n))

@@ -199,16 +199,12 @@ class Steps:
     def _note_faults(self, step: JournalStep, message: Message, exchange: Exchange | None) -> None:
         """Note where a message does not fit the schema."""
         # It takes a while to import.
-        from acp_protocol.schema.methods import VERSIONS
         from acp_protocol.schema.validate import validate_params, validate_result
 
         match message:
             case Request(method=method, params=params) | Notification(method=method, params=params):
                 faults = validate_params(method, params, self._version)
             case SuccessResponse(result=result) if exchange is not None:
-                version = get(result, "protocolVersion")
-                if exchange.request.method == "initialize" and version in VERSIONS:
-                    self._version = version
                 faults = validate_result(exchange.request.method, result, self._version)
             case _:
                 return
@@ -305,15 +301,16 @@ class Steps:
         if session is None and method.startswith("session/"):
             # It precedes everything else in the session that it opens.
             session = _session(value.get("result"))
+        version = get(value.get("result"), "protocolVersion")
+        if method == "initialize" and type(version) is int and version in {1, 2}:
+            self._version = version
         step = self._add(frame, f"response to {method}", session, value, root="$")
         step.opened = exchange.request_frame.seq
         if (request := self._requests.pop(exchange, None)) is not None:
             request.closed = frame.seq
         if method in OPENING and "result" in value:
             self._open.add(session)
-        # In version 2 the response to a prompt begins its turn and has no stop reason.
-        has_stopped = "error" in value or get(value.get("result"), "stopReason") is not None
-        if method == "session/prompt" and has_stopped:
+        if exchange.has_ended_turn:
             self._end_turn(session)
         return step
 
@@ -378,12 +375,18 @@ class Steps:
             cast("list[Json]", content).append(get(update, "content"))
             return step
         for each, value in cast("Mapping[str, Json]", update).items():
-            if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None:
-                if each in last and not _are_equal(last[each], value):
-                    step.replaced.append({each: last[each]})
-                # A chunk may extend the list.
-                is_list = each == "content" and isinstance(value, list)
-                last[each] = [*as_list(value)] if is_list else value
+            if each in {"sessionUpdate", "toolCallId", "status"} or (
+                value is None and self._version < 2
+            ):
+                continue
+            if each in last and not _are_equal(last[each], value):
+                step.replaced.append({each: last[each]})
+            if value is None:
+                last.pop(each, None)
+                continue
+            # A chunk may extend the list.
+            is_list = each == "content" and isinstance(value, list)
+            last[each] = [*as_list(value)] if is_list else value
         states: list[Json] = step.value["states"]
         status = get(update, "status")
         is_repeated = states[-1:] == [status] or (status == "pending" and bool(states))

@@ -17,8 +17,8 @@ from acp_inspector.lint.state import Origin, SeenSession, SeenTerminal, SeenTool
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.tool_calls import FINAL_STATUSES
 
-FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 """Final statuses of tool calls."""
 REMEMBERED: Final = 4096
 """Completed requests to keep, to recognize duplicate responses."""
@@ -331,7 +331,7 @@ def _learn_tool(
     status = fields.get("status")
     if isinstance(status, str):
         tool.status, tool.status_at = status, context.point
-        if status in FINAL:
+        if status in FINAL_STATUSES:
             tool.ended = tool.ended or context.point
         elif session.is_replaying:
             tool.ended = None

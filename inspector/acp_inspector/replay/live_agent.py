@@ -42,6 +42,7 @@ from acp_protocol.jsonrpc import (
     Notification,
     Request,
 )
+from acp_protocol.tool_calls import merge
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
@@ -72,6 +73,8 @@ class PromptTurn:
     """What an agent did in response to one prompt."""
 
     session_id: str
+    version: int = 1
+    """The protocol version of its updates."""
     updates: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The `update` of each `session/update`, in order."""
     permissions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -103,13 +106,9 @@ class PromptTurn:
         calls: dict[str, dict[str, Any]] = {}
         for update in self.updates:
             kind, call_id = update.get("sessionUpdate"), str(update.get("toolCallId"))
-            if kind in {"tool_call", "tool_call_update"}:
-                call = calls.setdefault(call_id, {})
-                changes = {key: value for key, value in update.items() if value is not None}
-                call |= {key: changes[key] for key in changes if key != "sessionUpdate"}
-            elif kind == "tool_call_content_chunk":
-                call = calls.setdefault(call_id, {"toolCallId": call_id})
-                call["content"] = [*get_list(call, "content"), update.get("content")]
+            if kind in {"tool_call", "tool_call_update", "tool_call_content_chunk"}:
+                call = calls[call_id] = merge(calls.get(call_id, {}), update, self.version)
+                call.pop("sessionUpdate", None)
         return calls
 
     def _joined(self, kind: str) -> str:
@@ -192,7 +191,7 @@ class LiveAgent:
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
         # The newest turn is the last one.
         self._handler.turns.pop(session_id, None)
-        turn = self._handler.turns[session_id] = PromptTurn(session_id)
+        turn = self._handler.turns[session_id] = PromptTurn(session_id, self.version)
         self._handler.permissions[session_id] = permission
         self._handler.tracker.begin(session_id)
         task_status.started()

@@ -38,6 +38,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 EventKind: TypeAlias = Literal[
     "call", "response", "request", "cancel", "text", "tool call", "update", "idle", "malformed"
@@ -54,7 +55,7 @@ ASYNCHRONOUS: Final = frozenset(
 )
 """Updates that may come at any time."""
 _TOOL_CALL: Final = frozenset({"tool_call", "tool_call_update", "tool_call_content_chunk"})
-_RANKS: Final = {"in_progress": 1, "completed": 2, "failed": 2, "cancelled": 2}
+_RANKS: Final = {"in_progress": 1, **dict.fromkeys(FINAL_STATUSES, 2)}
 """How far a tool call is by its status; anything else is 0."""
 
 
@@ -205,9 +206,7 @@ class LiveRun:
             session = get_text(result, "sessionId")
         key = (exchange.request_frame.seq, id_key(exchange.request.id))
         event = self._new("response", frame, session, f"response to {method}", message, key)
-        # In version 2 the response to a prompt begins its turn and has no stop reason.
-        has_stopped = isinstance(message, ErrorResponse) or get(result, "stopReason") is not None
-        if method == "session/prompt" and frame.side == "agent" and has_stopped:
+        if exchange.has_ended_turn:
             self.session(session).open_prompts.discard(key)
         return event
 

@@ -53,6 +53,7 @@ from acp_protocol.dialects.base import (
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, get_object
 from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
+from acp_protocol.tool_calls import is_final
 
 KINDS: Final = frozenset(
     {
@@ -186,7 +187,7 @@ def _write_tool_update(update: Object) -> Object:
 def _output(update: Object) -> str | None:
     """Return a tool call's text; None while it may still run and has no output."""
     text = output_text(update)
-    return text if text or update.get("status") in ("completed", "failed") else None
+    return text if text or is_final(update.get("status")) else None
 
 
 _CONTENTS = ("uri", "mimeType", "text", "blob")

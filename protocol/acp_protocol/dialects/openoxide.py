@@ -69,6 +69,7 @@ from acp_protocol.jsonrpc import (
     parse,
 )
 from acp_protocol.schema.words import PLAN_ENTRY_STATUSES
+from acp_protocol.tool_calls import is_final
 
 
 @dataclass(slots=True)
@@ -105,7 +106,7 @@ def _write_tool_update(update: Object) -> list[Object]:
             diff = write_unified_diff(path, before, string(item.get("newText")))
             events.append({"type": "diff", "id": id_, "path": path, "unified_diff": diff})
     text = output_text(update)
-    if text or update.get("status") in ("completed", "failed"):
+    if text or is_final(update.get("status")):
         events.append({"type": "tool_result", "id": id_, "output": text})
     return events
 

@@ -607,6 +607,37 @@ def test_version_2_names_its_options_by_other_keys_and_has_them_set(call: Call) 
     assert call("exec", "--protocol", "2", *words, "help").code == exit_codes.DONE
 
 
+FAILS = """
+greet(2, info={"name": "a", "version": "1"}, capabilities={})
+open_session()
+prompt = hear("session/prompt")
+tell(id=prompt["id"], result={"messageId": "m1"})
+update("user_message", messageId="m1", content=[])
+update("state_update", state="running")
+update("tool_call_update", toolCallId="c1", title="Run it", kind="execute")
+reason = {"type": "text", "text": "no such file"}
+update("tool_call_content_chunk", toolCallId="c1",
+       content={"type": "content", "content": reason})
+update("tool_call_update", toolCallId="c1", kind=None, status="failed")
+update("tool_call_update", toolCallId="c2", title="Wait for it", status="cancelled")
+update("state_update", state="idle", stopReason="end_turn")
+hear("never")
+"""
+
+
+def test_the_reason_of_a_failure_in_version_2_comes_in_chunks(agent: Agent, call: Call) -> None:
+    done = call("exec", "--protocol", "2", "go", "--", *agent(FAILS))
+    assert "* Run it\n  ✗ failed: no such file\n" in done.err
+    assert "* Wait for it\n" in done.err
+
+
+def test_null_takes_a_kind_away_in_version_2(agent: Agent, call: Call) -> None:
+    """What has no kind any more is no command that nobody asked about."""
+    script = FAILS.replace('status="failed"', 'status="completed"')
+    done = call("exec", "--protocol", "2", "--format", "json", "go", "--", *agent(script))
+    assert json_lines(done.out)[-1]["unasked"] == {}
+
+
 KEEPS = """
 image = os.environ.get("IMAGE") == "1"
 greet(agentCapabilities={"loadSession": True, "sessionCapabilities": {"list": {}},

@@ -309,6 +309,18 @@ async def test_only_so_many_permission_requests_wait() -> None:
     assert await ask_consent(host) == YES
 
 
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+async def test_what_was_said_of_a_call_is_forgotten_when_it_has_ended(
+    host: ClientHandlers, decider: Deciding, status: str
+) -> None:
+    host.version = 2
+    await tell(host, "tool_call_update", title="Look", kind="read")
+    await tell(host, "tool_call_update", status=status)
+    subject = {"type": "tool_call", "toolCall": {"toolCallId": "t1"}}
+    await ask(host, "session/request_permission", title="Again", subject=subject, options=OPTIONS)
+    assert decider.asks[0].kind == "other"
+
+
 async def test_a_call_with_more_content_than_is_kept_is_not_asked_about(
     host: ClientHandlers, decider: Deciding
 ) -> None:

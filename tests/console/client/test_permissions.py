@@ -15,7 +15,6 @@ from acp_console.client.permissions import (
     PermissionPrompt,
     PolicyDecider,
     allows,
-    merge_tool_call,
     parse_permission_request,
     required_level,
 )
@@ -234,8 +233,3 @@ def test_files_that_a_diff_of_version_two_changes_are_looked_at(
     assert ask is not None
     assert ask.paths_outside == ("/etc/passwd",)
     assert not allows("edits", ask)
-
-
-def test_null_takes_a_kind_away_in_version_two_only() -> None:
-    assert merge_tool_call({"kind": "read"}, {"kind": None}, 1) == {"kind": "read"}
-    assert merge_tool_call({"kind": "read"}, {"kind": None}, 2) == {}

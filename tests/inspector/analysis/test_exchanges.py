@@ -62,6 +62,34 @@ def test_only_what_was_open_at_the_end_of_a_turn_is_moot() -> None:
     assert [each.is_moot for each in exchanges.all] == [False, True, False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("version", "result", "ends"),
+    [
+        (1, {}, True),
+        (1, None, True),
+        (1, {"stopReason": "end_turn"}, True),
+        (1, {"messageId": "m1"}, False),
+        (2, {}, False),
+        (2, {"messageId": "m1"}, False),
+        (2, {"stopReason": "refusal"}, True),
+    ],
+)
+def test_a_result_ends_the_turn_in_version_1_whatever_is_in_it(
+    version: int, result: Any, ends: bool
+) -> None:
+    """In version 2 it begins the turn; the version may be missing from a recording."""
+    exchanges = paired(
+        frames(
+            ask("client", 0, "initialize", protocolVersion=2),
+            answer("agent", 0, {"protocolVersion": version}),
+            prompt(1, "go"),
+            ask("agent", 1, "fs/read_text_file", sessionId="s1"),
+            answer("agent", 1, result),
+        )
+    )
+    assert (exchanges.all[1].has_ended_turn, exchanges.all[2].is_moot) == (ends, ends)
+
+
 def failure(side: Side, id_: Any, code: int) -> Said:
     return side, {"id": id_, "error": {"code": code, "message": "no"}}
 

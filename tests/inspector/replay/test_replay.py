@@ -117,6 +117,14 @@ SAME: dict[str, tuple[int, list[Said], list[Said]]] = {
             update("plan_update", plan={"entries": [1, 2]}),
         ],
     ),
+    "a field of a call that null removes, also if it had been there": (
+        2,
+        [update("tool_call_update", toolCallId="c1", title="Look")],
+        [
+            update("tool_call_update", toolCallId="c1", title="Look", rawInput={"a": 1}),
+            update("tool_call_update", toolCallId="c1", rawInput=None),
+        ],
+    ),
     "a title that is set twice in a turn": (
         1,
         [update("session_info_update", title="B")],

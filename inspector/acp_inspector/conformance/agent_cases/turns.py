@@ -22,6 +22,7 @@ from acp_protocol.jsonrpc import (
     Json,
     SuccessResponse,
 )
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 case = AGENT.case
 
@@ -37,7 +38,6 @@ TURN_UPDATES: Final = frozenset(
 STOP_REASONS: Final = frozenset(
     {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
 )
-FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 # Prompts
@@ -533,7 +533,7 @@ async def command_finished(peer: Peer) -> None:
 
 def _expect_finished(turn: Turn) -> None:
     for id_, statuses in _calls(turn).items():
-        if not statuses or statuses[-1] not in FINAL:
+        if not statuses or statuses[-1] not in FINAL_STATUSES:
             state = statuses[-1] if statuses else "pending"
             raise CaseFailedError(f"the tool call {id_} is still {state}")
 

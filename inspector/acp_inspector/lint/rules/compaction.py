@@ -20,10 +20,10 @@ from acp_inspector.lint.context import (
 )
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 UPDATE: Final = on.update("compaction_update")
 CHUNK: Final = on.update("compaction_summary_chunk")
-FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 COMPACTIONS: Final = 10_000
 
 
@@ -64,7 +64,7 @@ def _keep_compaction(context: Context) -> None:
     compaction, status = compactions[key], context.update.get("status")
     if isinstance(status, str):
         compaction.status = status
-        if status in FINAL:
+        if status in FINAL_STATUSES:
             compaction.ended = compaction.ended or context.point
 
 
@@ -100,7 +100,7 @@ def compactions_end(ending: EndContext) -> CheckResult:
 @check("ACP-L406", UPDATE)
 def compactions_end_once(context: Context) -> CheckResult:
     known, status = _known(context), context.update.get("status")
-    if not is_one_of(status, FINAL):
+    if not is_one_of(status, FINAL_STATUSES):
         return None
     if known is None or known.ended is None or _is_replaying(context) or known.status == status:
         return OK

@@ -31,10 +31,11 @@ from acp_inspector.lint.rules.tool_calls import (
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import LintState, Point, SeenSession, SentRequest
 from acp_inspector.lint.text_checks import is_absolute
-from acp_inspector.lint.tracker import FINAL, permission_tool
+from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import PERMISSION_OPTION_KINDS
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 PERMISSION: Final = "session/request_permission"
 ALWAYS: Final = frozenset({"allow_always", "reject_always"})
@@ -144,7 +145,7 @@ def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
         tool = session.tools.get(id_)
     if session is None or session.is_replaying:
         return None
-    if tool is None or tool.ended is None or tool.status not in FINAL:
+    if tool is None or tool.ended is None or tool.status not in FINAL_STATUSES:
         return OK if tool is not None else None
     return context.problem(
         f"permission is requested for the tool call {quoted(tool.id)}, which was {tool.status}",

@@ -24,10 +24,11 @@ from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import check, each_of, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.text_checks import is_absolute
-from acp_inspector.lint.tracker import FINAL, permission_tool
+from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 TOOL_CALL_UPDATES: Final[Triggers] = on.update("tool_call", "tool_call_update")
 TOOL_CALL_MESSAGES: Final[Triggers] = (
@@ -350,7 +351,7 @@ def live_tool(context: Context) -> SeenToolCall | None:
 @check("ACP-L198", UPDATED)
 def final_statuses_are_not_left(context: Context) -> CheckResult:
     tool = live_tool(context)
-    if tool is None or tool.status not in FINAL:
+    if tool is None or tool.status not in FINAL_STATUSES:
         return None
     status = new_status(context)
     if status is None or status == tool.status:
@@ -379,7 +380,7 @@ def progress_is_not_undone(context: Context) -> CheckResult:
 @check("ACP-L200", UPDATED, on.update("tool_call_content_chunk"))
 def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
     tool = live_tool(context)
-    if tool is None or tool.ended is None or tool.status not in FINAL:
+    if tool is None or tool.ended is None or tool.status not in FINAL_STATUSES:
         return None
     if not tool_call_fields(context).get("content"):
         return OK

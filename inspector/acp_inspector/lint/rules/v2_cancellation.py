@@ -13,9 +13,10 @@ from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolCall, SentRequest
-from acp_inspector.lint.tracker import FINAL, permission_tool
+from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.tool_calls import FINAL_STATUSES
 
 INVALID_PARAMS: Final = -32602
 CANCELLED: Final = -32800
@@ -187,7 +188,7 @@ def what_is_paused_was_in_progress(context: Context) -> CheckResult:
     if context.update.get("status") != "paused" or session is None or session.is_replaying:
         return None
     tool = session.tools.get(id_) if isinstance(id_, str) else None
-    if tool is None or not (tool.status in {None, "pending"} or tool.status in FINAL):
+    if tool is None or not (tool.status in {None, "pending"} or tool.status in FINAL_STATUSES):
         return OK
     return context.problem(
         f"a tool call is paused that is {tool.status or 'pending'}",

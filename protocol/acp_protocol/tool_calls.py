@@ -1,0 +1,41 @@
+"""The state of a tool call after its updates.
+
+Source: ACP, Tool Calls, "Updating"; the same of version 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from acp_protocol.json_values import as_list
+from acp_protocol.jsonrpc import Json
+
+FINAL_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
+"""Statuses with which tool calls and compactions end; version 1 has no "cancelled"."""
+
+
+class _Chunks(list[Json]):
+    """Content that `merge` has begun, so that a chunk is added to it without a copy."""
+
+
+def is_final(status: Json) -> bool:
+    """Return whether a tool call with this status has ended."""
+    return isinstance(status, str) and status in FINAL_STATUSES
+
+
+def merge(call: Mapping[str, Json], update: Mapping[str, Json], version: int) -> dict[str, Json]:
+    """Return a tool call after an update: absent fields are unchanged.
+
+    Null fields are unchanged too, but in version 2 null removes a field. A
+    `tool_call_content_chunk` adds one entry to the content; `call` must not be used afterwards.
+    """
+    if update.get("sessionUpdate") == "tool_call_content_chunk":
+        content = call.get("content")
+        chunks = content if isinstance(content, _Chunks) else _Chunks(as_list(content))
+        chunks.append(update.get("content"))
+        return {**call, "toolCallId": update.get("toolCallId"), "content": chunks}
+    changed = {**call, **{name: value for name, value in update.items() if value is not None}}
+    if version < 2:
+        return changed
+    return {name: value for name, value in changed.items() if update.get(name, value) is not None}
