@@ -49,7 +49,6 @@ from acp_inspector.conformance.stage import (
     client_suite,
     judge_client,
 )
-from acp_inspector.replay.testing import resolved_command
 from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
 from acp_protocol.host.process import spawn
@@ -338,7 +337,7 @@ async def _judge(
     @asynccontextmanager
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
         env: Mapping[str, str] = {**os.environ, **agent.env}
-        command = resolved_command(agent.absolute_command(), Path.cwd())
+        command = agent.absolute_command()
         async with spawn(command, cwd=directory, env=env, grace=GRACE_S) as child:
             dialect = agent.open_dialect()
             framing = "lines" if dialect is None else dialect.framing

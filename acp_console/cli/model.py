@@ -322,7 +322,7 @@ def _agent(context: click.Context, name: str | None) -> tuple[tuple[str, ...], d
     chosen = chosen_agent(context, name)
     if chosen is None:
         raise UsageError("missing AGENT", "name an agent, or give its command after --")
-    return chosen.command, {**os.environ, **chosen.env}
+    return chosen.absolute_command(), {**os.environ, **chosen.env}
 
 
 def _named_urls(texts: Sequence[str]) -> dict[str, str]:

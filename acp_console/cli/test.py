@@ -41,11 +41,11 @@ from acp_inspector.replay.testing import (
     Status,
     find_recordings,
     junit_report,
-    resolved_command,
     run_recording,
     run_recordings,
 )
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
@@ -197,7 +197,7 @@ def command(
     else:
         command = () if chosen is None else chosen.absolute_command()
         options = PlayOptions(
-            command=resolved_command(command, Path.cwd()),
+            command=command,
             level=level,
             timeout=timeout,
             is_trusted=trust,

@@ -12,6 +12,7 @@ from typing import Final
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError, RequestFailedError
+from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
@@ -115,14 +116,14 @@ class AgentSpec:
         return open_dialect(self.dialect)
 
     def absolute_command(self) -> tuple[str, ...]:
-        """Return the command with the path of its program relative to our directory resolved.
+        """Return the command with absolute paths for files of our directory.
 
-        It was typed here, and is started in the directory of the session.
+        It was typed here, and is started in the directory of the session. The words of an agent
+        with a name were not typed here, except for the path of its program.
         """
-        program = self.command[0]
-        if "/" in program:
-            program = str(Path(program).absolute())
-        return (program, *self.command[1:])
+        if self.is_named:
+            return (*resolved_command(self.command[:1], Path.cwd()), *self.command[1:])
+        return resolved_command(self.command, Path.cwd())
 
     @property
     def is_embedded_demo(self) -> bool:

@@ -321,7 +321,7 @@ class SessionStore:
             v=VERSION,
             agent=agent.name,
             title=agent.title,
-            command=list(agent.command),
+            command=list(agent.absolute_command()),
             protocol=agent.max_protocol_version,
             dialect=agent.dialect,
             cwd=str(cwd),

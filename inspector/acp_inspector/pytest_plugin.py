@@ -218,7 +218,7 @@ def play_options(config: pytest.Config, **given: Any) -> PlayOptions:
 
 def agent_command(config: pytest.Config) -> Sequence[str]:
     """Return the command of the agent under test; empty if none is named."""
-    from acp_inspector.replay.testing import resolved_command
+    from acp_protocol.host.agent_command import resolved_command
 
     if given := config.getoption("--acp-agent"):
         return resolved_command(given, config.invocation_params.dir)

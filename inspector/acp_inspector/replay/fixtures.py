@@ -42,12 +42,12 @@ from acp_inspector.replay.testing import (
     PlayOptions,
     PlayOutcome,
     conversation_outcome,
-    resolved_command,
     run_recording,
     update_recording,
 )
 from acp_inspector.replay.updating import replace_recording
 from acp_protocol.errors import AcpError, AgentExitedError, LocalProtocolError
+from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 

@@ -7,7 +7,6 @@ outcomes, not exceptions: a run of many recordings goes on.
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import tempfile
 import time
@@ -313,21 +312,6 @@ def error_outcome(path: Path, problem: AcpError) -> PlayOutcome:
     tail = (single_line(line, _LINE_WIDTH) for line in getattr(problem, "stderr_tail", ()))
     text = "\n".join([f"error: {problem}", *(f"    | {line}" for line in tail)])
     return PlayOutcome(path, "error", escape_controls(text), problem=problem)
-
-
-def resolved_command(command: Sequence[str] | str, folder: Path) -> Sequence[str]:
-    """Return a command whose words name files of `folder` by whole paths.
-
-    Agents are started elsewhere, in the working directory of a session.
-    """
-    words = shlex.split(command) if isinstance(command, str) else list(command)
-
-    def resolved(place: int, word: str) -> str:
-        # A program without a slash is looked for in PATH.
-        is_path = "/" in word or place > 0
-        return str(folder / word) if is_path and (folder / word).is_file() else word
-
-    return [resolved(place, word) for place, word in enumerate(words)]
 
 
 async def run_recordings(

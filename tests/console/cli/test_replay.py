@@ -50,6 +50,25 @@ def recording(agent: Agent, call: Call, tmp_path: Path) -> Path:
     return path
 
 
+def test_a_relative_script_is_that_of_the_users_directory(
+    recording: Path,
+    agent: Agent,
+    call: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The agent starts elsewhere: in temporary directories, or in that of `exec --cwd`."""
+    script = Path(agent(COUNTING)[-1])
+    monkeypatch.chdir(script.parent)
+    command = (sys.executable, script.name)
+    done = call("replay", "--as", "client", str(recording), "--", *command)
+    assert (done.code, without_places(done.err)) == (exit_codes.DONE, HANDED)
+    assert call("test", str(recording), "--", *command).code == exit_codes.DONE
+    (tmp_path / "elsewhere").mkdir()
+    done = call("exec", "--cwd", str(tmp_path / "elsewhere"), "count", "--", *command)
+    assert (done.code, done.out) == (exit_codes.DONE, "one, two\n")
+
+
 def test_an_agent_that_behaves_as_recorded_passes(
     recording: Path, agent: Agent, call: Call
 ) -> None:
