@@ -87,7 +87,7 @@ def _rule(rule: LintRule) -> str:
     versions = ", ".join(map(str, sorted(rule.versions)))
     fix = registry().implemented.get(rule.id, "not checked yet")
     cells = (
-        *(rule.id, rule.severity or "", versions, rule.side, rule.basis),
+        *(rule.id, rule.severities, versions, rule.side, rule.basis),
         *(rule.text, fix, rule.source),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"

@@ -49,8 +49,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
             versions = "+".join(map(str, sorted(rule.versions)))
             is_checked = rule.id in registry().implemented
             checked = "" if rule.severity is None else "yes" if is_checked else "no"
-            severity = rule.severity or "withdrawn"
-            row = [rule.id, severity, rule.basis, versions, rule.side, checked]
+            row = [rule.id, rule.severities, rule.basis, versions, rule.side, checked]
             rows.append([*row, rule.source, rule.text])
         print_table(LAYOUT, rows)
     return exit_codes.DONE
@@ -61,6 +60,7 @@ def rule_json(rule: LintRule) -> dict[str, Json]:
         "rule": rule.id,
         "family": FAMILIES[rule.family],
         "severity": rule.severity or "withdrawn",
+        "severity_in_version_1": rule.severity_in_1 or "withdrawn",
         "basis": rule.basis,
         "versions": sorted(rule.versions),
         "side": rule.side,
@@ -75,10 +75,9 @@ def rule_json(rule: LintRule) -> dict[str, Json]:
 
 def _description(rule: LintRule) -> str:
     versions = " and ".join(map(str, sorted(rule.versions)))
-    kind = rule.severity or "withdrawn"
     facts = [
         f"{rule.id}  {rule.text}",
-        f"  {kind}, at fault: {rule.side}; version {versions}; {FAMILIES[rule.family]}",
+        f"  {rule.severities}, at fault: {rule.side}; version {versions}; {FAMILIES[rule.family]}",
         f"  based on: {BASES[rule.basis]} ({rule.source})",
     ]
     fix = registry().implemented.get(rule.id)

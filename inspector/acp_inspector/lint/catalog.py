@@ -80,6 +80,8 @@ class LintRule:
     family: str
     severity: Severity | None
     """None: withdrawn."""
+    severity_in_1: Severity | None
+    """The severity in version 1: the text of that version may say less."""
     versions: frozenset[int]
     """Protocol versions that it applies to."""
     side: str
@@ -92,6 +94,14 @@ class LintRule:
     text: str
     fix: str
     """What the side at fault should do; empty if nothing checks the rule."""
+
+    @property
+    def severities(self) -> str:
+        """The severity in words, with that of version 1 if it differs."""
+        if self.severity is None:
+            return "withdrawn"
+        differs = self.severity_in_1 != self.severity
+        return f"{self.severity} (v1: {self.severity_in_1})" if differs else self.severity
 
     @property
     def is_unstable(self) -> bool:
@@ -111,10 +121,12 @@ def rules() -> dict[str, LintRule]:
 
 def _rule(row: dict[str, str]) -> LintRule:
     is_active = row["severity"] != "withdrawn"
+    severity, _, in_1 = row["severity"].removesuffix(")").partition(" (v1: ")
     return LintRule(
         id=row["id"],
         family=row["family"],
-        severity=cast("Severity", row["severity"]) if is_active else None,
+        severity=cast("Severity", severity) if is_active else None,
+        severity_in_1=cast("Severity", in_1 or severity) if is_active else None,
         versions=_VERSIONS[row["version"]],
         side=row["side"],
         basis=cast("Basis", row["basis"]),

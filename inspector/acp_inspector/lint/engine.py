@@ -27,8 +27,11 @@ from acp_protocol.framing import Side
 
 logger = logging.getLogger(__name__)
 
-BROAD: Final = ("ACP-L046", "ACP-L047", "ACP-L371", "ACP-L376", "ACP-L377", "ACP-L378", "ACP-L381")
-"""Rules about any path of any message, the broadest first.
+BROAD: Final = (
+    *("ACP-L046", "ACP-L047", "ACP-L371", "ACP-L376", "ACP-L377", "ACP-L378", "ACP-L381"),
+    "ACP-L181",
+)
+"""Rules about any path of any message, or of any update, the broadest first.
 
 If several report the same path, only the last one is kept; none is kept if a specific rule also
 reports that path.
@@ -338,8 +341,7 @@ class Linter:
     def _check_event(self, entry: StderrChunk | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
         for each in registry().event_checks:
-            rule = rules()[each.rule]
-            if not rule.is_unstable or self._unstable:
+            if applies(rules()[each.rule], self._state.version, unstable=self._unstable):
                 problems = self._run_check(
                     each.rule, lambda look=each.look: look(entry, self._state)
                 )
@@ -371,7 +373,8 @@ class Linter:
 
     def _finding(self, rule_id: str, fix: str, problem: Problem) -> Finding:
         rule = rules()[rule_id]
-        severity = problem.severity or rule.severity or "info"
+        usual = rule.severity_in_1 if self._state.version == 1 else rule.severity
+        severity = problem.severity or usual or "info"
         return Finding(
             rule, severity, problem.text, problem.frames, fix, problem.path, problem.topic
         )

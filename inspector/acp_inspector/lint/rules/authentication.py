@@ -360,7 +360,7 @@ def statuses_are_complete(context: Context) -> CheckResult:
         problems += context.problem(f"the state is {what}", path=f"{place}.state")
     elif state not in STATES and not state.startswith("_"):
         text = f"the state {quoted(state)} does not begin with “_”"
-        problems += context.problem(text, path=f"{place}.state")
+        problems += context.problem(text, path=f"{place}.state", severity="warning")
     for index, each in enumerate(as_list(status_fields.get("accounts"))):
         if not isinstance(as_object(each).get("label"), str):
             path = f"{place}.accounts.{index}.label"

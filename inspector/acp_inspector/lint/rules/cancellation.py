@@ -241,6 +241,21 @@ def cancelled_turns_say_so(context: Context) -> CheckResult:
     )
 
 
+@check("ACP-L522", on.result("session/prompt"))
+def turns_end_as_cancelled_though_nothing_proves_it(context: Context) -> CheckResult:
+    """Flag turns that end as usual a while after a cancellation that the agent may have missed."""
+    ask, session = context.request, context.session
+    cancel = None if session is None else session.cancel
+    if ask is None or cancel is None or cancel.seq < ask.seq or context.has_crossed(cancel):
+        return None
+    reason = context.result_object.get("stopReason")
+    if reason == "cancelled" or context.ends_after(cancel):
+        return OK
+    return context.problem(
+        f"the turn ends with {quoted(reason)} after it was cancelled", ask, cancel, at="stopReason"
+    )
+
+
 @check("ACP-L146", on.response("session/prompt"))
 def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
     ask = context.request

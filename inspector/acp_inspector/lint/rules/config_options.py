@@ -255,14 +255,14 @@ def selects_offer_their_value(context: Context) -> CheckResult:
         values = [value for _, value in option_values(option)]
         current = option.get("currentValue")
         if not isinstance(option.get("options"), list) or (context.version != 1 and not values):
-            found += context.problem("the select has no options", path=f"{place}.options")
+            text = "the select has no options"
+            found += context.problem(text, path=f"{place}.options", severity="error")
         elif _has_empty_group(option) and context.version != 1:
             found += context.problem("a group has no options", path=f"{place}.options")
         elif isinstance(current, str) and current not in values:
             found += context.problem(
                 f"the current value {quoted(current)} is none of the options",
                 path=f"{place}.currentValue",
-                severity="warning" if context.version == 1 else None,
             )
     return tuple(found) if is_any else None
 

@@ -80,16 +80,22 @@ def initialize_is_answered_at_once(
     response = _response(entry, state)
     if response is None or response[3].asks != "initialize":
         return None
-    event, status, header_values, exchange = response
+    event, status, _, exchange = response
     if CONNECTION in exchange.headers:
         return None
     if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
-    if not header_values.get(CONNECTION):
-        return _problem(
-            event, "the response to initialize has no Acp-Connection-Id", exchange.frame
-        )
     return OK
+
+
+@check("ACP-L413", on.result("initialize"))
+def connections_have_ids(context: Context) -> CheckResult:
+    found = carrier_of(context)
+    if found is None or found[0].name != "http_response" or CONNECTION in found[1].headers:
+        return None
+    if found[1].answer.get(CONNECTION):
+        return OK
+    return context.problem("the response to initialize has no Acp-Connection-Id", context.request)
 
 
 @check_event("ACP-L414")

@@ -94,15 +94,18 @@ def there_is_no_sse(context: Context, place: str, server: dict[str, Json]) -> It
 
 
 @check("ACP-L091", on.request(*SETUPS))
-@each_of(_servers)
-def servers_have_a_type(
-    context: Context, place: str, server: dict[str, Json]
-) -> Iterator[Violation]:
-    tag = server.get("type")
-    if not isinstance(tag, str):
-        yield f"the MCP server {quoted(server.get('name'))} has no type", f"{place}.type"
-    elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
-        yield f"{quoted(tag)} is not a transport of version 2", f"{place}.type"
+def servers_have_a_type(context: Context) -> CheckResult:
+    servers = list(_servers(context))
+    problems: list[Problem] = []
+    for place, server in servers:
+        tag, path = server.get("type"), f"{place}.type"
+        if not isinstance(tag, str):
+            text = f"the MCP server {quoted(server.get('name'))} has no type"
+            problems += context.problem(text, path=path)
+        elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
+            text = f"{quoted(tag)} is not a transport of version 2"
+            problems += context.problem(text, path=path, severity="warning")
+    return tuple(problems) if servers else None
 
 
 @check("ACP-L092", on.request(*SETUPS))

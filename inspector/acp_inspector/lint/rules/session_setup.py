@@ -321,7 +321,9 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
         return None
     for i, name in repeated(each.get("name") for each in servers):
         return context.problem(
-            f"two MCP servers are named {quoted(name)}", at=f"mcpServers.{i}.name"
+            f"two MCP servers are named {quoted(name)}",
+            at=f"mcpServers.{i}.name",
+            severity="info",
         )
     for i, server in enumerate(servers):
         variables = map(as_object, as_list(server.get("env")))

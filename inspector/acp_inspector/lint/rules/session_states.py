@@ -147,6 +147,28 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
     )
 
 
+@check("ACP-L522", on.update("state_update"))
+def work_ends_as_cancelled_though_nothing_proves_it(context: Context) -> CheckResult:
+    """Flag work that ends as usual a while after a cancellation that the agent may have missed."""
+    session = context.session
+    if session is None or context.update.get("state") != "idle" or session.cancel is None:
+        return None
+    own, cancel = foreground(context), session.cancel
+    if not own.is_busy or own.began is None or own.began.seq > cancel.seq:
+        return None
+    if context.has_crossed(cancel):
+        return None
+    reason = context.update.get("stopReason")
+    if reason == "cancelled" or context.ends_after(cancel):
+        return OK
+    return context.problem(
+        f"the work ends with {quoted(reason)} after it was cancelled",
+        own.began,
+        cancel,
+        at="stopReason",
+    )
+
+
 @check(
     "ACP-L166",
     on.update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),

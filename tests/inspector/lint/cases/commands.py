@@ -35,9 +35,9 @@ def a_command_has_a_type_of_its_own(talk: Talk) -> None:
     offered(talk, command(2, type="_workflow"))
 
 
-@breaks("ACP-L314")
+@breaks("ACP-L314", 2)
 def a_name_has_a_slash(talk: Talk) -> None:
-    offered(talk, command(name="/review"))
+    offered(talk, command(2, name="/review"))
 
 
 @breaks("ACP-L314", 2)
@@ -45,9 +45,9 @@ def a_name_has_two_words(talk: Talk) -> None:
     offered(talk, command(2, name="review all"))
 
 
-@keeps("ACP-L314")
+@keeps("ACP-L314", 2)
 def a_name_has_a_slash_within(talk: Talk) -> None:
-    offered(talk, command(name="git/review"))
+    offered(talk, command(2, name="git/review"))
 
 
 @breaks("ACP-L315")

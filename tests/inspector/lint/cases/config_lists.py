@@ -76,7 +76,7 @@ def all_values_stand_in_groups(talk: Talk) -> None:
 
 @breaks("ACP-L308")
 def a_category_is_made_up(talk: Talk) -> None:
-    opened(talk, option(category="speed"))
+    opened(talk, option(category="colour"))
 
 
 @keeps("ACP-L308")

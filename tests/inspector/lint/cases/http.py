@@ -42,6 +42,14 @@ def initialize_is_accepted_only(talk: Talk) -> None:
 
 
 @keeps("ACP-L413")
+def a_connection_that_was_refused_has_no_id(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.post(message("initialize", ASKED, 0), JSON, status=200)
+    refusal = {"code": -32602, "message": "no"}
+    talk.send("agent", {"jsonrpc": "2.0", "id": 0, "error": refusal})
+
+
+@keeps("ACP-L413")
 def initialize_is_answered_at_once(talk: Talk) -> None:
     Wire(talk).initialize()
 

@@ -44,6 +44,41 @@ def a_turn_ends_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
 
 
+@breaks("ACP-L522")
+def a_turn_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.finish(call)
+
+
+@keeps("ACP-L522")
+def a_turn_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.send("agent", {"id": call.id, "result": {"stopReason": "end_turn"}}, after=0.0001)
+    talk.finish(cancelled(talk), "cancelled")
+
+
+@breaks("ACP-L522", 2)
+def work_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    talk.state("running")
+    talk.tell("session/cancel", sessionId="s1")
+    talk.state("idle", stopReason="end_turn")
+
+
+@keeps("ACP-L522", 2)
+def work_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    talk.state("running")
+    talk.tell("session/cancel", sessionId="s1")
+    talk.state("idle", stopReason="cancelled")
+
+
 @breaks("ACP-L146")
 def a_cancelled_turn_fails(talk: Talk) -> None:
     talk.refuse(cancelled(talk), -32603, "aborted")

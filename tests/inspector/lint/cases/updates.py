@@ -136,15 +136,15 @@ def a_variant_of_ones_own_has_an_underscore(talk: Talk) -> None:
 
 
 @breaks("ACP-L181")
-def a_usage_has_no_size(talk: Talk) -> None:
+def a_current_mode_has_no_id(talk: Talk) -> None:
     talk.open()
-    talk.update("usage_update", used=10)
+    talk.update("current_mode_update")
 
 
 @breaks("ACP-L181", 2)
 def a_known_state_lacks_what_belongs_to_it(talk: Talk) -> None:
     talk.open()
-    talk.update("terminal_output_chunk", terminalId="t1")
+    talk.update("tool_call_update", title="Read")
 
 
 @keeps("ACP-L181")
