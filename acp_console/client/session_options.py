@@ -24,8 +24,28 @@ _PERMISSIVE: Final = re.compile(
     r"(?:allow|accept|approve)[\s_-]*(?:all|always|edits|everything)"
     r"|full[\s_-]*access|bypass|yolo|danger"
 )
+_SAYS_IT_ASKS: Final = re.compile(
+    r"\b(?:requires?|needs?|requests?) (?:your |user |manual )?(?:approval|permission|confirmation)"
+    r"|\b(?:approval|permission|confirmation) (?:is|are) (?:required|needed|requested)"
+    r"|\b(?:ask|prompt)s? (?:you |the user )?(?:before|for|when|first)\b|\balways asks?\b"
+)
+_SAYS_IT_ACTS: Final = re.compile(
+    r"\bauto(?:matic|matically)?[\s-]*(?:approv|accept|allow|execut|run)"
+    r"|\bwithout (?:asking|approval|permission|confirmation|prompt)"
+    r"|\b(?:accept|approve|allow|bypass|skip)s? (?:all|every|any)"
+    r"|\b(?:never|not|don['’]?t|no) (?:ask|prompt|need|require|approval|permission|confirmation)"
+)
+_CHANGES_NOTHING: Final = re.compile(
+    r"\bread[\s-]*only\b|\bwithout (?:making|modifying|changing|editing)"
+    r"|\b(?:do|does) not (?:modify|change|edit)|\bno (?:actual )?(?:tool execution|edits|changes)"
+    r"|\b(?:disallow|forbid|block)s? (?:all )?(?:edit|change|writ)"
+)
+"""What the description of a mode says, where its names say nothing."""
 _ASKS: Final = 2
 """The rank of a mode in which the agent asks before it acts."""
+_SAYS_IT_CHANGES_NOTHING: Final = 3
+_ASKS_FOR_SOME: Final = 4
+"""The ranks of modes by their description alone, which may not mean all that the agent does."""
 
 
 class OptionError(AcpError):
@@ -45,6 +65,8 @@ class SessionOption:
     """The method that sets it."""
     name: str = ""
     """As the agent calls it; untrusted."""
+    descriptions: tuple[tuple[str, str], ...] = ()
+    """Id and description of the values that have one; untrusted."""
 
     @property
     def title(self) -> str:
@@ -93,7 +115,8 @@ class SessionOption:
         """
         names = next((each for each in self.values if each[0] == value), None)
         if self.category == "mode":
-            return names is None or _strictness(names) is None
+            # A description may say that it asks, and mean some of what it does.
+            return names is None or _strictness(names, "") is None
         return bool(_PERMISSIVE.search(_words(names or ())))
 
     def params(self, value: Json, version: int) -> dict[str, Json]:
@@ -109,26 +132,47 @@ class SessionOption:
 
 
 def session_options(session: Mapping[str, Json]) -> list[SessionOption]:
-    """Return what can be chosen in a session, from the result that opened it."""
+    """Return what can be chosen in a session, from the result that opened it.
+
+    What an agent offers as an option counts, not the older way that it may offer beside it.
+    """
     found: list[SessionOption] = []
-    modes = tuple(_values(get_list(session.get("modes"), "availableModes"), "id"))
-    if modes:
-        current = get(session.get("modes"), "currentModeId")
-        found.append(SessionOption("mode", "mode", modes, current, "session/set_mode", "Mode"))
     for option in get_list(session, "configOptions"):
         id_ = get_text(option, "id") or get_text(option, "configId")
         if id_ is None:
             continue
         category, current = get_text(option, "category"), get(option, "currentValue")
-        values = tuple(_values(get_list(option, "options"), "value"))
+        entries = get_list(option, "options")
         name = get_text(option, "name") or ""
-        method = "session/set_config_option"
-        found.append(SessionOption(id_, category, values, current, method, name))
-    models = tuple(_values(get_list(session.get("models"), "availableModels"), "modelId"))
-    if models:
-        current = get(session.get("models"), "currentModelId")
-        found.append(SessionOption("model", "model", models, current, "session/set_model", "Model"))
-    return found
+        if category is None and id_ in {"mode", "model"}:
+            category = id_
+        found.append(
+            SessionOption(
+                id_,
+                category,
+                tuple(_values(entries, "value")),
+                current,
+                "session/set_config_option",
+                name,
+                tuple(_values(entries, "value", "description")),
+            )
+        )
+    named = {each.category for each in found}
+    older = [each for each in _older_options(session) if each.category not in named]
+    modes = [each for each in older if each.category == "mode"]
+    return [*modes, *found, *(each for each in older if each.category == "model")]
+
+
+def _older_options(session: Mapping[str, Json]) -> Iterator[SessionOption]:
+    """Yield modes and models that have fields of their own."""
+    for category, ids in (("mode", "id"), ("model", "modelId")):
+        field, word = session.get(f"{category}s"), category.capitalize()
+        entries = get_list(field, f"available{word}s")
+        if values := tuple(_values(entries, ids)):
+            current = get(field, f"current{word}Id")
+            about = tuple(_values(entries, ids, "description"))
+            method = f"session/set_{category}"
+            yield SessionOption(category, category, values, current, method, word, about)
 
 
 def find_option(options: list[SessionOption], name: str) -> SessionOption:
@@ -148,23 +192,43 @@ def find_option(options: list[SessionOption], name: str) -> SessionOption:
 
 
 def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | None:
-    """Return the id of the mode that lets the agent do least, judged by the names of the modes.
+    """Return the id of the mode that lets the agent do least; None if no mode restricts it.
 
-    `asks` leaves out the modes in which the agent changes nothing, so that it need not ask.
+    It is judged by the names of the modes, and by their descriptions where these say nothing.
+    `asks` prefers the modes in which the agent asks to those in which it need not, because it
+    changes nothing; if none asks, one of these is left.
     """
-    ranked = [(rank, value[0]) for value in mode.values if (rank := _strictness(value)) is not None]
-    ranked = [each for each in ranked if each[0] == _ASKS or not asks]
-    return min(ranked, key=lambda each: each[0])[1] if ranked else None
+    about = dict(mode.descriptions)
+    ranked = [
+        (rank, value)
+        for value in mode.values
+        if (rank := _strictness(value, about.get(value[0], ""))) is not None
+    ]
+    asking = [
+        each
+        for each in ranked
+        if each[0] == _ASKS or _SAYS_IT_ASKS.search(about.get(each[1][0], "").lower())
+    ]
+    chosen = min((asks and asking) or ranked, key=lambda each: each[0], default=None)
+    return None if chosen is None else chosen[1][0]
 
 
-def _strictness(names: tuple[str, str]) -> int | None:
-    """Return the rank of a mode by its names, the strictest first; None: they do not say."""
-    text = _words(names)
+def _strictness(names: tuple[str, str], description: str) -> int | None:
+    """Return the rank of a mode, the strictest first; None: nothing says that it restricts."""
+    text, about = _words(names), description.lower()
     if _NEGATION.search(text) or _PERMISSIVE.search(text):
         return None
     if _READ_ONLY.search(text):
         return 0
-    return 1 if _PLAN.search(text) else _ASKS if _ASK.search(text) else None
+    if _PLAN.search(text):
+        return 1
+    if _ASK.search(text):
+        return _ASKS
+    if _SAYS_IT_ACTS.search(about):
+        return None
+    if _CHANGES_NOTHING.search(about):
+        return _SAYS_IT_CHANGES_NOTHING
+    return _ASKS_FOR_SOME if _SAYS_IT_ASKS.search(about) else None
 
 
 def _words(names: Iterable[str]) -> str:
@@ -172,10 +236,10 @@ def _words(names: Iterable[str]) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", " / ".join(names)).lower()
 
 
-def _values(entries: list[Json], key: str) -> Iterator[tuple[str, str]]:
-    """Yield id and name of each value, those in groups as well."""
+def _values(entries: list[Json], key: str, about: str = "name") -> Iterator[tuple[str, str]]:
+    """Yield id and name, or description, of each value, those in groups as well."""
     for entry in entries:
         if isinstance(nested := get(entry, "options"), list):
-            yield from _values(cast("list[Json]", nested), key)
+            yield from _values(cast("list[Json]", nested), key, about)
         elif (id_ := get_text(entry, key)) is not None:
-            yield id_, get_text(entry, "name") or id_
+            yield id_, get_text(entry, about) or (id_ if about == "name" else "")

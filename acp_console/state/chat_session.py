@@ -243,13 +243,6 @@ class ChatSession:
         modes = {**as_object(info.modes), "currentModeId": info.current_mode}
         offered = {"modes": modes, "configOptions": info.config_options}
         found = session_options({**offered, "models": self._opened.get("models")})
-        # Agents offer what is an option also in the older way.
-        named = {each.category for each in found if each.method == "session/set_config_option"}
-        found = [
-            each
-            for each in found
-            if each.method == "session/set_config_option" or each.category not in named
-        ]
         self._options = info, found
         return found
 

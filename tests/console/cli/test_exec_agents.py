@@ -143,6 +143,52 @@ def test_an_agent_that_is_to_ask_gets_a_mode_in_which_it_asks(
     assert "set: ask\n" in done.err
 
 
+CODEX = """
+greet()
+about = {"read-only": "Approval is required to edit files.", "auto": "Runs commands.",
+         "full-access": "Exercise caution."}
+modes = [{"id": each, "name": each.title(), "description": about[each]} for each in about]
+option = {"id": "mode", "name": "Mode", "category": "mode", "type": "select",
+          "currentValue": "auto", "options": [{"value": each["id"], **each} for each in modes]}
+result = {"sessionId": "s1", "modes": {"currentModeId": "auto", "availableModes": modes}}
+tell(id=hear("session/new")["id"], result={**result, **EXTRA})
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "session/prompt":
+        break
+    print("set:", json.dumps([message["method"], message["params"]]), file=sys.stderr)
+    tell(id=message["id"], result={})
+end(message)
+hear("never")
+"""
+STRICTER = [
+    ("--fail-on-refusal",),
+    ("--allow-tool", "read"),
+    ("--allow", "none", "--fail-on-refusal"),
+    ("--allow", "none"),
+]
+
+
+@pytest.mark.parametrize("words", STRICTER)
+def test_an_agent_whose_modes_have_no_name_that_asks_gets_the_strictest(
+    agent: Agent, call: Call, words: tuple[str, ...]
+) -> None:
+    done = call("exec", *words, "--stderr", "go", "--", *agent(CODEX.replace("EXTRA", "{}")))
+    assert settings(done.err) == [
+        ["session/set_mode", {"sessionId": "s1", "modeId": "read-only"}],
+    ]
+
+
+@pytest.mark.parametrize("words", [*STRICTER, ("--mode", "read-only")])
+def test_a_mode_is_set_as_an_option_where_the_agent_offers_that(
+    agent: Agent, call: Call, words: tuple[str, ...]
+) -> None:
+    script = CODEX.replace("EXTRA", '{"configOptions": [option]}')
+    done = call("exec", *words, "--stderr", "go", "--", *agent(script))
+    params = {"sessionId": "s1", "configId": "mode", "value": "read-only"}
+    assert settings(done.err) == [["session/set_config_option", params]]
+
+
 REFUSED_AND_LATE = """
 prompt = hear_prompt()
 update("tool_call", toolCallId="a", title="rm", kind="execute", status="in_progress")
