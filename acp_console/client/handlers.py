@@ -32,6 +32,7 @@ from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.text_lines import lines_from
 from acp_protocol.tool_calls import is_final, merge
 from acp_protocol.turns import TurnTracker
 
@@ -326,7 +327,7 @@ class ClientHandlers:
             if isinstance(problem, FileMissingError) and self.agent_name in CANNOT_READ_ERRORS:
                 return {"content": ""}
             raise _refusal(problem) from None
-        return {"content": _part(text, params.get("line"), params.get("limit"))}
+        return {"content": lines_from(text, params.get("line"), params.get("limit"))}
 
     def _write(self, params: dict[str, Json]) -> Json:
         try:
@@ -373,17 +374,6 @@ def _read(request: Request, version: int) -> dict[str, Json]:
     if wrong := [str(each) for each in errors if not each.is_tolerated]:
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
     return params
-
-
-def _part(text: str, line: int | None, limit: int | None) -> str:
-    r"""Return `limit` lines of `text` from the 1-based `line` on; only `\n` ends a line."""
-    if line is None and limit is None:
-        return text
-    lines = text.split("\n")
-    start = max((line or 1) - 1, 0)
-    end = len(lines) if limit is None else start + limit
-    part = "\n".join(lines[start:end])
-    return f"{part}\n" if start < end < len(lines) else part
 
 
 def _refusal(problem: FileRefusedError) -> RequestFailedError:

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from acp_protocol.dialects.unified_diff import split_lines, unified_hunks
+from acp_protocol.dialects.unified_diff import unified_hunks
 from acp_protocol.errors import AcpError
+from acp_protocol.text_lines import split_lines
 
 _QUOTED: Final = {
     '"': '\\"',

@@ -27,8 +27,8 @@ from acp_agent.tools.changes import (
 from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import path_subject
 from acp_agent.workspace import PathEffect, Workspace
-from acp_protocol.dialects.unified_diff import split_lines
 from acp_protocol.jsonrpc import Json
+from acp_protocol.text_lines import split_lines
 
 
 class FileArguments(Arguments):

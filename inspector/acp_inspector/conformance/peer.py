@@ -56,6 +56,7 @@ from acp_protocol.jsonrpc import (
     encode_error,
     encode_result,
 )
+from acp_protocol.text_lines import lines_from
 from acp_protocol.transport import Transport
 
 Close: TypeAlias = Callable[[], Awaitable[None]]
@@ -579,8 +580,5 @@ class Peer(CaseWire):
         await self.send(encode_result(request.id, result))
 
     def _read(self, params: Mapping[str, Json]) -> str:
-        lines = self._files.read_text(str(params.get("path"))).splitlines(keepends=True)
-        line, limit = params.get("line"), params.get("limit")
-        first = max(line - 1, 0) if isinstance(line, int) else 0
-        last = first + limit if isinstance(limit, int) else None
-        return "".join(lines[first:last])
+        text = self._files.read_text(str(params.get("path")))
+        return lines_from(text, params.get("line"), params.get("limit"))

@@ -42,6 +42,7 @@ from acp_protocol.jsonrpc import (
     Notification,
     Request,
 )
+from acp_protocol.text_lines import lines_from
 from acp_protocol.tool_calls import merge
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
@@ -321,12 +322,7 @@ class _TestClient:
     def _read(self, params: dict[str, Any]) -> Json:
         with _refusals():
             text = self._files.read_text(str(params.get("path")))
-        line, limit = params.get("line"), params.get("limit")
-        if line is None and limit is None:
-            return {"content": text}
-        start = max(int(line or 1) - 1, 0)
-        lines = text.splitlines(keepends=True)[start:]
-        return {"content": "".join(lines if limit is None else lines[: int(limit)])}
+        return {"content": lines_from(text, params.get("line"), params.get("limit"))}
 
     def _write(self, params: dict[str, Any]) -> Json:
         with _refusals():

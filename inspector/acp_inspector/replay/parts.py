@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import Decoder
@@ -10,6 +11,10 @@ from acp_inspector.recording.reader import Recording
 from acp_inspector.recording.reframe import Reframer
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Framing
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get_int, get_text
+
+_WIDTH: Final = 200
 
 
 def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
@@ -48,14 +53,24 @@ def gaps(recording: Recording) -> list[str]:
     found = [f"line {line.line} of the file: {line.reason}" for line in recording.bad_lines]
     before = 0
     for entry in recording.entries:
-        if entry.seq > before + 1:
+        is_dropped = isinstance(entry, JournalEvent) and entry.name == "dropped"
+        if entry.seq > before + 1 and not is_dropped:
             missing = (
                 f"{before + 1} to {entry.seq - 1}" if entry.seq > before + 2 else f"{before + 1}"
             )
             found.append(f"number {missing} is missing in the recording")
         before = entry.seq
-        if isinstance(entry, JournalEvent) and entry.name == "dropped":
-            found.append(
-                f"the recorder could not write {entry.data.get('entries', 'some')} entries"
-            )
+        if isinstance(entry, JournalEvent) and is_dropped:
+            found.append(_dropped(entry))
     return found
+
+
+def _dropped(event: JournalEvent) -> str:
+    """Return what a recorder left out before this event; untrusted."""
+    count, size = get_int(event.data, "count"), get_int(event.data, "bytes")
+    amounts = [f"{count} entries" if count != 1 else "1 entry"] if count else []
+    amounts += [f"{size} bytes"] if size else []
+    what = " with ".join(amounts) or "some entries"
+    sender, why = get_text(event.data, "from"), get_text(event.data, "why")
+    text = f"the recorder left out {what}" + (f" of {sender}" if sender else "")
+    return single_line(f"{text}: {why}" if why else text, _WIDTH)

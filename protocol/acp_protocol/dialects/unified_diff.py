@@ -14,6 +14,8 @@ from difflib import unified_diff
 from pathlib import PurePosixPath
 from typing import Final
 
+from acp_protocol.text_lines import split_lines
+
 COMPARED: Final = 2000
 """Lines of both texts together up to which they are compared; longer ones are replaced whole."""
 
@@ -58,11 +60,6 @@ def write_unified_diff(path: str, before: str | None, after: str) -> str:
 def unified_hunks(old: Sequence[str], new: Sequence[str], *, context: int = 3) -> str:
     """Return the hunks of a unified diff without its head; empty if there is no difference."""
     return _ended(list(unified_diff(old, new, n=context))[2:])
-
-
-def split_lines(text: str) -> list[str]:
-    r"""Return the lines with their ends; only `\n` ends one."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _ended(lines: Sequence[str]) -> str:
