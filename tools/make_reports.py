@@ -26,6 +26,10 @@ from acp_inspector.conformance.model import VERDICTS
 ROOT: Final = Path(__file__).parent.parent
 FOLDER: Final = ROOT / "docs/conformance"
 RESULTS: Final = ROOT / "build/conformance"
+HEAD: Final = "\n".join(
+    (f"| agent | profile | {' | '.join(VERDICTS)} |", "|---" * (2 + len(VERDICTS)) + "|")
+)
+"""The head of the table of all agents."""
 FRAMES: Final = 4
 """Frames of a failure that a page shows, at most."""
 WIDTH: Final = 240
@@ -169,7 +173,7 @@ def report(agent: Agent, run: Judged) -> str:
     if failures := [case for case in run.cases if case.verdict == "fail"]:
         parts.append("## Failures\n")
         parts += [_failure(agent, case) for case in failures]
-    for verdict in ("not offered", "not reached"):
+    for verdict in ("advice", "not offered", "not reached"):
         if rows := _by_reason(run, verdict):
             parts.append(f"## {verdict.capitalize()}\n")
             parts += [f"- {settled(reason)}: {ids}" for reason, ids in rows.items()]
@@ -235,10 +239,10 @@ def write(page: Page, results: Path) -> int:
             judged[name] = runs[-1]
             (FOLDER / f"{name}.md").write_text(report(agent, runs[-1]))
     index = FOLDER / "index.md"
-    before, _, rest = index.read_text().partition("|---|---|---|---|---|---|\n")
+    before, _, rest = index.read_text().partition("| agent |")
     old, _, after = rest.partition("\n\n")
     dated = re.sub(r"on \d{4}-\d\d-\d\d", f"on {page.date}", before)
-    index.write_text(f"{dated}|---|---|---|---|---|---|\n{table(page, judged, old)}\n\n{after}")
+    index.write_text(f"{dated}{HEAD}\n{table(page, judged, old)}\n\n{after}")
     return problems
 
 

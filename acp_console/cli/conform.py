@@ -174,8 +174,9 @@ def command(
 ) -> int:
     """Judge an agent or a client against the sentences of the protocol.
 
-    Each case has a verdict: pass, fail, not offered (the agent does not claim it), or not reached
-    (the situation did not arise). Exits with 0 if no case failed, and with 1 otherwise.
+    Each case has a verdict: pass, fail, advice (it does otherwise than advised, which breaks
+    nothing), not offered (the agent does not claim it), or not reached (the situation did not
+    arise). Exits with 1 if a case failed, and with 0 otherwise.
 
     To judge a client, let it start this command as its agent and send a prompt. The report is
     written after the turn and when the client leaves; without --report it goes to stderr.
@@ -226,7 +227,7 @@ def command(
             click.echo(report.headline, err=True)
         if not report.counts["pass"]:
             _show_stderr(stderr)
-        return exit_codes.DONE if report.is_passed else exit_codes.FOUND
+        return exit_codes.FOUND if report.has_failed else exit_codes.DONE
 
     return run_until_signal(judge)
 
@@ -314,7 +315,7 @@ async def _play(
             # Our stdout belongs to the protocol.
             last, gone = reports[-1]
             click.echo(_text(last, format_, gone, is_all=is_all), nl=False, err=True)
-    return exit_codes.DONE if reports[-1][0].is_passed else exit_codes.FOUND
+    return exit_codes.FOUND if reports[-1][0].has_failed else exit_codes.DONE
 
 
 def _prompts(words: Sequence[str]) -> dict[str, str]:

@@ -54,6 +54,14 @@ def test_failed_case_exits_with_1_and_names_its_section(tmp_path: Path) -> None:
     assert case.find("failure") is not None
 
 
+def test_case_that_is_not_reached_is_no_failure(tmp_path: Path) -> None:
+    hello = tmp_path / "hello.py"
+    hello.write_text(HELLO)
+    done = conform("--case", "permission.allowed", "--", sys.executable, str(hello))
+    assert done.returncode == 0
+    assert "0 passed, 0 failed, 0 not offered, 1 not reached" in done.stdout
+
+
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_console_is_judged_by_a_persona(version: str, tmp_path: Path) -> None:
     report = tmp_path / "report.json"

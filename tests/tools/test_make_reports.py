@@ -27,7 +27,7 @@ def test_page_has_each_failure_checked_and_the_counts_of_the_index(name: str) ->
     assert len(failed) == len(re.findall(r"^- checked: \w", page, re.MULTILINE))
     assert agent_suite().cases.keys() >= set(failed)
     (row,) = [line for line in INDEX.splitlines() if f"({name}.md)" in line]
-    (line,) = [line for line in page.splitlines() if re.fullmatch(r"(\| \d+ ){4}\|", line)]
+    (line,) = [line for line in page.splitlines() if re.fullmatch(r"(\| \d+ ){5}\|", line)]
     assert counts(row) == counts(line)
     assert counts(line)[VERDICTS.index("fail")] == len(failed)
 
@@ -70,7 +70,7 @@ def test_agent_that_is_not_judged_now_keeps_its_row() -> None:
     page = load()
     rows = table(page, {"pi": judged(one="pass")}, INDEX).splitlines()
     assert len(rows) == len(AGENTS)
-    assert f"| [{AGENTS['pi'].title}](pi.md) | v1 | 1 | 0 | 0 | 0 |" in rows
+    assert f"| [{AGENTS['pi'].title}](pi.md) | v1 | 1 | 0 | 0 | 0 | 0 |" in rows
     assert set(rows) - set(INDEX.splitlines()) <= {rows[list(AGENTS).index("pi")]}
 
 

@@ -16,10 +16,11 @@ from acp_inspector.conformance.model import (
     VERSION_OF,
     Case,
     CaseFailedError,
+    NotOfferedError,
     NotReachedError,
     Profile,
 )
-from acp_inspector.conformance.stage import Stage
+from acp_inspector.conformance.stage import LATE_UPDATES, LATE_UPDATES_READ, Stage
 from acp_inspector.conformance.wire import Reply, error_of, result_of
 from acp_inspector.lint.catalog import rules
 from acp_protocol.json_values import get, get_object, get_text
@@ -648,6 +649,50 @@ async def unknown_mode(stage: Stage) -> None:
     error_of(reply, "elicitation/create", INVALID_PARAMS, METHOD_NOT_FOUND)
 
 
+@case(
+    "elicitation.unknown-complete",
+    "Elicitation, URL mode",
+    "An elicitation/complete for an id that is unknown or finished is ignored.",
+    persona=WELL,
+)
+async def unknown_complete(stage: Stage) -> None:
+    if not (stage.offers("elicitation.form") or stage.offers("elicitation.url")):
+        raise NotOfferedError("elicitation is not offered")
+    at = len(stage.messages)
+    finished = "page-2"
+    if stage.offers("elicitation.url"):
+        params: Json = {
+            "sessionId": stage.session,
+            "mode": "url",
+            "message": "Open it",
+            "elicitationId": finished,
+            "url": "https://example.org/",
+        }
+        await stage.request("elicitation/create", params)
+    for id_ in (finished, finished, "no-such-page"):
+        await stage.notify("elicitation/complete", {"elicitationId": id_})
+    await stage.settle()
+    _expect_no_reply(stage, at, "elicitation/complete")
+
+
+@case(
+    "initialize.capabilities",
+    "Initialization, Client capabilities",
+    "The client states its capabilities.",
+    persona=WELL,
+    advice=PROFILES,
+    own=True,
+)
+async def capabilities(stage: Stage) -> None:
+    name = "clientCapabilities" if stage.version == 1 else "capabilities"
+    for each in stage.messages:
+        if isinstance(each, Request) and each.method == "initialize":
+            if get(each.params, name) is None:
+                raise CaseFailedError(f"initialize came without {name}")
+            return
+    raise NotReachedError("the client sent no initialize")
+
+
 # Chatty
 
 
@@ -874,6 +919,22 @@ async def one_prompt(stage: Stage) -> None:
             and get(each.params, "sessionId") == stage.session
         ):
             raise CaseFailedError("a second prompt came while the first turn ran")
+
+
+@case(
+    "slow.late-updates",
+    "Prompt turn, Cancellation",
+    "After session/cancel the client still accepts updates of tool calls, until the turn ends.",
+    persona="slow",
+    own=True,
+)
+async def late_updates(stage: Stage) -> None:
+    begin = stage.notes.get(LATE_UPDATES)
+    if begin is None:
+        raise NotReachedError("the user cancelled no turn")
+    if LATE_UPDATES_READ not in stage.notes:
+        raise CaseFailedError("the client read nothing after session/cancel")
+    _expect_no_reply(stage, begin, "an update after session/cancel")
 
 
 # Out of order

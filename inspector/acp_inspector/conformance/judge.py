@@ -13,6 +13,7 @@ from typing import Final
 
 import anyio
 
+from acp_inspector.conformance.agent_cases.ordinary import ORDINARY
 from acp_inspector.conformance.model import (
     AGENT,
     Case,
@@ -23,6 +24,7 @@ from acp_inspector.conformance.model import (
     Result,
     Suite,
     Traffic,
+    softened,
 )
 from acp_inspector.conformance.peer import NOTES, Connect, Options, Peer
 from acp_inspector.conformance.wire import START_FACTOR
@@ -96,10 +98,10 @@ class _AgentJudge:
         shared = [case for case in played if not case.own]
         each = -(-len(shared) // self._options.jobs)
         self._queue = [shared[at : at + each] for at in range(0, len(shared), each)] if each else []
+        if len(played) < len(cases):
+            # Cases without steps are judged by traffic; here is some, whatever else is played.
+            self._queue += [[case] for case in ORDINARY]
         self._queue += [[case] for case in played if case.own]
-        if not self._queue:
-            # Cases without steps are judged by the traffic of one plain turn.
-            self._queue = [[]]
         async with anyio.create_task_group() as tasks:
             for _ in range(min(self._options.jobs, len(self._queue))):
                 tasks.start_soon(self._work, tasks.cancel_scope)
@@ -109,8 +111,10 @@ class _AgentJudge:
     def verdict(self, case: Case) -> Result:
         played = self._results.get(case.id)
         if played is not None and played.verdict != "pass":
-            return played
-        return self._traffic.judge(case, AGENT)
+            return softened(played, self._options.profile)
+        return softened(
+            self._traffic.judge(case, AGENT, self._options.profile), self._options.profile
+        )
 
     async def _work(self, scope: anyio.CancelScope) -> None:
         try:
@@ -141,7 +145,7 @@ class _AgentJudge:
 
     async def _connection(self, cases: list[Case]) -> list[Case]:
         """Play cases on one connection; return those that need another one."""
-        async with self._peer(is_bare=bool(cases) and cases[0].is_bare) as peer:
+        async with self._peer(is_bare=cases[0].is_bare) as peer:
             try:
                 return await self._play(peer, cases)
             finally:
@@ -168,11 +172,9 @@ class _AgentJudge:
         self._results |= {each.id: Result(each, "not reached", reason) for each in cases}
 
     async def _play(self, peer: Peer, cases: list[Case]) -> list[Case]:
-        if not cases or not cases[0].own:
+        if not cases[0].own:
             try:
                 await peer.open()
-                if not cases:
-                    await peer.turn(await peer.session(), self._options.prompts["text"])
             except (CaseFailedError, NotReachedError) as problem:
                 self._pass_over(cases, f"no session could be opened: {problem}")
                 return []

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.catalog import rules
@@ -20,9 +20,14 @@ from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
-Verdict: TypeAlias = Literal["pass", "fail", "not offered", "not reached"]
-VERDICTS: Final[tuple[Verdict, ...]] = ("pass", "fail", "not offered", "not reached")
-WORDS: Final[Mapping[Verdict, str]] = {"pass": "passed", "fail": "failed"}
+Verdict: TypeAlias = Literal["pass", "fail", "advice", "not offered", "not reached"]
+"""advice: the peer does otherwise than a case advises, which breaks nothing."""
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+WORDS: Final[Mapping[Verdict, str]] = {
+    "pass": "passed",
+    "fail": "failed",
+    "advice": "against advice",
+}
 Profile: TypeAlias = Literal["v1", "v1-unstable", "v2"]
 PROFILES: Final[tuple[Profile, ...]] = ("v1", "v1-unstable", "v2")
 V1: Final[tuple[Profile, ...]] = ("v1", "v1-unstable")
@@ -36,6 +41,8 @@ VERSION_OF: Final[Mapping[Profile, int]] = {"v1": 1, "v1-unstable": 1, "v2": 2}
 
 BROAD_RULES: Final = frozenset({"ACP-L046", "ACP-L181"})
 """Rules about any field of any message."""
+COUNTED: Final = frozenset({"error", "warning"})
+"""Severities of findings that can fail a case."""
 OTHER_RULES: Final = ("*",)
 """All rules that no other case has."""
 
@@ -66,6 +73,11 @@ class Case:
     profiles: tuple[Profile, ...] = PROFILES
     rules: tuple[str, ...] = ()
     """Rules of the linter that state the same; an error that one of them finds fails the case."""
+    advice: tuple[Profile, ...] = ()
+    """Profiles in which no sentence requires it: there, a peer that does otherwise does not fail.
+
+    Warnings of the rules count there, too.
+    """
     steps: Callable[..., Awaitable[None]] | None = None
     own: bool = False
     """Whether the steps need a connection of their own."""
@@ -115,6 +127,7 @@ class Result:
             "section": self.case.section,
             "sentence": self.case.sentence,
             "rules": list(self.case.rules),
+            "advice": list(self.case.advice),
             "verdict": self.verdict,
             "reason": self.reason,
             "frames": [frame.to_json() for frame in self.frames],
@@ -144,26 +157,34 @@ class Report:
         return sum(result.is_known for result in self.results)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether a case failed that no baseline holds."""
+        return self.counts["fail"] > self.known
+
+    @property
     def is_passed(self) -> bool:
         """Whether no case failed but known ones, and at least one passed or is known."""
-        return self.counts["fail"] == self.known and bool(self.counts["pass"] or self.known)
+        return not self.has_failed and bool(self.counts["pass"] or self.known)
 
     @property
     def headline(self) -> str:
         """The report in one line."""
         known = f" ({self.known} known)" if self.known else ""
         counts = ", ".join(
-            f"{self.counts[each]} {WORDS.get(each, each)}{known if each == 'fail' else ''}"
-            for each in VERDICTS
+            f"{number} {WORDS.get(verdict, verdict)}{known if verdict == 'fail' else ''}"
+            for verdict, number in self.counts.items()
+            if number or verdict != "advice"
         )
         return f"ACP {self.profile} {self.side}: {counts}"
 
     @property
     def badge(self) -> str:
         """The report in a few words."""
-        passed, failed, _, unreached = self.counts.values()
+        counts = self.counts
+        passed, unreached = counts["pass"], counts["not reached"]
         more = f", {unreached} not reached" if unreached else ""
-        return f"ACP {self.profile} {self.side}: {passed} of {passed + failed} cases passed{more}"
+        judged = passed + counts["fail"]
+        return f"ACP {self.profile} {self.side}: {passed} of {judged} cases passed{more}"
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -248,7 +269,7 @@ class Traffic:
     found: dict[str, list[tuple[Finding, tuple[Evidence, ...]]]] = field(
         default_factory=dict[str, list[tuple[Finding, tuple[Evidence, ...]]]]
     )
-    """By rule: the errors of the judged side."""
+    """By rule: the errors and warnings of the judged side."""
     has_frames: bool = False
     """Whether the judged side has sent anything."""
 
@@ -271,9 +292,13 @@ class Traffic:
         linter.report.exercised = set()
         linter.finish()
         self.exercised |= linter.report.exercised
-        errors = [each for each in linter.report.findings if each.severity == "error"]
-        special = {each.frames[-1:] for each in errors if each.rule.id not in BROAD_RULES}
-        for finding in errors:
+        findings = [each for each in linter.report.findings if each.severity in COUNTED]
+        special = {
+            each.frames[-1:]
+            for each in findings
+            if each.severity == "error" and each.rule.id not in BROAD_RULES
+        }
+        for finding in findings:
             if finding.rule.id in BROAD_RULES and finding.frames[-1:] in special:
                 # Another rule says more about that frame.
                 continue
@@ -281,18 +306,22 @@ class Traffic:
                 proof = [frames[seq] for seq in finding.frames if seq in frames]
                 self.found.setdefault(finding.rule.id, []).append((finding, evidence(proof)))
 
-    def judge(self, case: Case, suite: Suite) -> Result:
+    def judge(self, case: Case, suite: Suite, profile: Profile) -> Result:
         """Return the verdict on a case by its rules alone."""
+        severities = COUNTED if profile in case.advice else COUNTED - {"warning"}
         rules_ = case.rules
         if rules_ == OTHER_RULES:
             owned = {rule for each in suite.cases.values() for rule in each.rules}
             rules_ = tuple(rule for rule in self.found if rule not in owned)
-        violated = tuple(rule for rule in rules_ if self.found.get(rule))
+        found = {
+            rule: [each for each in self.found.get(rule, ()) if each[0].severity in severities]
+            for rule in rules_
+        }
+        violated = tuple(rule for rule, each in found.items() if each)
         for rule in violated[:1]:
-            found = self.found[rule]
             # The one with the longest proof is the easiest to follow.
-            finding, frames = max(found, key=lambda each: len(each[1]))
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            finding, frames = max(found[rule], key=lambda each: len(each[1]))
+            more = f" (and {len(found[rule]) - 1} more)" if len(found[rule]) > 1 else ""
             reason = f"{rule}: {finding.message}{more}"
             return Result(case, "fail", reason, frames, violated)
         is_other = case.rules == OTHER_RULES
@@ -300,6 +329,12 @@ class Traffic:
         if case.steps is None and not is_reached:
             return Result(case, "not reached", "nothing of the kind was sent")
         return Result(case, "pass")
+
+
+def softened(result: Result, profile: Profile) -> Result:
+    """Return a result; the verdict is `advice` if the case failed and is advice in the profile."""
+    is_advice = result.verdict == "fail" and profile in result.case.advice
+    return replace(result, verdict="advice") if is_advice else result
 
 
 def _is_fault_of(side: Side, finding: Finding, frames: Mapping[int, Frame]) -> bool:

@@ -54,6 +54,7 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
     encode_error,
+    encode_request,
     encode_result,
 )
 from acp_protocol.text_lines import lines_from
@@ -68,6 +69,8 @@ TIMEOUT_S: Final = 30.0
 """Seconds that the agent has for each step."""
 SETTLE_S: Final = 0.2
 """Seconds in which an agent may still send what it must not."""
+LIST_WAIT_S: Final = 5.0
+"""Seconds in which a session with a turn behind it may come into the list."""
 NOTES: Final = "first line\nsecond line\nthird line\n"
 CLAIMS: Final[Mapping[int, Mapping[str, Json]]] = {
     1: {
@@ -101,6 +104,7 @@ class Options:
     profile: Profile = "v1"
     timeout: float = TIMEOUT_S
     settle: float = SETTLE_S
+    list_wait: float = LIST_WAIT_S
     jobs: int = 4
     """Connections at a time."""
     prompts: Mapping[str, str] = field(default_factory=lambda: dict(PLAIN_PROMPTS))
@@ -374,12 +378,21 @@ class Peer(CaseWire):
             self._session = await self.new_session()
         return self._session
 
-    async def start_prompt(self, session: str, prompt: str | list[Json]) -> StartedPrompt:
+    async def start_prompt(
+        self,
+        session: str,
+        prompt: str | list[Json],
+        *,
+        before: Sequence[bytes] = (),
+        after: Sequence[bytes] = (),
+    ) -> StartedPrompt:
+        """Send a prompt, in one write with the lines before and after it."""
         blocks: list[Json] = (
             [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
         )
-        at = len(self.messages)
-        id_ = await self.start("session/prompt", {"sessionId": session, "prompt": blocks})
+        at, id_ = len(self.messages), next(self._ids)
+        params: Json = {"sessionId": session, "prompt": blocks}
+        await self.send(*before, encode_request(id_, "session/prompt", params), *after)
         return StartedPrompt(session, id_, at)
 
     async def finish(self, prompt: StartedPrompt) -> Turn:
@@ -475,6 +488,14 @@ class Peer(CaseWire):
                 and each.body.get("state") == "idle"
             ]
         return ends[0] if ends else None
+
+    def is_over(self, prompt: StartedPrompt) -> bool:
+        """Return whether a turn has ended, or its prompt was refused."""
+        is_refused = any(
+            isinstance(each, ErrorResponse) and each.id == prompt.id
+            for each in self.messages[prompt.at :]
+        )
+        return is_refused or self.end_of(prompt) is not None
 
     # What the agent requests
 

@@ -12,20 +12,23 @@ from acp_inspector.conformance.model import VERDICTS, Evidence, Report, Result
 from acp_inspector.lint.reports import xml_text
 from acp_protocol.host.sanitize import escape_controls, single_line
 
-SIGNS: Final = {"pass": "✓", "fail": "✗", "not offered": "–", "not reached": "·"}
+SIGNS: Final = {"pass": "✓", "fail": "✗", "advice": "!", "not offered": "–", "not reached": "·"}
 WIDTH: Final = 200
 """Characters of a frame in a report for people."""
 
 
 def text_report(report: Report, *, is_all: bool = False) -> str:
-    """Return the failures with their frames, other cases if wanted, and the counts."""
+    """Return the failures with their frames, a line for each case against advice, and the counts.
+
+    With `is_all` each other case has a line, too.
+    """
     lines: list[str] = []
     for result in report.results:
         if result.is_known:
             lines.append(f"{SIGNS['fail']} {result.case.id}  known: {_short(result.reason)}")
         elif result.verdict == "fail":
             lines += _failure(result)
-        elif is_all:
+        elif is_all or result.verdict == "advice":
             reason = f"  ({_short(result.reason)})" if result.reason else ""
             lines.append(
                 f"{SIGNS[result.verdict]} {result.case.id}  {result.case.sentence}{reason}"
@@ -63,14 +66,15 @@ def _arrow(frame: Evidence) -> str:
 
 def junit_report(report: Report) -> str:
     """Return one suite with a test for each case; those that say nothing are skipped."""
+    failures = report.counts["fail"] - report.known
     root = ElementTree.Element("testsuites", name="acp-console conform")
     suite = ElementTree.SubElement(
         root,
         "testsuite",
         name=xml_text(report.headline),
         tests=str(len(report.results)),
-        failures=str(report.counts["fail"] - report.known),
-        skipped=str(report.counts["not offered"] + report.counts["not reached"] + report.known),
+        failures=str(failures),
+        skipped=str(len(report.results) - report.counts["pass"] - failures),
         errors="0",
     )
     for result in report.results:
@@ -108,7 +112,8 @@ def html_report(report: Report) -> str:
     """Return a page of its own, without scripts or anything from elsewhere."""
     state = "pass" if report.is_passed else "fail"
     counts = ", ".join(f"{report.counts[verdict]} {verdict}" for verdict in VERDICTS)
-    failures_first = sorted(report.results, key=lambda each: each.verdict != "fail")
+    order = {"fail": 0, "advice": 1}
+    failures_first = sorted(report.results, key=lambda each: order.get(each.verdict, 2))
     rows = "\n".join(map(_row, failures_first))
     title = html.escape(single_line(report.peer, 80))
     return (
@@ -125,7 +130,7 @@ def _row(result: Result) -> str:
         return html.escape(escape_controls(text))
 
     frames = "".join(f"<pre>{safe(_frame_line(frame))}</pre>" for frame in result.frames)
-    if result.verdict != "fail":
+    if result.verdict not in {"fail", "advice"}:
         frames = ""
     reason = f"<br><em>{safe(result.reason)}</em>" if result.reason else ""
     is_new_failure = result.verdict == "fail" and not result.is_known

@@ -27,6 +27,7 @@ from acp_inspector.conformance.model import (
     Result,
     Suite,
     Traffic,
+    softened,
 )
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
 from acp_inspector.conformance.wire import CaseWire, Reply
@@ -76,6 +77,9 @@ ONLY_IN: Final[Mapping[int, frozenset[str]]] = {
     2: frozenset({"auth/login", "auth/logout"}),
 }
 """Requests of the client that only one version has."""
+LATE_UPDATES: Final = "updates after session/cancel"
+LATE_UPDATES_READ: Final = "response after those updates"
+"""Moments in the notes of a stage."""
 FUTURE_VERSION: Final = 77
 UNSUPPORTED_VERSION: Final = -32022
 MODES: Final[Json] = {
@@ -322,6 +326,7 @@ class Stage(CaseWire):
                 await self._play()
             if self._turn.cancelled_caught:
                 reason = "cancelled"
+                await self._update_late()
         else:
             await self.say("That was all.", session)
         if self.turn_ended is None:
@@ -332,6 +337,15 @@ class Stage(CaseWire):
             await self.update("state_update", session, state="idle", stopReason=reason)
         if self.persona == "out-of-order":
             await self.say("One more thing.")
+
+    async def _update_late(self) -> None:
+        """Send updates of a tool call between the cancellation and the end of the turn."""
+        self.notes[LATE_UPDATES] = len(self.messages)
+        kind = "tool_call" if self.version == 1 else "tool_call_update"
+        await self.update(kind, toolCallId="late", title="A call that ends", status="pending")
+        await self.update("tool_call_update", toolCallId="late", status="failed")
+        await self.ping()
+        self.notes[LATE_UPDATES_READ] = len(self.messages)
 
 
 @cache
@@ -435,8 +449,11 @@ class _ClientJudge:
         )
 
     def _verdict(self, case: Case, traffic: Traffic) -> Result:
+        return softened(self._judged(case, traffic), self._options.profile)
+
+    def _judged(self, case: Case, traffic: Traffic) -> Result:
         if case.steps is None:
-            return traffic.judge(case, CLIENT)
+            return traffic.judge(case, CLIENT, self._options.profile)
         result = self._results.get(case.id)
         if result is None:
             reason = f"it needs --persona {case.persona}"
@@ -447,7 +464,9 @@ class _ClientJudge:
                 elif self.stage.flood:
                     reason = f"the client {self.stage.flood}"
             return Result(case, "not reached", reason)
-        return result if result.verdict != "pass" else traffic.judge(case, CLIENT)
+        if result.verdict != "pass":
+            return result
+        return traffic.judge(case, CLIENT, self._options.profile)
 
 
 async def judge_client(

@@ -105,12 +105,14 @@ class CaseWire:
 
     # Sending
 
-    async def send(self, line: bytes) -> None:
+    async def send(self, *lines: bytes) -> None:
+        """Send lines, several of them in one write."""
         try:
             with anyio.fail_after(self.timeout):
                 async with self._sending:
-                    self.journal.line(self.side, line)
-                    await self._transport.send(line)
+                    for line in lines:
+                        self.journal.line(self.side, line)
+                    await self._transport.send(b"\n".join(lines))
         except TimeoutError:
             raise CaseFailedError(f"the {opposite(self.side)} does not read") from None
         except ConnectionClosedError:

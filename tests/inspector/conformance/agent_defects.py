@@ -256,7 +256,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "reopens": flag("reopens", "close.ends"),
     "close keeps": flag("cancel-close-ends", "close.cancels"),
-    "close talks": flag("close-talks", "close.silent"),
+    "close talks": flag("close-talks", "close.silent", versions=(V2,)),
     "delete nothing": flag("delete-nothing", "delete.forgets"),
     "delete strict": flag("delete-strict", "delete.twice"),
     # modes and options
@@ -290,7 +290,12 @@ DEFECTS: dict[str, Defect] = {
     # prompts
     "stop reason": sent(written("result session/prompt", _done), "prompt.ends"),
     "always cancelled": flag(
-        "says-cancelled", "cancel.goes-on", "cancel.idle", "prompt.not-cancelled"
+        "says-cancelled",
+        "cancel.after-end",
+        "cancel.goes-on",
+        "cancel.idle",
+        "cancel.then-prompt",
+        "prompt.not-cancelled",
     ),
     "one turn": alone(flag("one-turn", "prompt.again")),
     "one at a time": flag(
@@ -329,17 +334,26 @@ DEFECTS: dict[str, Defect] = {
     ),
     # cancel
     "new session ends turns": alone(flag("new-ends-turns", "session.new-during-turn")),
-    "cancel ends": flag("cancel-ends", "cancel.ends-turn", "cancel.permission", "close.cancels"),
+    "cancel ends": flag(
+        "cancel-ends",
+        "cancel.ends-turn",
+        "cancel.permission",
+        "cancel.same-write",
+        "close.cancels",
+    ),
     "cancel fails": flag(
         "cancel-fails",
         "cancel-request.prompt",
         "cancel.ends-turn",
         "cancel.permission",
+        "cancel.same-write",
         "close.cancels",
     ),
     "cancel dead": flag("cancel-dead", "cancel.goes-on"),
     "cancel twice": flag("cancel-answers-twice", "cancel.twice", "envelope.one-response"),
-    "cancels next": flag("cancels-next", "cancel.idle"),
+    "cancels next": flag("cancels-next", "cancel.idle", "cancel.after-end"),
+    "cancels queued": flag("cancels-queued", "cancel.then-prompt"),
+    "loses cancel": alone(flag("loses-cancel", "cancel.same-write")),
     "cancels all": flag("cancels-all", "cancel.only-its-session"),
     "cancel late": flag("cancel-late", "cancel.silent-afterwards"),
     "request fails": flag("request-fails", "cancel-request.prompt"),

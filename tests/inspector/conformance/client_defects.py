@@ -92,7 +92,22 @@ DEFECTS: dict[str, ClientDefect] = {
         ),
         "requests.params-missing",
     ),
-    "answers unknown": flag(WELL, "answers-unknown", "requests.unknown-notification"),
+    "answers unknown": flag(
+        WELL, "answers-unknown", "elicitation.unknown-complete", "requests.unknown-notification"
+    ),
+    "no capabilities": ClientDefect(
+        WELL,
+        Defect(
+            "initialize.capabilities",
+            change(
+                "request initialize",
+                ("params.clientCapabilities", DROP),
+                ("params.capabilities", DROP),
+            ),
+            frozenset({"bare"}),
+        ),
+    ),
+    "answers late": flag("slow", "cancels answers-late", "slow.late-updates"),
     "answers meta": flag(WELL, "answers-meta", "requests.meta"),
     "answers cancel": flag(
         WELL, "answers-cancel", "cancel-request.unknown", "requests.unknown-notification"

@@ -37,7 +37,9 @@ async def judge(
     timeout: float = 5,
     max_messages: int = MAX_MESSAGES,
     max_bytes: int = MAX_BYTES,
+    lacks: Sequence[str] = (),
 ) -> Report:
+    """Judge the scripted agent; it has no prompts of the kinds in `lacks`."""
     stored: dict[Path, dict[str, Session]] = {}
 
     @asynccontextmanager
@@ -62,8 +64,9 @@ async def judge(
         profile=profile,
         timeout=timeout,
         settle=0.02,
+        list_wait=0.1,
         jobs=8,
-        prompts=PROMPTS,
+        prompts={kind: text for kind, text in PROMPTS.items() if kind not in lacks},
         auth_method="key",
         max_messages=max_messages,
         max_bytes=max_bytes,

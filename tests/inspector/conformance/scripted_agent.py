@@ -121,6 +121,8 @@ class ScriptedAgent:
         self.client: Message = {}
         self.sessions: dict[str, Session] = {}
         self.ids = count(1)
+        self.lists = 0
+        """How often the sessions were listed."""
         self.pending: dict[Any, tuple[anyio.Event, list[Message]]] = {}
         self.turns: dict[Any, Session] = {}
         self.tasks: TaskGroup
@@ -140,15 +142,19 @@ class ScriptedAgent:
         try:
             async with anyio.create_task_group() as self.tasks:
                 while True:
-                    line = await self.transport.receive()
-                    if line.strip() and not (line[-1:] == b"\r" and "no-returns" in self.flags):
-                        await self.read(line)
-                    elif "dies-of-blanks" in self.flags:
-                        break
+                    # Several lines may come in one write.
+                    for line in (await self.transport.receive()).split(b"\n"):
+                        await self.take(line)
         except* ConnectionClosedError:
             pass
         if "stays" in self.flags:
             await anyio.sleep_forever()
+
+    async def take(self, line: bytes) -> None:
+        if line.strip() and not (line[-1:] == b"\r" and "no-returns" in self.flags):
+            await self.read(line)
+        elif "dies-of-blanks" in self.flags:
+            raise ConnectionClosedError
 
     async def send(self, tag: str, message: Message) -> None:
         sent = self.edit(tag, json.loads(json.dumps(message)))
@@ -510,6 +516,9 @@ class ScriptedAgent:
 
     async def on_session_list(self, _: Any, params: Any) -> Message:
         params = params or {}
+        self.lists += 1
+        if "lists-late" in self.flags and self.lists < 3:
+            return {"sessions": []}
         start = params.get("cursor", "0")
         if not start.isdigit() and "any-page" not in self.flags:
             raise RefusedError(-32602, "unknown cursor")
@@ -672,28 +681,36 @@ class ScriptedAgent:
             raise RefusedError(-32603, "broken")
         if "one-at-a-time" in self.flags and any(s.scope for s in self.sessions.values()):
             raise RefusedError(-32603, "busy")
-        self.tasks.start_soon(self.turn, id_, session, text)
+        scope = None
+        if session.scope is None and "loses-cancel" not in self.flags:
+            scope = session.scope = anyio.CancelScope()
+        self.tasks.start_soon(self.turn, id_, session, text, scope)
         return None
 
     def any(self, params: Any) -> Session:
         return self.sessions.setdefault(params["sessionId"], Session(params["sessionId"], "/"))
 
     async def turn(  # noqa: C901 - a table of flags
-        self, id_: Any, session: Session, text: str
+        self, id_: Any, session: Session, text: str, scope: anyio.CancelScope | None
     ) -> None:
+        while session.scope is not scope:
+            # Another turn of the session runs.
+            await anyio.sleep(0)
         user, agent = f"u{next(self.ids)}", f"a{next(self.ids)}"
         session.history.append(("user", user, text))
         reason = "end_turn"
         self.turns[id_] = session
         session.last = id_
-        if session.cause == "":
-            session.scope = anyio.CancelScope()
+        if "loses-cancel" in self.flags:
+            await anyio.sleep(0.01)
+        if "cancels-queued" in self.flags and scope is None:
+            session.cause = "cancel"
+        scope = session.scope = scope or anyio.CancelScope()
         if self.version == 2:
             await self.send("result session/prompt", {"id": id_, "result": {"messageId": user}})
             content = [{"type": "text", "text": text}]
             await self.update(session, "user_message", messageId=user, content=content)
             await self.update(session, "state_update", state="running")
-        scope = session.scope or anyio.CancelScope()
         if "cancels-next" in self.flags and session.cause:
             scope.cancel()
         with scope:
@@ -798,6 +815,9 @@ class ScriptedAgent:
     async def change(self, session: Session) -> None:
         path = f"{session.cwd}/notes.txt"
         call = await self.begin_call(session, "edit", "Edit notes.txt")
+        if "asks-nothing" in self.flags:
+            await self.end_call(session, call, "completed")
+            return
         options = [
             {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
             {"optionId": "no", "name": "Reject", "kind": "reject_once"},

@@ -150,11 +150,18 @@ class ScriptedClient:
     async def prompt(self, session: str) -> None:
         blocks = [{"type": "text", "text": "hello"}]
         idle = self.idle
+        if "cancels" in self.flags:
+            self.tasks.start_soon(self.cancel, session)
         await self.call("session/prompt", sessionId=session, prompt=blocks)
         if self.version == 2 and "leaves-early" not in self.flags:
             await idle.wait()
             if self.has_left:
                 raise ConnectionClosedError
+
+    async def cancel(self, session: str) -> None:
+        await anyio.sleep(0.02)
+        params = {"sessionId": session}
+        await self.send("cancel", {"method": "session/cancel", "params": params})
 
     # The wire
 
@@ -224,6 +231,8 @@ class ScriptedClient:
         elif '"state": "idle"' in json.dumps(message):
             idle, self.idle = self.idle, anyio.Event()
             idle.set()
+        elif "answers-late" in self.flags and '"toolCallId": "late"' in json.dumps(message):
+            await self.fail("error late", None, -32602)
         elif message["method"] not in {"session/update", "$/cancel_request"}:
             if "answers-unknown" in self.flags:
                 await self.fail("error unknown", None, -32601)

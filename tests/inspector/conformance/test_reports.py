@@ -48,6 +48,18 @@ def test_text_has_all_of_a_failure_and_why_cases_were_not_reached() -> None:
     assert lines[-1] == f"agent␛[0m, {headline}"
 
 
+def test_what_is_only_advised_has_a_line_and_is_no_failure() -> None:
+    advice = Result(case("f.advised"), "advice", "it came later")
+    report = Report("agent", "agent", "v1", (PASSED, advice))
+    text = text_report(report)
+    assert text.splitlines()[0] == "! f.advised  It has f.advised.  (it came later)"
+    assert "1 passed, 0 failed, 1 against advice, 0 not offered" in text
+    assert report.badge == "ACP v1 agent: 1 of 1 cases passed"
+    (suite,) = ElementTree.fromstring(junit_report(report))
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    assert '<p class="badge pass">' in html_report(report)
+
+
 def test_text_of_all_cases_has_each_with_its_reason() -> None:
     text = text_report(REPORT, is_all=True)
     assert "✓ a.passes  It has a.passes." in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from acp_inspector.conformance.model import (
@@ -481,6 +482,13 @@ _TABLE: Final[tuple[tuple[str, str, str, tuple[Profile, ...], str], ...]] = (
     ),
 )
 
+_ADVICE: Final[Mapping[str, tuple[Profile, ...]]] = {
+    "files.line": V1,
+    "options.current": V1,
+    "tool-call.final": V1,
+}
+"""Cases that no sentence of the version requires: the schema has 0 as the smallest line."""
+
 for _id, _section, _sentence, _profiles, _rules in _TABLE:
     AGENT.add(
         Case(
@@ -488,6 +496,7 @@ for _id, _section, _sentence, _profiles, _rules in _TABLE:
             section=_section,
             sentence=_sentence,
             profiles=_profiles,
+            advice=_ADVICE.get(_id, ()),
             rules=tuple(f"ACP-{rule}" for rule in _rules.split()),
         )
     )

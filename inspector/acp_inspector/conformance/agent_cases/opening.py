@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
 from acp_inspector.conformance.model import (
     AGENT,
+    PROFILES,
     V1,
     V2,
     CaseFailedError,
@@ -15,17 +17,19 @@ from acp_inspector.conformance.model import (
 )
 from acp_inspector.conformance.peer import Peer
 from acp_inspector.conformance.wire import Reply, error_of
-from acp_protocol.json_values import get_object, get_objects, get_text
+from acp_protocol.json_values import as_object, get, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     ErrorResponse,
+    InvalidMessage,
     Json,
     Message,
     SuccessResponse,
     encode,
+    parse,
 )
 
 case = AGENT.case
@@ -114,6 +118,7 @@ async def version_zero(peer: Peer) -> None:
     "A protocol version that is no integer is refused with -32602.",
     own=True,
     is_official=True,
+    advice=PROFILES,
 )
 async def version_as_text(peer: Peer) -> None:
     params = {**peer.claims(), "protocolVersion": str(peer.version)}
@@ -188,6 +193,7 @@ async def malformed_capability(peer: Peer) -> None:
     "Session setup",
     "No session is created before initialize.",
     own=True,
+    advice=PROFILES,
 )
 async def no_session_before(peer: Peer) -> None:
     params: Json = {"cwd": str(peer.directory), "mcpServers": []}
@@ -240,6 +246,7 @@ async def login(peer: Peer) -> None:
     "authentication.unknown-method",
     "Authentication",
     "A login by a method that was not offered is refused.",
+    advice=PROFILES,
 )
 async def unknown_method(peer: Peer) -> None:
     _login_methods(peer)
@@ -296,9 +303,30 @@ async def _reply_to(peer: Peer, line: bytes, *ids: int | None) -> Reply:
     for each in peer.messages[at:]:
         if isinstance(each, SuccessResponse | ErrorResponse) and each.id in ids:
             return each
+    came = _what_came(peer.messages[at:])
     if peer.has_ended:
-        raise CaseFailedError("the agent closed the connection, and sent no error")
+        came = came or ["sent no error"]
+        raise CaseFailedError(f"the agent closed the connection, and {' and '.join(came)}")
+    if came:
+        raise CaseFailedError(f"the agent {' and '.join(came)}")
     raise CaseFailedError("no error came, but the response to a later request did")
+
+
+def _what_came(messages: Sequence[Message]) -> list[str]:
+    """Return what an agent sent that is almost the expected error."""
+    found: list[str] = []
+    for each in messages:
+        match each:
+            case InvalidMessage(is_response=True):
+                message = as_object(parse(each.raw))
+                code = get(get(message, "error"), "code")
+                what = "an invalid id" if "id" in message else "no id"
+                found.append(f"sent the error {code} with {what}, not with the id null")
+            case ErrorResponse(code=code) if code in {PARSE_ERROR, INVALID_REQUEST}:
+                found.append(f"sent the error {code} with the id {encode(each.id).decode()}")
+            case _:
+                pass
+    return found
 
 
 @case(
@@ -348,9 +376,9 @@ async def survives_blank_line(peer: Peer) -> None:
     is_official=True,
 )
 async def no_request(peer: Peer) -> None:
-    line = encode({"jsonrpc": "2.0", "id": 78, "verb": "jump"})
-    reply = await _reply_to(peer, line, None, 78)
-    error_of(reply, "an object without a method", INVALID_REQUEST)
+    # With an id it would look like a response, to which nothing is said.
+    line = encode({"jsonrpc": "2.0", "verb": "jump"})
+    error_of(await _reply_to(peer, line, None), "an object without a method", INVALID_REQUEST)
 
 
 @case(

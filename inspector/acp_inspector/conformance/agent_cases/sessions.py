@@ -11,6 +11,7 @@ import anyio
 
 from acp_inspector.conformance.model import (
     AGENT,
+    PROFILES,
     UNSTABLE,
     V1,
     V2,
@@ -48,6 +49,8 @@ HISTORY: Final = frozenset(
 )
 """Updates that repeat what was said."""
 NO_SESSION: Final = "no-such-session-0000"
+LOOKS: Final = 10
+"""How often the list is looked at, until a session is in it."""
 
 
 # New sessions
@@ -85,6 +88,7 @@ async def new_no_cwd(peer: Peer) -> None:
     f"{SETUP}, Working directory",
     "A working directory that is no absolute path is refused.",
     unlike=("continuum",),
+    advice=PROFILES,
 )
 async def new_relative_cwd(peer: Peer) -> None:
     await peer.refused("session/new", {"cwd": "somewhere/else", "mcpServers": []})
@@ -458,9 +462,20 @@ async def _listed(peer: Peer, **params: Json) -> list[str]:
 async def holds_session(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.list", "-")
-    session = await _talked_session(peer)
-    if session not in await _listed(peer):
-        raise CaseFailedError("the session is not in the list")
+    if not await _is_listed(peer, await _talked_session(peer)):
+        raise CaseFailedError(
+            f"the session is not in the list within {peer.options.list_wait:g} s after its turn"
+        )
+
+
+async def _is_listed(peer: Peer, session: str, **params: Json) -> bool:
+    """Return whether a session is in the list, or soon is: some agents write it a little later."""
+    for look in range(LOOKS):
+        if look:
+            await anyio.sleep(peer.options.list_wait / LOOKS)
+        if session in await _listed(peer, **params):
+            return True
+    return False
 
 
 @case(
@@ -476,7 +491,7 @@ async def by_directory(peer: Peer) -> None:
     session = await _talked_session(peer)
     other = anyio.Path(peer.directory / "elsewhere")
     await other.mkdir()
-    if session not in await _listed(peer, cwd=str(peer.directory)):
+    if not await _is_listed(peer, session, cwd=str(peer.directory)):
         raise NotReachedError("the session is not in the list of its own directory")
     if session in await _listed(peer, cwd=str(other)):
         raise CaseFailedError("a session of another directory is in the list")
@@ -558,6 +573,7 @@ async def close_cancels(peer: Peer) -> None:
     "close.silent",
     f"{SETUP}, Closing sessions",
     "Nothing is sent for a session after it was closed.",
+    profiles=V2,
     rules=("ACP-L437",),
 )
 async def close_silent(peer: Peer) -> None:
@@ -641,6 +657,7 @@ async def modes_set(peer: Peer) -> None:
     "Session modes, Setting the mode",
     "A mode that is not available is refused.",
     profiles=V1,
+    advice=PROFILES,
 )
 async def modes_unknown(peer: Peer) -> None:
     session = await peer.session()
@@ -720,6 +737,7 @@ async def options_unknown(peer: Peer) -> None:
     "options.bad-value",
     "Session config options, Setting an option",
     "A value that an option does not have is refused with -32602.",
+    advice=V1,
 )
 async def options_bad_value(peer: Peer) -> None:
     session, (option, *_) = await _select_options(peer)
@@ -792,7 +810,7 @@ async def archive_hides(peer: Peer) -> None:
     if session in await _listed(peer):
         raise CaseFailedError("the archived session is in the list")
     await peer.result("session/unarchive", {"sessionId": session})
-    if session not in await _listed(peer):
+    if not await _is_listed(peer, session):
         raise CaseFailedError("the session is not in the list after unarchive")
 
 

@@ -21,6 +21,7 @@ from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
     SuccessResponse,
+    encode_notification,
 )
 from acp_protocol.tool_calls import FINAL_STATUSES
 
@@ -83,6 +84,7 @@ async def again(peer: Peer) -> None:
     "prompt.two-sessions",
     f"{TURN}; Session setup",
     "Turns of two sessions may run at the same time.",
+    advice=V1,
 )
 async def two_sessions(peer: Peer) -> None:
     text = peer.prompt_text("text")
@@ -376,6 +378,69 @@ async def cancel_idle(peer: Peer) -> None:
         raise CaseFailedError("the prompt after it was cancelled")
 
 
+def _cancel(session: str) -> bytes:
+    return encode_notification("session/cancel", {"sessionId": session})
+
+
+@case(
+    "cancel.same-write",
+    f"{TURN}, Cancellation",
+    "A cancellation that comes with the prompt ends the turn.",
+    own=True,
+    is_official=True,
+)
+async def cancel_same_write(peer: Peer) -> None:
+    is_slow = "slow" in peer.options.prompts
+    text = peer.prompt_text("slow" if is_slow else "text")
+    session = await peer.new_session()
+    turn = await peer.finish(await peer.start_prompt(session, text, after=[_cancel(session)]))
+    if is_slow or isinstance(turn.reply, ErrorResponse):
+        # A short turn may be over before the agent reads on.
+        _expect_cancelled(turn)
+
+
+@case(
+    "cancel.after-end",
+    f"{TURN}, Cancellation",
+    "A cancellation that crosses the end of the turn does not cancel the next one.",
+    own=True,
+)
+async def cancel_after_end(peer: Peer) -> None:
+    session = await peer.new_session()
+    text = peer.prompt_text("text")
+    await peer.setup_turn(session, text)
+    at = len(peer.messages)
+    await peer.notify("session/cancel", {"sessionId": session})
+    await peer.ping()
+    if any(isinstance(each, ErrorResponse) and each.id is None for each in peer.messages[at:]):
+        raise CaseFailedError("session/cancel got a response")
+    turn = await peer.turn(session, text)
+    if turn.stop_reason == "cancelled":
+        raise CaseFailedError("the next turn was cancelled")
+
+
+@case(
+    "cancel.then-prompt",
+    f"{TURN}, Cancellation",
+    "A prompt that follows a cancellation at once gets a turn of its own, or an error.",
+    profiles=V1,
+    own=True,
+    is_official=True,
+)
+async def cancel_then_prompt(peer: Peer) -> None:
+    prompt = await peer.start_slow()
+    text = peer.prompt_text("text")
+    cancel = _cancel(prompt.session)
+    following = await peer.start_prompt(prompt.session, text, before=[cancel])
+    await peer.finish(prompt)
+    turn = await peer.finish(following)
+    if turn.stop_reason == "cancelled":
+        raise CaseFailedError("the prompt after the cancellation was cancelled, too")
+    if isinstance(turn.reply, ErrorResponse):
+        # It may take one prompt at a time; then the next one has to do.
+        await peer.turn(prompt.session, text)
+
+
 @case(
     "cancel.only-its-session",
     f"{TURN}, Cancellation",
@@ -483,11 +548,7 @@ async def _await_permission(peer: Peer, prompt: StartedPrompt) -> None:
     def found() -> bool | None:
         if peer.held:
             return True
-        done = any(
-            isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
-            for each in peer.messages[prompt.at :]
-        )
-        return False if done and peer.version == 1 else None
+        return False if peer.is_over(prompt) else None
 
     if not await peer.wait_for(found, "a permission request"):
         raise NotReachedError("no permission was requested")
