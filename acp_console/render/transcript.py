@@ -89,11 +89,16 @@ def _text(item: TextItem) -> Iterator[str]:
             who = f"session {item.sender.now}".strip()
         case _:
             who = "agent"
-    first, *rest = escape_controls(item.text).rstrip().splitlines() or [""]
+    lines: list[str] = []
+    for text, block in item.segments():
+        lines += escape_controls(text).rstrip().splitlines()
+        if block is not None:
+            lines.append(single_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH))
+    # What is no text never stands beside the name.
+    is_text = bool(lines) and item.places[:1] != [0]
+    first = lines.pop(0) if is_text else ""
     yield f"{single_line(who, WIDTH)}: {first}"
-    yield from ((_INDENT + line).rstrip() for line in rest)
-    for block in item.blocks:
-        yield _INDENT + single_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH)
+    yield from ((_INDENT + line).rstrip() for line in lines)
 
 
 def _call(item: ToolCallItem) -> Iterator[str]:

@@ -59,8 +59,7 @@ def _item(item: Item) -> Iterator[str]:
         case SessionMessage():
             yield from _quoted(f"*Session {markdown_text(item.sender.now)}*", item)
         case TextItem():
-            yield from escape_controls(item.text).rstrip().splitlines()
-            yield from map(_block, item.blocks)
+            yield from _message(item)
         case ToolCallItem():
             yield from _call(item)
         case PlanItem():
@@ -78,6 +77,14 @@ def _item(item: Item) -> Iterator[str]:
             yield f"*{markdown_text(item.text)}{f': {markdown_text(outcome)}' if outcome else ''}*"
         case _:
             assert_never(item)
+
+
+def _message(item: TextItem) -> Iterator[str]:
+    for number, (text, block) in enumerate(item.segments()):
+        lines = escape_controls(text).rstrip().splitlines()
+        yield from ["", *lines] if number and lines else lines
+        if block is not None:
+            yield from ["", _block(block)] if lines else [_block(block)]
 
 
 def _quoted(heading: str, item: TextItem) -> Iterator[str]:

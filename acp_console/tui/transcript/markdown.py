@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from rich.style import Style
 
-from acp_console.tui.transcript.rows import Look, Row, Run, cells, chop, combined, wrap, wrapped
+from acp_console.tui.transcript.code import code_rows
+from acp_console.tui.transcript.rows import Look, Row, Run, cells, combined, wrap, wrapped
 from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ _REFERENCE: Final = re.compile(r" {0,3}\[[^\]\n]+\]:\s*\S")
 _TABLE_RULE: Final = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 _OPEN_HTML: Final = re.compile(r" {0,3}<(!--|script|pre|style|textarea)", re.IGNORECASE)
 
-PartKind: TypeAlias = Literal["markdown", "code", "table", "plain"]
+PartKind: TypeAlias = Literal["markdown", "code", "table", "plain", "block"]
+"""What a part is rendered as; a block is content that is not text, and has no characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +79,31 @@ class BlockScanner:
         self._first_end = 0
         """Where the first line of the open block ends."""
 
-    def feed(self, text: str) -> None:
-        """Scan what has come; `text` begins with what it was before."""
-        while (end := text.find("\n", self._at)) >= 0:
+    def feed(self, text: str, until: int | None = None) -> None:
+        """Scan what has come, `until` a place; `text` begins with what it was before."""
+        until = len(text) if until is None else until
+        while (end := text.find("\n", self._at, until)) >= 0:
             self._line(text, self._at, end + 1)
             self._at = end + 1
-        if len(text) - self._begin > MAX_BLOCK:
-            self._cut_plain(text, len(text))
+        if until - self._begin > MAX_BLOCK:
+            self._cut_plain(text, until)
 
-    def tail(self, text: str) -> Part | None:
-        """Return the unfinished rest."""
-        if self._begin >= len(text):
+    def cut(self, text: str, place: int) -> None:
+        """End the open part at a place, where content stands that is not text."""
+        self.feed(text, place)
+        if (open_part := self.tail(text, place)) is not None:
+            self.parts.append(open_part)
+        self._finish(self._begin)
+        self._begin = self._at = place
+        self._is_blank = True
+        self.parts.append(Part(place, place, "block", goes_on=True))
+
+    def tail(self, text: str, until: int | None = None) -> Part | None:
+        """Return the unfinished rest, `until` a place."""
+        end = len(text) if until is None else until
+        if self._begin >= end:
             return None
-        end = len(text)
-        if self._fence is not None and self._closes(text[self._at :]):
+        if self._fence is not None and self._closes(text[self._at : end]):
             end = self._at
         return self._part(end)
 
@@ -227,6 +240,8 @@ class MarkdownRenderer:
         match part.kind:
             case "code":
                 return code_rows(source, part.language, width, self._look)
+            case "block":
+                return []
             case "plain":
                 return wrapped([(source.strip("\n"), self._look.text)], width)
             case "table" if part.header is not None:
@@ -418,79 +433,6 @@ class MarkdownRenderer:
             runs.insert(begin, ("🖼 ", style))
         if goal and goal != shown:
             runs.append((f" ({goal})", combined(style, self._look.muted)))
-
-
-def code_rows(
-    source: str,
-    language: str,
-    width: int,
-    look: Look,
-    first: Sequence[Run] = (),
-    rest: Sequence[Run] = (),
-) -> list[Row]:
-    """Return the rows of source code, with a bar at its left."""
-    bar = [("▏ ", look.muted)]
-    inner = width - cells(first) - 2
-    rows: list[Row] = []
-    for line in _lexed(source.expandtabs(4), language, look):
-        joins = "\n"
-        for row in _chopped(line, inner):
-            rows.append(Row(row, [*(rest if rows else first), *bar], joins))
-            joins = ""
-    return rows or [Row([], [*first, *bar])]
-
-
-def _chopped(line: list[Run], width: int) -> list[list[Run]]:
-    """Break a line of code where the row ends."""
-    if cells(line) <= width:
-        return [line]
-    rows: list[list[Run]] = [[]]
-    used = 0
-    for text, style in line:
-        for number, piece in enumerate(chop(text, max(width, 1), max(width - used, 0))):
-            if number or used >= width:
-                rows.append([])
-                used = 0
-            rows[-1].append((piece, style))
-            used += cells([(piece, style)])
-    return rows
-
-
-def _lexed(source: str, language: str, look: Look) -> list[list[Run]]:
-    """Return lines of code in the colours of their tokens."""
-    source = source.removesuffix("\n")
-    lexer = _lexer(language)
-    if lexer is None or not look.tokens:
-        return [[(line, look.text)] for line in source.split("\n")]
-    lines: list[list[Run]] = [[]]
-    for token, text in lexer.get_tokens(source):
-        style = _token_style(token, look)
-        for number, piece in enumerate(text.split("\n")):
-            if number:
-                lines.append([])
-            if piece:
-                lines[-1].append((piece, style))
-    return lines
-
-
-@cache
-def _lexer(language: str):
-    from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
-    except ClassNotFound:
-        return None
-
-
-@cache
-def _token_style(token: object, look: Look) -> Style:
-    name = str(token)
-    for begin, style in look.tokens:
-        if name.startswith(begin):
-            return style
-    return look.text
 
 
 def _column_widths(grid: list[list[list[Run]]], room: int) -> list[int] | None:

@@ -243,6 +243,30 @@ AGENT_ENDED: Final = "the agent has ended"
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
 
+class PromptEcho:
+    """What an agent has repeated so far of a prompt that was just sent to it."""
+
+    def __init__(self, prompt: UserMessage) -> None:
+        self._text = prompt.text
+        self._blocks = prompt.blocks[:]
+        self._begin = 0
+        self.taken: list[Json] = []
+        """The blocks that repeat the prompt, until all of its text is repeated."""
+
+    def takes(self, block: Json) -> bool:
+        """Return whether a block goes on repeating the prompt; if so, keep it."""
+        text = get(block, "text") if get(block, "type") == "text" else None
+        if isinstance(text, str):
+            is_whole = self._begin == 0 and text.strip() == self._text.strip()
+            is_next = is_whole or self._text.startswith(text, self._begin)
+            self._begin = len(self._text) if is_whole else self._begin + len(text) * is_next
+        elif is_next := block in self._blocks:
+            self._blocks.remove(block)
+        if is_next:
+            self.taken = [*self.taken, block] if self._begin < len(self._text) else []
+        return is_next
+
+
 @dataclass(frozen=True, slots=True)
 class ConversationChange:
     """A change of a conversation by one frame; `item` None: only session info changed."""
@@ -272,6 +296,10 @@ class Conversation:
         """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
+        self.prompted: UserMessage | None = None
+        """The last prompt of the client, which no message of the agent goes on with."""
+        self.echo: PromptEcho | None = None
+        """What the agent repeats of the last prompt; None: it says something else."""
         self.errors = VersionedList[SessionError]()
         self.elicitations = VersionedList[ElicitationItem]()
         self._surroundings = Versioned(SessionInfo())
@@ -425,7 +453,12 @@ class Conversation:
         last = self.items[-1] if self.items else None
         # A message to another session is also the agent's, but only chunks of its own kind continue
         # it.
-        if isinstance(last, kind) and type(last) is kind and None in {message_id, last.message_id}:
+        if (
+            isinstance(last, kind)
+            and type(last) is kind
+            and last is not self.prompted
+            and None in {message_id, last.message_id}
+        ):
             return last, False
         message = kind(self.next_key(kind.key_prefix), message_id, n=self.cursor.n)
         if message_id is not None:
@@ -500,6 +533,7 @@ class Conversation:
         message = UserMessage(self.next_key(UserMessage.key_prefix), n=self.cursor.n)
         message.replace(as_list(blocks), self.cursor.n)
         self.add(message)
+        self.prompted, self.echo = message, PromptEcho(message)
         if self.version >= 2:
             self.unbound.append(message)
         return message

