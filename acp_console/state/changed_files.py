@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
+from acp_console.state.line_diff import file_changes
 from acp_inspector.analysis.items import Item, ToolCallItem
 from acp_protocol.json_values import get_text
-from acp_protocol.jsonrpc import Json
-
-COUNTED = 200_000
-"""Characters of a diff whose lines are counted."""
 
 
 class ChangedFiles:
@@ -26,7 +22,11 @@ class ChangedFiles:
             if not isinstance(item, ToolCallItem):
                 continue
             changes: dict[str, tuple[int, int] | None] = {}
-            changes.update(filter(None, map(_change, item.content)))
+            for change in (each for content in item.content for each in file_changes(content)):
+                added, removed = changes.get(change.path) or (0, 0)
+                counts = added + change.added, removed + change.removed
+                if change.path:
+                    changes[change.path] = None if change.is_deleted else counts
             if item.facts.kind == "delete":
                 places = (get_text(each, "path") for each in item.facts.locations)
                 changes.update((path, None) for path in places if path is not None)
@@ -46,18 +46,3 @@ class ChangedFiles:
                 before = total.pop(path, None) or (0, 0)
                 total[path] = change and (before[0] + change[0], before[1] + change[1])
         return total
-
-
-def _change(content: Json) -> tuple[str, tuple[int, int]] | None:
-    match content:
-        case {"type": "diff", "path": str(path), "newText": str(new), **others}:
-            old = others.get("oldText")
-            before = old if isinstance(old, str) else ""
-            if len(before) + len(new) > COUNTED:
-                return path, (0, 0)
-            gone, come = Counter(before.splitlines()), Counter(new.splitlines())
-            return path, ((come - gone).total(), (gone - come).total())
-        case {"type": "diff", "path": str(path)}:
-            return path, (0, 0)
-        case _:
-            return None

@@ -11,21 +11,29 @@ from collections import deque
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from io import StringIO
 from typing import Final
 from weakref import ref
 
 from rich.style import Style
-from rich.text import Text
 
-from acp_console.state.work import SIGNS, WORDS
-from acp_console.tui.transcript.markdown import (
-    MAX_BLOCK,
-    BlockScanner,
-    MarkdownRenderer,
-    Part,
-    code_rows,
+from acp_console.state.line_diff import (
+    CONTEXT,
+    MAX_LINES,
+    DiffLine,
+    file_changes,
+    is_patch_of,
+    line_hunks,
+    patch_lines,
 )
+from acp_console.state.work import SIGNS, WORDS
+from acp_console.tui.transcript.code import (
+    bar_rows,
+    code_rows,
+    colored_lines,
+    is_language,
+    without_colors,
+)
+from acp_console.tui.transcript.markdown import MAX_BLOCK, BlockScanner, MarkdownRenderer, Part
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, chop, wrap, wrapped
 from acp_inspector.analysis.items import (
     AgentMessage,
@@ -50,13 +58,8 @@ PROSE_WIDTH: Final = 100
 """Cells of a line of prose, at most."""
 TAIL_LINES: Final = 3
 """Lines of a running call's output that are shown while it is folded."""
-DIFF_LINES: Final = 4_000
-"""Lines of both texts of a diff that are compared; longer ones are shown one after the other."""
 HUNK_LINES: Final = 100
 """Lines of a diff that are rendered at a time."""
-COUNTED: Final = 50_000
-"""Characters of a diff whose lines are counted while it is folded."""
-CONTEXT: Final = 3
 MAX_BODIES: Final = 64
 """Calls whose unfolded content is kept."""
 SPLIT_WIDTH: Final = 60
@@ -78,11 +81,16 @@ STATUS: Final = {
 STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
 _SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
 """Members of a call's input that say what it runs or touches."""
-_IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|str|string|old|new)$")
+_IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|old|new)$")
 """Names of members of a call's input that a diff may show."""
 _IN_CHIP: Final = frozenset({"type", "mimeType", "data", "blob"})
 """Members of a content block that its chip stands for."""
-_NO_COLOR_ESCAPE: Final = re.compile(r"\x1b(?!\[[\d;:]*m)")
+_FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
+"""A text that is one block of code: its fence, its language and what it holds."""
+_TERMINAL_LANGUAGES: Final = frozenset(
+    {"", "ansi", "console", "output", "shell-session", "terminal", "text"}
+)
+"""Languages of blocks whose escape sequences are colours."""
 
 
 class Card:
@@ -139,18 +147,18 @@ class Card:
 
 
 class TextCard(Card):
-    """A message that is shown as Markdown."""
+    """A message that is shown as Markdown, with a line for each block that is not text."""
 
     @property
     def opens(self) -> bool:
-        return self._has_blocks
+        return bool(self._blocks)
 
     def __init__(self, item: AgentMessage | Thought) -> None:
         super().__init__(item)
         self._text = item
-        self._has_blocks = False
-        """Whether it holds content that is not text."""
         self._scan = BlockScanner()
+        self._blocks: dict[int, int] = {}
+        """The parts that stand for content that is not text, each with its number."""
         self._lines: list[int] = []
         """Lines of each part, and of the unfinished rest."""
         self._generation = item.generation
@@ -164,32 +172,29 @@ class TextCard(Card):
         if self._generation != self._text.generation:
             self._generation = self._text.generation
             self._scan, self.heights, self._renderer = BlockScanner(), Heights(), None
-            self._lines = []
+            self._lines, self._blocks = [], {}
         known = max(len(self._lines) - (self._tail is not None), 0)
+        for place in self._text.places[len(self._blocks) :]:
+            self._scan.cut(text, place)
+            self._blocks[len(self._scan.parts) - 1] = len(self._blocks)
         self._scan.feed(text)
         self._tail = self._scan.tail(text)
         fresh = [*self._scan.parts[known:], *filter(None, [self._tail])]
         self._lines[known:] = [text.count("\n", each.begin, each.end) for each in fresh]
-        self._has_blocks = bool(self._text.blocks)
 
     @property
     def part_count(self) -> int:
-        return len(self._scan.parts) + (self._tail is not None) + self._has_blocks
+        return len(self._scan.parts) + (self._tail is not None)
 
     def _part(self, part: int) -> Part | None:
         return self._scan.parts[part] if part < len(self._scan.parts) else self._tail
 
-    def _is_blocks(self, part: int) -> bool:
-        return self._has_blocks and part == self.part_count - 1
-
     def key(self, part: int) -> Hashable:
-        if self._is_blocks(part):
-            return len(self._text.blocks)
         return self._generation, self._part(part), len(self._scan.references)
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
-        if self._is_blocks(part):
-            return _chips(self._text.blocks, look)
+        if part in self._blocks:
+            return [_chip(self._text.blocks[self._blocks[part]], look)]
         found = self._part(part)
         if found is None:
             return [Row([])]
@@ -203,17 +208,25 @@ class TextCard(Card):
 
     def estimate(self, part: int, width: int) -> int:
         found = self._part(part)
-        if found is None or self._is_blocks(part):
+        if found is None:
             return 1
         return max(
             1, self._lines[part], (found.end - found.begin) // max(min(width, PROSE_WIDTH), 1)
         )
 
     def source(self, part: int) -> str:
-        if self._is_blocks(part):
-            return ""
         found = self._part(part)
         return "" if found is None else self._text.text[found.begin : found.end]
+
+
+@dataclass(frozen=True, slots=True)
+class _PromptPart:
+    """A piece of a prompt, with the block that follows it."""
+
+    begin: int
+    end: int
+    lines: int
+    block: Json = None
 
 
 class PromptCard(Card):
@@ -226,35 +239,46 @@ class PromptCard(Card):
 
     @property
     def opens(self) -> bool:
-        return self._has_blocks
+        return any(part.block is not None for part in self._parts)
 
     def refresh(self) -> None:
-        text = self._prompt.text
-        self._spans = [(at, end, text.count("\n", at, end)) for at, end in spans(text)]
-        """Begin, end and lines of each piece."""
-        self._has_blocks = bool(self._prompt.blocks)
+        self._parts: list[_PromptPart] = []
+        begin = 0
+        for text, block in self._prompt.segments():
+            if not text and block is None and self._parts:
+                continue
+            found = [
+                _PromptPart(begin + at, begin + end, text.count("\n", at, end))
+                for at, end in spans(text)
+            ]
+            self._parts += [*found[:-1], replace(found[-1], block=block)]
+            begin += len(text)
 
     @property
     def part_count(self) -> int:
-        return len(self._spans)
+        return len(self._parts)
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         bar = [("▍ ", look.bar)]
-        text = escape_controls(self.source(part))
+        text, block = escape_controls(self.source(part)), self._parts[part].block
         rows: list[Row] = []
-        if text or not self._prompt.blocks:
-            rows = wrapped([(text.rstrip("\n"), look.strong)], min(width, PROSE_WIDTH), bar)
-        if part == self.part_count - 1:
-            rows += [Row(row.runs, bar, opens=True) for row in _chips(self._prompt.blocks, look)]
+        if part and self._parts[part - 1].block is not None:
+            text = text.lstrip("\n")
+        if text or block is None:
+            text = text.rstrip("\n")
+            rows = wrapped([(text, look.strong)], min(width, PROSE_WIDTH), bar)
+        if block is not None:
+            rows.append(_chip(block, look, bar))
         return rows
 
     def estimate(self, part: int, width: int) -> int:
-        begin, end, lines = self._spans[part]
-        return max(lines + 1, (end - begin) // max(min(width, PROSE_WIDTH) - 2, 1))
+        found = self._parts[part]
+        size = found.end - found.begin
+        return max(found.lines + 1, size // max(min(width, PROSE_WIDTH) - 2, 1))
 
     def source(self, part: int) -> str:
-        begin, end, _ = self._spans[part]
-        return self._prompt.text[begin:end]
+        found = self._parts[part]
+        return self._prompt.text[found.begin : found.end]
 
 
 class ThoughtCard(TextCard):
@@ -274,9 +298,6 @@ class ThoughtCard(TextCard):
         if part == 0:
             return self.is_folded, self._text.text[:200] if self.is_folded else ""
         return super().key(part - 1)
-
-    def _is_blocks(self, part: int) -> bool:
-        return self._has_blocks and part == super().part_count - 1
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         if part:
@@ -311,7 +332,7 @@ class _Piece:
 
     kind: str
     text: str = ""
-    hunk: Sequence[tuple[str, str, str]] = ()
+    hunk: Sequence[DiffLine] = ()
     """Lines of a diff: sign, text, and the line it is changed from or to."""
 
 
@@ -421,7 +442,8 @@ class ToolCard(Card):
             text = _shown_output(shown[-1])
         else:
             text = _text_of(self._call.content[-1]) if self._call.content else ""
-        return escape_controls(text[-2000:]).rstrip().splitlines()[-TAIL_LINES:]
+        shown_text = escape_controls(without_colors(text[-2000:]))
+        return shown_text.rstrip().splitlines()[-TAIL_LINES:]
 
     def _head(self, width: int, look: Look) -> list[Row]:
         """Return the title and the status: one row, or the whole title of an unfolded call."""
@@ -462,14 +484,6 @@ class ToolCard(Card):
         return pieces(self._call.facts.title or self._call.key)
 
     @property
-    def _size(self) -> int:
-        """Characters of its diffs."""
-        return sum(
-            len(string(each, "oldText")) + len(string(each, "newText"))
-            for each in self._call.content
-        )
-
-    @property
     def _can_unfold(self) -> bool:
         facts = self._call.facts
         is_cut = len(facts.title) > LONG_TITLE or "\n" in facts.title
@@ -477,11 +491,9 @@ class ToolCard(Card):
 
     @property
     def _changes(self) -> tuple[int, int]:
-        """Lines that its diffs add and remove; none of long ones while they are folded."""
-        if self.is_folded and self._size > COUNTED:
-            return 0, 0
-        signs = [line[0] for piece in self.pieces for line in piece.hunk]
-        return signs.count("+"), signs.count("-")
+        """Lines that its diffs add and remove."""
+        changes = [change for each in self._call.content for change in file_changes(each)]
+        return sum(each.added for each in changes), sum(each.removed for each in changes)
 
     def estimate(self, part: int, width: int) -> int:
         if part == 0:
@@ -640,8 +652,9 @@ def spans(text: str) -> list[tuple[int, int]]:
     return [*found, (begin, len(text))]
 
 
-def _chips(blocks: Sequence[Json], look: Look) -> list[Row]:
-    return [Row([(f"[{_described(block)}]", look.muted)], opens=True) for block in blocks]
+def _chip(block: Json, look: Look, lead: Sequence[Run] = ()) -> Row:
+    """Return the row that stands for content that is not text."""
+    return Row([(f"[{_described(block)}]", look.muted)], lead, opens=True)
 
 
 def _described(block: Json) -> str:
@@ -694,7 +707,7 @@ def _asked(
     if permission.description:
         found += _named("reason", permission.description)
     for name, text in members:
-        if text not in in_diffs or not _IN_DIFF.search(name):
+        if not (_IN_DIFF.search(name) and (text in in_diffs or _is_shown_patch(text, call))):
             found += _named(name, text)
     words = (word.strip("`'\"") for word in facts.title.split())
     known = {*words, *in_diffs, *(text for _, text in members)}
@@ -703,6 +716,11 @@ def _asked(
         if path not in known:
             found += _named("location", path if line is None else f"{path}:{line}")
     return found
+
+
+def _is_shown_patch(text: str, call: ToolCallItem) -> bool:
+    """Return whether a text is a patch that a diff of the call shows."""
+    return any(is_patch_of(text, each) for each in call.content if string(each, "type") == "diff")
 
 
 def _members(value: Json) -> list[tuple[str, str]]:
@@ -783,11 +801,15 @@ def _shown_output(terminal: TerminalItem) -> str:
 
 
 def _output(text: str) -> list[_Piece]:
-    """Return a tool's output; one code block around all of it is taken off."""
-    begin, _, rest = text.partition("\n")
-    inner = rest.rstrip().removesuffix("```")
-    if begin.startswith("```") and inner != rest.rstrip() and "\n```" not in inner:
-        return [_Piece(f"code {begin[3:].strip()}", each) for each in pieces(inner)]
+    """Return a tool's output; one code block around all of it is taken off.
+
+    A fence stays if it says something else than how its text is drawn.
+    """
+    found = _FENCED.fullmatch(text)
+    if found is not None and f"\n{found[1]}" not in f"\n{(inner := found[3] or '')}":
+        language = found[2].strip()
+        if language in _TERMINAL_LANGUAGES or is_language(language):
+            return [_Piece(f"code {language}", each) for each in pieces(inner)]
     return [_Piece("output", each) for each in pieces(text)]
 
 
@@ -805,7 +827,7 @@ def diff_rows(old: str, new: str, width: int, look: Look) -> list[Row]:
         return wrapped([(escape_controls(old), look.text)], width)
     rows = [
         row
-        for piece in _hunks(old, new, context=DIFF_LINES)
+        for piece in _hunks(old, new, context=MAX_LINES)
         for row in _piece_rows(piece, width, look, ())
     ]
     # The number of the first line, which is 1.
@@ -816,33 +838,15 @@ def _hunks(old: str, new: str, *, context: int = CONTEXT) -> list[_Piece]:
     """Return the lines that differ, with some around them."""
     if old == new:
         return [_Piece("note", "nothing changes")]
-    # Split at line feeds only: all other separators are shown.
-    before, after = list(StringIO(old)), list(StringIO(new))
-    if len(before) + len(after) > DIFF_LINES:
-        groups = [[("replace", 0, len(before), 0, len(after))]]
-    else:
-        groups = list(SequenceMatcher(None, before, after).get_grouped_opcodes(context))
+    found = [piece for hunk in line_hunks(old, new, context) for piece in _cut_hunk(hunk)]
     ends = [each.endswith("\n") for each in (old, new)]
-    before, after = ([line.removesuffix("\n") for line in lines] for lines in (before, after))
-    found: list[_Piece] = []
-    for group in groups:
-        lines: list[tuple[str, str, str]] = [("@", f"line {group[0][3] + 1}", "")]
-        for tag, begin, end, new_begin, new_end in group:
-            if tag == "equal":
-                lines += [(" ", line, "") for line in before[begin:end]]
-                continue
-            gone, come = before[begin:end], after[new_begin:new_end]
-            is_paired = len(gone) == len(come)
-            lines += [("-", line, come[at] if is_paired else "") for at, line in enumerate(gone)]
-            lines += [("+", line, gone[at] if is_paired else "") for at, line in enumerate(come)]
-        found += _cut_hunk(lines)
-    if before and after and ends[0] != ends[1]:
+    if old and new and ends[0] != ends[1]:
         which = "the old" if ends[0] else "the new"
         found.append(_Piece("note", f"only {which} text ends with a new line"))
     return found
 
 
-def _cut_hunk(lines: Sequence[tuple[str, str, str]]) -> list[_Piece]:
+def _cut_hunk(lines: Sequence[DiffLine]) -> list[_Piece]:
     starts = range(0, len(lines), HUNK_LINES)
     return [_Piece("diff", hunk=lines[at : at + HUNK_LINES]) for at in starts]
 
@@ -850,26 +854,15 @@ def _cut_hunk(lines: Sequence[tuple[str, str, str]]) -> list[_Piece]:
 def _patch(patch: str) -> list[_Piece]:
     """Return the files and lines of a patch in git's format."""
     found: list[_Piece] = []
-    lines: list[tuple[str, str, str]] = []
-    is_head = True
-
-    def flush() -> None:
-        found.extend(_cut_hunk(lines))
-        lines.clear()
-
-    for line in patch.removesuffix("\n").split("\n"):
-        if line.startswith("diff --git "):
-            flush()
-            is_head = True
-            found.append(_Piece("path", line.removeprefix("diff --git ")))
-        elif line.startswith("@@"):
-            is_head = False
-            lines.append(("@", line, ""))
-        elif line[:1] in {"+", "-", " "} and not is_head:
-            lines.append((line[0], line[1:], ""))
-        else:
-            lines.append(("@", line, ""))
-    flush()
+    lines: list[DiffLine] = []
+    for path, line in patch_lines(patch):
+        if line is not None:
+            lines.append(line)
+            continue
+        found += _cut_hunk(lines)
+        lines = []
+        found.append(_Piece("path", path))
+    found += _cut_hunk(lines)
     return found if patch else [_Piece("note", "an empty patch")]
 
 
@@ -891,6 +884,10 @@ def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> l
             return rows
         case "code":
             language = piece.kind.partition(" ")[2]
+            if "\x1b" in piece.text and language in _TERMINAL_LANGUAGES:
+                return bar_rows(
+                    colored_lines(piece.text.removesuffix("\n"), look), width, look, lead
+                )
             return code_rows(escape_controls(piece.text), language, width, look, lead)
         case "diff" if look.is_split and width - cells(lead) >= SPLIT_WIDTH:
             return _split_rows(piece.hunk, width, look, lead)
@@ -900,9 +897,7 @@ def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> l
             return _colored(piece.text, width, look, lead)
 
 
-def _diff_rows(
-    line: tuple[str, str, str], width: int, look: Look, lead: Sequence[Run]
-) -> list[Row]:
+def _diff_rows(line: DiffLine, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
     sign, text, other = line
     text = escape_controls(text).expandtabs(4)
     if sign == "@":
@@ -931,13 +926,11 @@ def changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run
     return runs, style
 
 
-def _split_rows(
-    hunk: Sequence[tuple[str, str, str]], width: int, look: Look, lead: Sequence[Run]
-) -> list[Row]:
+def _split_rows(hunk: Sequence[DiffLine], width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
     """Return lines of a diff with the old text on the left and the new one on the right."""
     rows: list[Row] = []
-    gone: list[tuple[str, str, str]] = []
-    come: list[tuple[str, str, str]] = []
+    gone: list[DiffLine] = []
+    come: list[DiffLine] = []
     side = (width - cells(lead) - 3) // 2
 
     def flush() -> None:
@@ -972,7 +965,7 @@ def _split_rows(
     return rows
 
 
-def _side(line: tuple[str, str, str] | None, width: int, look: Look) -> list[list[Run]]:
+def _side(line: DiffLine | None, width: int, look: Look) -> list[list[Run]]:
     """Return a line of one side, wrapped and filled to its width."""
     if line is None:
         return []
@@ -1001,19 +994,9 @@ def _emphasized(text: str, other: str, style: Style, word: Style) -> list[Run]:
 
 def _colored(text: str, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
     """Return output in its own colours; all other escape sequences are made visible."""
-    text = text.removesuffix("\n")
-    if "\x1b" not in text:
-        return wrapped([(escape_controls(text).expandtabs(8), look.text)], width, lead)
-    decoded = Text.from_ansi(_NO_COLOR_ESCAPE.sub("␛", text.replace("\r\n", "\n")))
-    plain, runs, at = decoded.plain, list[Run](), 0
-    for span in decoded.spans:
-        if span.start > at:
-            runs.append((escape_controls(plain[at : span.start]), look.text))
-        style = span.style if isinstance(span.style, Style) else look.text
-        runs.append((escape_controls(plain[span.start : span.end]), look.text + style))
-        at = span.end
-    runs.append((escape_controls(plain[at:]), look.text))
-    return wrapped(runs, width, lead)
+    lines = colored_lines(text.removesuffix("\n"), look)
+    runs = [run for line in lines for run in (("\n", look.text), *line)]
+    return wrapped(runs[1:], width, lead)
 
 
 def _cut(text: str, width: int) -> str:

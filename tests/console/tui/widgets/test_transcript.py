@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from acp_console.tui.transcript.cards import ToolCard
+from acp_console.tui.transcript.cards import ToolCard, card_of
+from acp_console.tui.transcript.rows import Look
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.analysis.items import (
     AgentMessage,
@@ -18,6 +19,8 @@ from acp_inspector.analysis.items import (
 )
 from acp_protocol.jsonrpc import Json
 from tests.console.tui.conftest import say, settled, until
+
+LOOK = Look.from_theme({}, has_colors=False)
 
 
 def prompt(text: str) -> UserMessage:
@@ -163,6 +166,83 @@ async def test_both_sides_of_a_change_stand_beside_each_other_on_demand() -> Non
         await until(
             pilot, lambda: not any("+ two other" in each and "- " in each for each in lines(app))
         )
+
+
+async def test_code_in_a_card_keeps_its_gutter() -> None:
+    item = call(1, "failed", "```console\n$ one\n$ two\n```")
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "│ ▏ $ two" in lines(app))
+        assert "│ ▏ $ one" in lines(app)
+
+
+@pytest.mark.parametrize("language", ["console", "ansi", ""])
+async def test_colours_in_a_block_of_output_are_colours(language: str) -> None:
+    item = call(1, "failed", f"```{language}\nplain \x1b[31mred\x1b[0m\n```")
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "│ ▏ plain red" in lines(app))
+        rows = ToolCard(item).rows(1, 60, app.view.look)
+        [red] = [style for text, style in rows[0].runs if text == "red"]
+        assert red.color is not None
+        assert red.color.number == 1
+
+
+async def test_escape_sequences_in_source_code_are_shown() -> None:
+    app = TranscriptApp(call(1, "failed", "```python\nx = '\x1b[31m'\n```"))
+    async with app.run_test(size=(60, 8)) as pilot:
+        await until(pilot, lambda: "│ ▏ x = '␛[31m'" in lines(app))
+
+
+LINK: Json = {"type": "resource_link", "name": "notes", "uri": "file:///w/notes"}
+
+
+def mixed(item: AgentMessage | UserMessage | Thought) -> None:
+    image: Json = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
+    for text, block in (("Here is a picture:", image), ("That is **all**.", LINK)):
+        item.add({"type": "text", "text": text}, 1)
+        item.add(block, 1)
+    item.add(LINK, 1)
+    item.add({"type": "text", "text": "\n\n- the\n- end"}, 1)
+
+
+MIXED = [
+    *("Here is a picture:", "[image · image/png · 3 bytes]", "That is all."),
+    *("[resource_link · notes]", "[resource_link · notes]", "• the", "• end"),
+]
+
+
+async def test_content_that_is_no_text_stands_where_it_was_sent() -> None:
+    item = AgentMessage("m")
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 14)) as pilot:
+        mixed(item)
+        app.view.sync([item])
+        await until(pilot, lambda: [line for line in lines(app) if line] == MIXED)
+
+
+@pytest.mark.parametrize("is_grown", [False, True])
+def test_blocks_stand_in_their_places_however_a_message_has_come(is_grown: bool) -> None:
+    item = AgentMessage("m")
+    card = card_of(item)
+    mixed(item)
+    if not is_grown:
+        card = card_of(item)
+    card.refresh()
+    shown = [row.text for part in range(card.part_count) for row in card.rows(part, 60, LOOK)]
+    assert [line for line in shown if line] == [each.lstrip("• ") for each in MIXED]
+
+
+async def test_files_in_a_prompt_stand_where_they_were_sent() -> None:
+    item = UserMessage("u")
+    mixed(item)
+    app = TranscriptApp(item)
+    async with app.run_test(size=(60, 14)) as pilot:
+        await until(pilot, lambda: "▍ - end" in lines(app))
+        shown = [line.removeprefix("▍ ") for line in lines(app) if line.removeprefix("▍ ")]
+        assert [line.strip("-• ").replace("**", "") for line in shown] == [
+            line.strip("• ") for line in MIXED
+        ]
 
 
 async def test_a_running_call_shows_its_last_lines_and_a_failed_one_all() -> None:
