@@ -4,45 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from acp_console.state.line_diff import file_changes
-from acp_inspector.analysis.items import Item, ToolCallItem
+from acp_console.state.line_diff import FileChange, file_changes
+from acp_inspector.analysis.items import Effect, Item, ToolCallItem
 from acp_protocol.json_values import get_text
 
 
 class ChangedFiles:
-    """Follows the diffs of tool calls that are done."""
+    """Follows the diffs of tool calls that are done, and what was written without asking."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, dict[str, tuple[int, int] | None]] = {}
-        """Lines added and removed by each call, by path; None: it deleted the file."""
+        self._items: dict[int, dict[str, FileChange]] = {}
+        """The files that each item changed, by path."""
 
     def note(self, items: Iterable[Item]) -> None:
-        """Take tool calls that are new or have changed."""
+        """Take items that are new or have changed."""
         for item in items:
-            if not isinstance(item, ToolCallItem):
-                continue
-            changes: dict[str, tuple[int, int] | None] = {}
-            for change in (each for content in item.content for each in file_changes(content)):
-                added, removed = changes.get(change.path) or (0, 0)
-                counts = added + change.added, removed + change.removed
-                if change.path:
-                    changes[change.path] = None if change.is_deleted else counts
-            if item.facts.kind == "delete":
-                places = (get_text(each, "path") for each in item.facts.locations)
-                changes.update((path, None) for path in places if path is not None)
-            if changes and item.facts.status == "completed":
-                self._calls[id(item)] = changes
+            match item:
+                case ToolCallItem():
+                    changes = _changes_of_call(item)
+                case Effect(path=str(path)) if path:
+                    changes = {path: FileChange(path, is_counted=False)}
+                case _:
+                    continue
+            if changes:
+                self._items[id(item)] = changes
             else:
-                self._calls.pop(id(item), None)
+                self._items.pop(id(item), None)
 
     def clear(self) -> None:
-        self._calls.clear()
+        self._items.clear()
 
-    def files(self) -> dict[str, tuple[int, int] | None]:
-        """Return added and removed lines of each file, None if deleted; the last changed last."""
-        total: dict[str, tuple[int, int] | None] = {}
-        for changes in self._calls.values():
+    def files(self) -> dict[str, FileChange]:
+        """Return the changed files by path; the last changed last."""
+        total: dict[str, FileChange] = {}
+        for changes in self._items.values():
             for path, change in changes.items():
-                before = total.pop(path, None) or (0, 0)
-                total[path] = change and (before[0] + change[0], before[1] + change[1])
+                total[path] = change.after(total.pop(path, None))
         return total
+
+
+def _changes_of_call(call: ToolCallItem) -> dict[str, FileChange]:
+    if call.facts.status != "completed":
+        return {}
+    found: dict[str, FileChange] = {}
+    for change in (each for content in call.content for each in file_changes(content)):
+        if change.path:
+            found[change.path] = change.after(found.get(change.path))
+    if call.facts.kind == "delete":
+        places = (get_text(each, "path") for each in call.facts.locations)
+        found |= {path: FileChange(path, is_deleted=True) for path in places if path is not None}
+    return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from io import StringIO
@@ -29,12 +29,25 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that a diff names, with the lines that are added and removed."""
+    """A file that is changed, with the lines that are added and removed."""
 
     path: str
     added: int = 0
     removed: int = 0
     is_deleted: bool = False
+    is_counted: bool = True
+    """Whether its lines are known and few enough to be counted."""
+
+    def after(self, earlier: FileChange | None) -> FileChange:
+        """Return both changes of the file as one."""
+        if earlier is None or earlier.is_deleted or self.is_deleted:
+            return self
+        return FileChange(
+            self.path,
+            self.added + earlier.added,
+            self.removed + earlier.removed,
+            is_counted=self.is_counted and earlier.is_counted,
+        )
 
 
 @lru_cache(32)
@@ -94,35 +107,28 @@ def file_changes(content: Json) -> list[FileChange]:
     found: dict[str, FileChange] = {}
     path, old, new = (get_text(content, name) for name in ("path", "oldText", "newText"))
     if path is not None:
-        lines = () if new is None else _changed_lines(old or "", new)
-        found[path] = FileChange(path, *_counts(lines))
-    changes = get_list(content, "changes")
-    for change in changes:
+        found[path] = _text_change(path, old or "", new)
+    for change in get_list(content, "changes"):
         where, is_deleted = string(change, "path"), string(change, "operation") == "delete"
         found[where] = FileChange(where, is_deleted=is_deleted)
     named = [each for each in found if each]
-    by_name: dict[str, list[DiffLine]] = {}
+    by_name: dict[str, list[str]] = {}
     for name, line in patch_lines(string(get(content, "patch"), "text")):
-        by_name.setdefault(name, []).extend([] if line is None else [line])
-    for name, lines in by_name.items():
+        by_name.setdefault(name, []).extend([] if line is None else line[0])
+    for name, signs in by_name.items():
         where = _named(name, named)
         before = found.get(where, FileChange(where))
-        added, removed = _counts(lines)
-        found[where] = FileChange(
-            where, before.added + added, before.removed + removed, before.is_deleted
-        )
+        added, removed = before.added + signs.count("+"), before.removed + signs.count("-")
+        found[where] = replace(before, added=added, removed=removed)
     return list(found.values())
 
 
-def _changed_lines(old: str, new: str) -> Iterable[DiffLine]:
-    if old == new or len(old) + len(new) > MAX_COUNTED:
-        return ()
-    return (line for hunk in line_hunks(old, new) for line in hunk)
-
-
-def _counts(lines: Iterable[DiffLine]) -> tuple[int, int]:
-    signs = [sign for sign, _, _ in lines]
-    return signs.count("+"), signs.count("-")
+def _text_change(path: str, old: str, new: str | None) -> FileChange:
+    if new is None or len(old) + len(new) > MAX_COUNTED:
+        return FileChange(path, is_counted=False)
+    hunks = line_hunks(old, new) if old != new else ()
+    signs = [sign for hunk in hunks for sign, _, _ in hunk]
+    return FileChange(path, signs.count("+"), signs.count("-"))
 
 
 def _named(name: str, paths: Sequence[str]) -> str:

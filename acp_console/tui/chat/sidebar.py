@@ -162,9 +162,14 @@ def _about(
     if changed:
         yield _heading(f"Files  {len(changed)}")
         for path, change in list(changed.items())[-MOST_FILES:]:
-            counts = [(" deleted", "$text-error")]
-            if change is not None:
-                counts = [(f" +{change[0]}", "$text-success"), (f" −{change[1]}", "$text-error")]
+            counts = [
+                (f" +{change.added}", "$text-success"),
+                (f" −{change.removed}", "$text-error"),
+            ]
+            if change.is_deleted:
+                counts = [(" deleted", "$text-error")]
+            elif not change.is_counted:
+                counts = [(" written", "$text-warning")]
             room = width - sum(len(text) for text, _ in counts)
             name = _tail(_relative(path, cwd), room)
             yield Content.assemble(name, " " * max(room - len(name), 0), *counts)

@@ -307,6 +307,8 @@ class Conversation:
         """Its items; a replay of the whole session begins a new epoch."""
         self._epoch = self._epochs[0]
         self._calls: dict[str, ToolCallItem] = {}
+        self.allowed: list[ToolCallItem] = []
+        """The calls that the user has allowed."""
         self._plans: dict[str, PlanItem] = {}
         self.terminals: list[TerminalItem] = []
         self._terminals: dict[str, TerminalItem] = {}

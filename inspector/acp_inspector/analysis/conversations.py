@@ -21,6 +21,7 @@ from acp_inspector.analysis.conversation import (
     SessionSnapshot,
     SessionTurn,
 )
+from acp_inspector.analysis.effects import EFFECTS, is_allowed, note_effect
 from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage, ends_turn
 from acp_inspector.analysis.history import HasHistory, ItemCache
 from acp_inspector.analysis.items import (
@@ -269,6 +270,9 @@ def take_response(
 
 
 def _succeeded(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
+    if request.method in EFFECTS:
+        started = _terminal(talk, request, result) if request.method == "terminal/create" else []
+        return [*started, *note_effect(talk, request)]
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
     if request.method in {"session/close", "session/delete"}:
@@ -383,6 +387,8 @@ def _ask_consent(
         outcome = get(result, "outcome")
         permission.outcome = {"outcome": "cancelled"} if outcome is None else outcome
         permission.answered = talk.cursor.n
+        if is_allowed(permission):
+            talk.allowed.append(call)
         return [ConversationChange(talk.session_id, call)]
 
     change = ConversationChange(talk.session_id, call)

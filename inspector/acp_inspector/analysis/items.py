@@ -509,6 +509,18 @@ class SubagentItem(Notice):
         self.rewrite(f"subagent: {', '.join(parts) or self.session_id}", n)
 
 
+class Effect(Notice):
+    """What a client did for the agent without asking the user: a file written, a command run."""
+
+    __slots__ = ("path",)
+    key_prefix: ClassVar[str] = "effect"
+
+    def __init__(self, key: str, text: str, n: int = 0) -> None:
+        super().__init__(key, text, n)
+        self.path = ""
+        """The file that was written; empty for a command."""
+
+
 class ElicitationItem(Notice):
     """An elicitation; `outcome` is None while it is open."""
 

@@ -36,9 +36,11 @@ def patched(text: str, *changes: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def in_sidebar(call: ToolCallItem) -> dict[str, tuple[int, int] | None]:
+    """Return the counts of each file, None if it is deleted."""
     files = ChangedFiles()
     files.note([call])
-    return files.files()
+    found = files.files().values()
+    return {each.path: None if each.is_deleted else (each.added, each.removed) for each in found}
 
 
 def on_card(call: ToolCallItem) -> str:

@@ -18,6 +18,7 @@ from acp_console.client.connection import QUIET, QuietTimes
 from acp_console.client.elicitation import ElicitationAnswer, FormRequest, PageRequest
 from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
+from acp_console.state.line_diff import FileChange
 from acp_console.state.running_agent import RunningAgent
 from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem, UserMessage
 from acp_inspector.journal import Frame
@@ -354,7 +355,35 @@ async def test_file_that_a_call_deleted_is_listed_as_deleted(agent: Agent, tmp_p
             return len(files.files()) == 2 and session.state == "ready"
 
         await all_.until(note_all)
-        assert files.files() == {"/p/b": (1, 0), "/p/a": None}
+        found = list(files.files().values())
+        assert found == [FileChange("/p/b", 1, 0), FileChange("/p/a", is_deleted=True)]
+
+
+ACTS = """
+import os
+prompt = hear_prompt()
+where = os.path.join(os.getcwd(), "made.txt")
+ask("fs/write_text_file", path=where, content="x")
+ask("terminal/create", command="true", args=[])
+ask("fs/write_text_file", path="/elsewhere/made.txt", content="x")
+end(prompt)
+hear("never")
+"""
+
+
+async def test_what_an_agent_does_without_asking_leaves_a_trace(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(ACTS)), tmp_path)
+        session.send("hello")
+        await all_.until(lambda: session.state == "ready" and not session.is_behind)
+        files, made = ChangedFiles(), str(tmp_path / "made.txt")
+        _, items = session.take_changes()
+        files.note(items)
+        assert list(files.files()) == [made]
+        notices = [item.text for item in items if isinstance(item, Notice)]
+        assert notices == [f"wrote {made} without asking", "ran true without asking"]
 
 
 async def test_one_logs_in_again_after_a_refused_prompt(agent: Agent, tmp_path: Path) -> None:
