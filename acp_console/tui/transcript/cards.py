@@ -158,7 +158,7 @@ class TextCard(Card):
         self._text = item
         self._scan = BlockScanner()
         self._blocks: dict[int, int] = {}
-        """The parts that stand for content that is not text, each with its number."""
+        """The parts that are content and not text, each with its number."""
         self._lines: list[int] = []
         """Lines of each part, and of the unfinished rest."""
         self._generation = item.generation
@@ -653,7 +653,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def _chip(block: Json, look: Look, lead: Sequence[Run] = ()) -> Row:
-    """Return the row that stands for content that is not text."""
+    """Return the row of content that is not text."""
     return Row([(f"[{_described(block)}]", look.muted)], lead, opens=True)
 
 
