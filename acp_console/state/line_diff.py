@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
-from io import StringIO
 from pathlib import PurePosixPath
 from typing import Final, TypeAlias
 
 from acp_inspector.analysis.items import string
 from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
+from acp_protocol.text_lines import split_lines
 
 CONTEXT: Final = 3
 MAX_LINES: Final = 4_000
@@ -72,11 +72,6 @@ def line_hunks(old: str, new: str, context: int = CONTEXT) -> Sequence[Sequence[
             lines += [("+", line, gone[at] if is_paired else "") for at, line in enumerate(come)]
         found.append(lines)
     return found
-
-
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their ends; only a line feed ends one."""
-    return list(StringIO(text, newline="\n"))
 
 
 def patch_lines(patch: str) -> Iterator[tuple[str, DiffLine | None]]:

@@ -62,6 +62,7 @@ def test_a_tool_call_shows_its_way_its_consent_and_its_terminal() -> None:
         update("tool_call_update", toolCallId="c", status="failed"),
     )
     assert shown == [
+        "  · ran make without asking",
         "  tool Build (execute): pending → failed",
         "    permission: open",
         "    [terminal]",
