@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,14 +144,23 @@ def test_kill_9_leaves_no_process_behind_and_the_recording_whole(
     assert (read_recording(path).footer is not None) == (victim == "agent")
 
 
+DETACHING = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True).wait()"
+WRAPPERS = {
+    "group": ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "npx"],
+    "session": [sys.executable, "-ISc", DETACHING],
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
 @pytest.mark.parametrize("end", ["turn", "SIGINT", "SIGTERM"])
-def test_what_a_wrapper_started_ends_with_the_client(stage: Stage, agent: Agent, end: str) -> None:
+def test_what_a_wrapper_started_ends_with_the_client(
+    stage: Stage, agent: Agent, end: str, wrapper: list[str]
+) -> None:
     """Even what ignores the friendly signs; the wrapper passes on nothing but the pipes."""
     inner = agent(
         f"{DEAF}prompt = hear_prompt(); say('inside\\n')\n"
         f"if {end == 'turn'}: end(prompt)\n{FOR_EVER}"
     )
-    wrapper = ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "npx"]
     with stage.party(turn([*wrapper, *inner])) as party:
         assert party.line() == b"inside\n"
         if end != "turn":

@@ -103,8 +103,8 @@ WITHOUT: dict[tuple[str, str], str] = {
 }
 """Squares that no test can fill, and why."""
 LIMITS = {
-    "kill -9 of an agent that is not ours, and programs of its that leave their group": (
-        "only the killed agent could find them"
+    "processes that leave their group and clear their environment": (
+        "they have lost the variable by which they are found"
     ),
 }
 """What is known not to hold, and why; docs/security.md says it too."""

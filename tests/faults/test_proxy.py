@@ -378,15 +378,19 @@ def test_a_killed_proxy_takes_an_unresponsive_agent_with_it(stage: Stage, path: 
 # Wrappers
 
 
+@pytest.mark.parametrize("is_detached", [False, True], ids=["group", "session"])
 @pytest.mark.parametrize("end", ["stdin", "SIGTERM", "wrapper killed"])
-def test_what_a_wrapper_started_ends_with_the_proxy(stage: Stage, path: Path, end: str) -> None:
-    """Even what ignores the friendly signs, as long as it stays in its group."""
+def test_what_a_wrapper_started_ends_with_the_proxy(
+    stage: Stage, path: Path, end: str, is_detached: bool
+) -> None:
+    """Even what ignores the friendly signs, and has a session of its own."""
     inner = python(
         f"{DEAF}import os\nos.write(1, b'%d\\n' % os.getpid())\nwhile True: time.sleep(1000)"
     )
     outer = python(
         "import os, subprocess, sys\nos.write(1, b'%d\\n' % os.getpid())\n"
-        "child = subprocess.Popen(sys.argv[1:])\nsys.stdin.read()\n"
+        f"child = subprocess.Popen(sys.argv[1:], start_new_session={is_detached})\n"
+        "sys.stdin.read()\n"
     )
     with stage.party(proxy(path, *outer, *inner)) as party:
         wrapper, inside = int(party.line()), int(party.line())

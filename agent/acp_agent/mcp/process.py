@@ -84,7 +84,6 @@ async def open_process(
                 env=get_default_environment() | dict(server.env),
                 on_stderr=stderr.feed,
                 grace=limits.kill_after,
-                is_marked=True,
             ) as child,
             BackgroundTasks() as tasks,
         ):

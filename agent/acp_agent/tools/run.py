@@ -221,7 +221,6 @@ async def _run_locally(job: _Job, workspace: Workspace, report: ReportContent) -
                 env=os.environ,
                 grace=GRACE_S,
                 is_joined=True,
-                is_marked=True,
             ) as child,
         ):
             await report([output_content("", job.shown)])

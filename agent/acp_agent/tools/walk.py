@@ -141,9 +141,7 @@ async def ripgrep_files(
     is_all = False
     code = 0
     try:
-        async with spawn(
-            command, cwd=place, env=os.environ, grace=RIPGREP_GRACE_S, is_marked=True
-        ) as child:
+        async with spawn(command, cwd=place, env=os.environ, grace=RIPGREP_GRACE_S) as child:
             with anyio.move_on_after(limits.timeout_s) as clock:
                 await child.stdin.aclose()
                 names = BufferedByteReceiveStream(child.stdout)

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Final, Self
 
 from acp_protocol.errors import agent_start_error
+from acp_protocol.host.process_marks import kill_marked, marked, new_mark, signal_marked
 
 GRACE_S: Final = 5.0
 """Seconds that the agent has to end after SIGTERM."""
@@ -65,6 +66,7 @@ class AgentProcess:
         """
         self._is_leader = stdio is None or not os.isatty(stdio[0])
         stdin, stdout = stdio or (subprocess.PIPE, subprocess.PIPE)
+        self._mark = new_mark()
         try:
             self._process = subprocess.Popen(
                 command,
@@ -72,7 +74,7 @@ class AgentProcess:
                 stdout=stdout,
                 stderr=subprocess.PIPE if stdio is None else None,
                 bufsize=0,
-                env=env,
+                env=marked(env, self._mark),
                 start_new_session=self._is_leader,
             )
         except (OSError, ValueError) as problem:
@@ -121,11 +123,16 @@ class AgentProcess:
             self._process.send_signal(number)
 
     def end(self, grace: float = GRACE_S) -> None:
-        """End the agent and its group: SIGTERM, at most `grace` seconds, SIGKILL."""
+        """End the agent and its group: SIGTERM, at most `grace` seconds, SIGKILL.
+
+        On Linux, processes that have left the group are ended too.
+        """
         self.signal(signal.SIGTERM)
+        signal_marked(self._mark, signal.SIGTERM, but=self.pid)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
         self.signal(signal.SIGKILL)
+        kill_marked(self._mark)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
 

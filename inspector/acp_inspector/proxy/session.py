@@ -44,6 +44,7 @@ from acp_inspector.recording.writer import RecordingWriter, WriteMode
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.framing import Side
 from acp_protocol.host.orphan_guard import OrphanGuard
+from acp_protocol.host.process_marks import OURS
 
 if TYPE_CHECKING:
     from acp_inspector.intercept.addons import Addon
@@ -94,7 +95,7 @@ def run_proxy(
         process = AgentProcess(command)
         signals.pass_to(process)
         # The agent is starting meanwhile.
-        guard = OrphanGuard(round(GRACE_S), round(GRACE_S))
+        guard = OrphanGuard(round(GRACE_S), round(GRACE_S), OURS)
         guard.watch(process.pid)
         if recorder is not None:
             recorder.event("spawn", pid=process.pid)

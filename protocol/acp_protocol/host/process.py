@@ -1,9 +1,10 @@
 """Child processes that leave nothing behind.
 
 A child gets a process group of its own, so that wrappers such as npx and uvx end together with what
-they started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its
-output is drained meanwhile, because a child that cannot write does not end. If we are killed, a
-guard ends the children (see `orphan_guard`).
+they started, and a mark by which processes that have left the group are found (`process_marks`).
+Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its output is
+drained meanwhile, because a child that cannot write does not end. If we are killed, a guard ends
+the children (see `orphan_guard`).
 
 Source: ACP, Transports, "stdio", "Shutdown".
 """
@@ -11,9 +12,7 @@ Source: ACP, Transports, "stdio", "Shutdown".
 from __future__ import annotations
 
 import os
-import secrets
 import signal
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -29,13 +28,15 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError, agent_start_error
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.host.orphan_guard import OrphanGuard
+from acp_protocol.host.process_marks import (
+    OURS,
+    ROUNDS,
+    kill_marked,
+    marked,
+    new_mark,
+    signal_marked,
+)
 
-VARIABLE: Final = "ACP_AGENT_RUN"
-"""The environment variable with the marks of all commands that a process belongs to, by colons."""
-OURS: Final = secrets.token_hex(16)
-"""The start of each mark of this process, by which its orphans are found after its end."""
-ROUNDS: Final = 10
-"""How often remaining processes are killed; they may start others meanwhile."""
 STRAY_POLL_INTERVAL_S: Final = 0.02
 """Seconds between two checks for remaining processes."""
 
@@ -54,19 +55,18 @@ class ProcessMarker:
     """Marks a command and all that it starts by an environment variable, to find them again."""
 
     def __init__(self) -> None:
-        self._value = f"{OURS}.{secrets.token_hex(16)}"
+        self._value = new_mark()
 
     def added_to(self, env: Mapping[str, str] | None) -> dict[str, str]:
         """Return `env`, or our own environment, with the mark beside those of outer commands."""
-        env = os.environ if env is None else env
-        return {**env, VARIABLE: ":".join(filter(None, (env.get(VARIABLE), self._value)))}
+        return marked(env, self._value)
 
     async def signal(self, number: int, *, but: int = 0) -> bool:
         """Send a signal to the processes with the mark; return whether there were any.
 
         The signal 0 only tests. The process group `but` is left out.
         """
-        return await anyio.to_thread.run_sync(_signal, self._value.encode(), number, but)
+        return await anyio.to_thread.run_sync(signal_marked, self._value, number, but)
 
     async def end(self, deadline: float) -> None:
         """Wait until no process has the mark; after `deadline` (loop time) kill those left."""
@@ -79,32 +79,10 @@ class ProcessMarker:
             await anyio.sleep(STRAY_POLL_INTERVAL_S)
 
 
-def _signal(mark: bytes, number: int, but: int) -> bool:
-    if sys.platform != "linux":
-        return False
-    found = False
-    for pid in (int(each.name) for each in Path("/proc").iterdir() if each.name.isdecimal()):
-        if pid == os.getpid():
-            continue
-        with suppress(OSError):
-            # Opened before it is examined, so that no later process with this id gets the signal.
-            process = os.pidfd_open(pid)
-            try:
-                is_marked = mark in Path(f"/proc/{pid}/environ").read_bytes()
-                if is_marked and os.getpgid(pid) != but:
-                    signal.pidfd_send_signal(process, number)
-                    found = True
-            finally:
-                os.close(process)
-    return found
-
-
 def kill_children() -> None:
     """Kill all groups that this process has started; on Linux also what has left them."""
     GUARD.kill()
-    for _ in range(ROUNDS):
-        if not _signal(OURS.encode(), signal.SIGKILL, 0):
-            return
+    kill_marked(OURS)
 
 
 GRACE: Final = 2.0
@@ -156,7 +134,7 @@ class ChildProcess:
         command: tuple[str, ...],
         stdin: FdSendStream,
         stdout: FdReceiveStream,
-        mark: ProcessMarker | None,
+        mark: ProcessMarker,
         guard: OrphanGuard,
     ) -> None:
         self._mark = mark
@@ -222,22 +200,20 @@ class ChildProcess:
     async def terminate(self, grace: float = GRACE) -> None:
         """End the child and its group: SIGTERM, then SIGKILL within about `grace` seconds.
 
-        If the child is marked, processes that have left its group are ended too. Its output has to
-        be read meanwhile, or it may be unable to exit.
+        On Linux, processes that have left its group are ended too. Its output has to be read
+        meanwhile, or it may be unable to exit.
         """
         if not self._is_killed:
             # The leader may be gone while its children are still there.
             self.signal_group(signal.SIGTERM)
             deadline = anyio.current_time() + grace
-            if self._mark is not None:
-                await self._mark.signal(signal.SIGTERM, but=self.pid)
+            await self._mark.signal(signal.SIGTERM, but=self.pid)
             with anyio.move_on_after(grace):
                 await self._process.wait()
             with anyio.move_on_after(ORPHAN_GRACE):
                 await self.wait_group()
             self.signal_group(signal.SIGKILL)
-            if self._mark is not None:
-                await self._mark.end(deadline)
+            await self._mark.end(deadline)
             self._is_killed = True
         with anyio.move_on_after(grace):
             await self._process.wait()
@@ -305,22 +281,21 @@ async def spawn(
     on_stderr: Callable[[bytes], object] | None = None,
     grace: float = GRACE,
     is_joined: bool = False,
-    is_marked: bool = False,
     guard: OrphanGuard = GUARD,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
     `is_joined` makes the child write stderr into the pipe of stdout, so that their order is kept.
-    `is_marked` also ends processes that leave the group (on Linux; see `ProcessMarker`).
     `guard` ends the group if this process dies first.
 
     Raises:
         AgentStartError: the command could not be started; the message says why, in one sentence.
     """
     command = tuple(command)
-    mark = ProcessMarker() if is_marked else None
-    child = await _start(command, cwd, env, mark, guard, stderr=STDOUT if is_joined else PIPE)
+    child = await _start(
+        command, cwd, env, ProcessMarker(), guard, stderr=STDOUT if is_joined else PIPE
+    )
     async with BackgroundTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         tasks.start_soon(child.close_when_exited)
@@ -334,7 +309,7 @@ async def _start(
     command: tuple[str, ...],
     cwd: Path | None,
     env: Mapping[str, str] | None,
-    mark: ProcessMarker | None,
+    mark: ProcessMarker,
     guard: OrphanGuard,
     *,
     stderr: int,
@@ -358,7 +333,7 @@ async def _start(
                 stdout=stdout,
                 stderr=stderr,
                 cwd=cwd,
-                env=mark.added_to(env) if mark else env,
+                env=mark.added_to(env),
                 start_new_session=True,
             )
         except (OSError, ValueError) as problem:

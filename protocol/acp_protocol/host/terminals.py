@@ -273,7 +273,6 @@ class RunningCommand:
             env=start.env,
             grace=self._grace,
             is_joined=True,
-            is_marked=True,
         )
         try:
             with self._scope:

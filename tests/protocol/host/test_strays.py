@@ -10,7 +10,8 @@ import sys
 import anyio
 import pytest
 
-from acp_protocol.host.process import VARIABLE, ProcessMarker, spawn
+from acp_protocol.host.process import ProcessMarker, spawn
+from acp_protocol.host.process_marks import VARIABLE
 from tests.protocol.host.test_processes import LIMIT, first_line, is_running, script
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
@@ -28,9 +29,9 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("answer", ["SIG_DFL", "SIG_IGN"])
-async def test_who_leaves_the_group_ends_with_a_marked_child(answer: str) -> None:
+async def test_who_leaves_the_group_ends_with_the_child(answer: str) -> None:
     with anyio.fail_after(LIMIT):
-        async with spawn(script(LEAVING.format(answer)), grace=0.2, is_marked=True) as child:
+        async with spawn(script(LEAVING.format(answer)), grace=0.2) as child:
             left = int(await first_line(child))
             assert is_running(left)
         while is_running(left):
