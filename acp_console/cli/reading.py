@@ -113,20 +113,23 @@ def read_session_model(
     return model
 
 
-def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annotations:
+def annotate(
+    file: Path, wanted: Filter, *, has_findings: bool = False, has_gaps: bool = False
+) -> Annotations:
     """Read the annotations that `wanted` needs; do not read the recording if it needs none.
 
     Args:
         file: the recording.
         wanted: the filter.
         has_findings: findings are shown, whether or not the filter asks for them.
+        has_gaps: the same for the times between frames.
 
     Raises:
         RecordingError: it cannot be read.
     """
     found = Annotations()
     linter = Linter() if has_findings or LINT_FIELDS & wanted.fields else None
-    model = SessionModel() if wanted.needs_notes else None
+    model = SessionModel() if has_gaps or wanted.needs_notes else None
     if linter is None and model is None:
         return found
     for entry in read_lines(file):

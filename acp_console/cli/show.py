@@ -29,6 +29,7 @@ from acp_console.render.frames import (
     other_row,
 )
 from acp_console.render.tables import GAP, join_cells
+from acp_console.render.values import format_seconds
 from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
@@ -54,6 +55,9 @@ Found: TypeAlias = tuple[Entry, Callable[[], ShownRow]]
 
 FINDINGS: Final = "findings"
 """The field that needs a lint of the whole recording; shown only if it is named."""
+GAP_FIELD: Final = "gap"
+"""The time since the previous frame, shown or not; shown only if it is named."""
+EVERY_FIELD: Final = (*FIELDS, GAP_FIELD, FINDINGS)
 WIDTHS: Final = {
     "n": 6,
     "t": 9,
@@ -91,7 +95,7 @@ _MIN_SUMMARY: Final = 20
     help='Only frames that match EXPR: a text, or an expression such as "method ~ fs/".',
 )
 @click.option(
-    "--fields", default="", metavar="A,B", help=f"Fields to show: {', '.join(FIELDS)}, {FINDINGS}."
+    "--fields", default="", metavar="A,B", help=f"Fields to show: {', '.join(EVERY_FIELD)}."
 )
 @format_option(get_args(Format), "json: one object per line; raw: the exact bytes.")
 @click.option("--count", is_flag=True, help="Print only the number of frames.")
@@ -154,18 +158,19 @@ def _print_frames(
 ) -> int:
     names = [name.strip() for name in fields.split(",") if name.strip()]
     for name in names:
-        if name not in (*FIELDS, FINDINGS):
-            every = (*FIELDS, FINDINGS)
-            hint = did_you_mean(name, every, f"fields: {', '.join(every)}")
+        if name not in EVERY_FIELD:
+            hint = did_you_mean(name, EVERY_FIELD, f"fields: {', '.join(EVERY_FIELD)}")
             raise UsageError(f"unknown field {name!r}", hint)
     has_findings = FINDINGS in names
     if count and follow:
         raise UsageError("--count cannot be combined with --follow")
-    if follow and (has_findings or wanted.needs_notes):
+    has_gaps = GAP_FIELD in names
+    if follow and (has_findings or has_gaps or wanted.needs_notes):
         raise UsageError(
-            "--follow cannot show or filter by turns and findings: they need the whole recording"
+            "--follow cannot show or filter by turns, gaps and findings: they need the whole "
+            "recording"
         )
-    known = annotate(file, wanted, has_findings=has_findings)
+    known = annotate(file, wanted, has_findings=has_findings, has_gaps=has_gaps)
     found = _follow(file, wanted) if follow else _find(file, wanted, known)
     if count:
         click.echo(_count(file, wanted, found))
@@ -193,7 +198,16 @@ def _count(file: Path, wanted: Filter, found: Iterable[Found]) -> int:
 
 
 def _value(name: str, row: ShownRow, known: Annotations) -> Json:
+    if name == GAP_FIELD:
+        gap = known.gap(row.n)
+        return None if gap is None else round(gap, 6)
     return list(known.rules(row.n)) if name == FINDINGS else FIELDS[name](row)
+
+
+def _cell(name: str, row: ShownRow, known: Annotations) -> str:
+    if name == FINDINGS:
+        return " ".join(known.rules(row.n))
+    return format_seconds(known.gap(row.n)) if name == GAP_FIELD else frame_cell(name, row)
 
 
 # Entries
@@ -303,10 +317,7 @@ def _print_table(
     console = Console(highlight=False)
 
     def cells_of(row: ShownRow) -> list[str]:
-        return [
-            " ".join(known.rules(row.n)) if name == FINDINGS else frame_cell(name, row)
-            for name in names
-        ]
+        return [_cell(name, row, known) for name in names]
 
     def style_of(row: ShownRow) -> str:
         if row.kind in {"error", "malformed"}:

@@ -24,7 +24,7 @@ MAX_ENTRY: Final = 1 << 24
 """Entries with this or a higher number get no notes: numbers come from files and may be huge."""
 LINT_FIELDS: Final = frozenset({"finding", "rule"})
 """Filter fields that need lint findings."""
-MODEL_FIELDS: Final = frozenset({"turn", "schema", "held", "edited"})
+MODEL_FIELDS: Final = frozenset({"turn", "schema", "held", "edited", "gap"})
 """Filter fields that need a `SessionModel`."""
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 """From the least to the most severe."""
@@ -37,6 +37,7 @@ _MARKS: Final = (
     *map(SEVERITY_LETTERS.get, SEVERITIES),
 )
 """Marks by rank: a frame that breaks a rule ranks above one that helps to prove something."""
+_NO_TIME: Final = -1.0
 _NOTED: Final = re.compile(rb"[^\0]")
 _MAX_SETS: Final = 0xFFFF
 _MAX_TURN: Final = 0xFFFFFFFF
@@ -80,6 +81,8 @@ class FrameNotes:
     is_held: bool = False
     is_edited: bool = False
     is_marked: bool = False
+    gap: float | None = None
+    """Seconds since the previous frame, of any side; None for the first."""
 
 
 NO_NOTES: Final = FrameNotes()
@@ -111,6 +114,8 @@ class Annotations:
         self._sets: list[tuple[RuleViolation, ...]] = [()]
         self._known: dict[tuple[RuleViolation, ...], int] = {(): 0}
         self._turns = array("I")
+        self._gaps = array("d")
+        """Seconds before each frame: 0 if unknown, `_NO_TIME` if two frames have the same time."""
         self._schemas: list[tuple[int, int | None]] = []
         """Protocol versions, behind the first entry that is read by each."""
         self._held: set[int] = set()
@@ -169,6 +174,10 @@ class Annotations:
                 _reach(self._turns, entry.seq)
                 self._turns[entry.seq] = min(notes.turn, _MAX_TURN)
                 self.entries_revision += 1
+            if notes.gap is not None:
+                _reach(self._gaps, entry.seq)
+                self._gaps[entry.seq] = notes.gap or _NO_TIME
+                self.entries_revision += 1
             if not self._schemas or self._schemas[-1][1] != notes.version:
                 self._schemas.append((entry.seq, notes.version))
                 self.entries_revision += 1
@@ -176,6 +185,7 @@ class Annotations:
     def clear_entries(self) -> None:
         """Remove everything but the findings."""
         self._turns = array("I")
+        self._gaps = array("d")
         self._schemas = []
         self._held, self._edited = set(), set()
         self.entries_revision += 1
@@ -191,9 +201,15 @@ class Annotations:
         place = bisect_right(schemas, n, key=lambda each: each[0])
         schema = schemas[place - 1][1] if place and isinstance(entry, Frame) else None
         is_held, is_edited = n in self._held, n in self._edited
-        if not (verdicts or turn or schema or is_held or is_edited or is_marked):
+        gap = self.gap(n)
+        if not (verdicts or turn or schema or is_held or is_edited or is_marked or gap is not None):
             return NO_NOTES
-        return FrameNotes(turn, schema, verdicts, is_held, is_edited, is_marked)
+        return FrameNotes(turn, schema, verdicts, is_held, is_edited, is_marked, gap)
+
+    def gap(self, n: int) -> float | None:
+        """Return the seconds between the previous frame and frame `n`; None if not known."""
+        stored = self._gaps[n] if 0 < n < len(self._gaps) else 0.0
+        return stored or None if stored != _NO_TIME else 0.0
 
     def rules(self, n: int) -> list[str]:
         return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})
@@ -221,7 +237,7 @@ class Annotations:
         return sum(self.finding_counts.values())
 
 
-def _reach(column: array[int], n: int) -> None:
+def _reach(column: array[int] | array[float], n: int) -> None:
     """Extend a column so that it has an item for `n`."""
     missing = max(n + 1 - len(column), 0)
     column.frombytes(bytes(missing * column.itemsize))

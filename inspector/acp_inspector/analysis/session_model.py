@@ -58,6 +58,8 @@ class SessionModel:
         """The last entry that was read."""
         self.at = 0.0
         """The time of that entry, in seconds since the journal began."""
+        self._frame_times: tuple[float | None, float | None] = (None, None)
+        """The times of the last two frames."""
         self._session: str | None = None
         """The session that the last frame was about."""
         self._times = array("d")
@@ -93,6 +95,7 @@ class SessionModel:
             if self._run is not None and self._decoder.skip(frames[at:]):
                 run, message = self._run
                 self.n, self.at = frames[-1].seq, frames[-1].time
+                self._frame_times = (None, frames[-1].time)
                 texts = list(map(run.text_of, frames[at:]))
                 self.conversations.apply_chunks(frames[at:], message, texts)
                 break
@@ -115,6 +118,7 @@ class SessionModel:
             self._note(entry)
         if not isinstance(entry, Frame):
             return entry
+        self._frame_times = (self._frame_times[1], entry.time)
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
         changes = self.conversations.apply(entry, paired)
         if self._has_conversations_only:
@@ -138,7 +142,9 @@ class SessionModel:
         """Return the notes of the last frame."""
         turn = self.conversations.turn_of(self._session)
         number = None if turn is None else turn.number
-        return FrameNotes(turn=number, version=self.conversations.version)
+        previous, now = self._frame_times
+        gap = None if previous is None or now is None else max(now - previous, 0.0)
+        return FrameNotes(turn=number, version=self.conversations.version, gap=gap)
 
     def waiting(self, n: int | None = None, at: float | None = None) -> WaitGraph:
         """Return the wait graph after entry `n`.

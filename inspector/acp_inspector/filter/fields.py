@@ -107,6 +107,7 @@ _ALL: Final = (
     ),
     Field("code", "number", "message", "code of an error response", "code"),
     Field("latency", "time", "exchanges", "time from request to response", "latency"),
+    Field("gap", "time", "notes", "time since the previous frame", "notes.gap"),
     Field("size", "size", "entry", "bytes", "size"),
     Field("text", "text", "entry", "the whole text", "text"),
     Field("turn", "number", "notes", "number of the prompt, from 1", "notes.turn"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_inspector.journal import Journal
+from acp_inspector.journal import Entry, Frame, Journal, StderrChunk
 from acp_inspector.recording.format import encode_header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import encode_request
@@ -124,6 +124,28 @@ def test_an_expression_selects_frames(call: Call, recording: Path) -> None:
     assert numbers("/no . message/ or $.result.stopReason == end_turn") == ["3", "4"]
     assert numbers("size > 60 and not pending") == ["1"]
     assert numbers("") == ["1", "2", "3", "4"]
+
+
+def test_a_silence_is_found_by_the_gap_before_a_frame(call: Call, tmp_path: Path) -> None:
+    """Stderr and events do not end a silence."""
+    path = tmp_path / "silent.acp.ndjson"
+    times = {1: 0.5, 2: 0.5, 4: 12.5, 5: 13.0}
+    frames: list[Entry] = [Frame(n, t, "agent", b"{}") for n, t in times.items()]
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
+    writer.write([*frames[:2], StderrChunk(3, 9.0, b"busy"), *frames[2:]])
+    writer.close()
+    done = call("show", "--fields", "n,gap", "--json", str(path))
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {"v": 1, "n": 1, "gap": None},
+        {"v": 1, "n": 2, "gap": 0.0},
+        {"v": 1, "n": 4, "gap": 12.0},
+        {"v": 1, "n": 5, "gap": 0.5},
+    ]
+    done = call("show", "--filter", "gap > 10s", "--fields", "n,gap", str(path))
+    assert [line.split() for line in done.out.splitlines()] == [["n", "gap"], ["4", "12.00", "s"]]
+    assert call("show", "--filter", "gap == 0", "--count", str(path)).out == "1\n"
+    done = call("lint", "--filter", "gap > 10s", "--json", str(path))
+    assert {n for each in json.loads(done.out)["findings"] for n in each["frames"]} == {4}
 
 
 def test_a_request_without_response_is_pending(call: Call, recording: Path) -> None:

@@ -52,14 +52,14 @@ def test_what_broke_at_a_frame_is_asked_by_filters_as_on_the_command_line() -> N
 def test_turn_version_and_fate_are_noted() -> None:
     known = Annotations()
     known.add_entry(frame(3), FrameNotes(turn=2, version=1))
-    known.add_entry(frame(4), FrameNotes(version=2))
+    known.add_entry(frame(4), FrameNotes(version=2, gap=0.0))
     known.add_entry(JournalEvent(5, 0.0, "held", {"of": 4}), FrameNotes())
     known.add_entry(JournalEvent(6, 0.0, "corrupted", {"of": 3}), FrameNotes())
     known.add_entry(JournalEvent(7, 0.0, "held", {"of": "4"}), FrameNotes())
     assert known.notes(frame(3)) == FrameNotes(turn=2, version=1, is_edited=True)
-    assert known.notes(frame(4)) == FrameNotes(version=2, is_held=True)
+    assert known.notes(frame(4)) == FrameNotes(version=2, is_held=True, gap=0.0)
     assert known.notes(frame(2), is_marked=True) == FrameNotes(is_marked=True)
-    assert known.entries_revision == 5
+    assert known.entries_revision == 6
 
 
 @pytest.mark.parametrize("n", [-1, 0, MAX_ENTRY, 10**18])

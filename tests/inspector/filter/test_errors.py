@@ -154,7 +154,7 @@ latency not
            ^ an operator is missing
 
 説明 == 3
-^^^^ there is no field `説明`; there are: n t from kind method id session update status tool tool.kind terminal error malformed code latency size text turn finding rule held edited marked pending stderr event schema
+^^^^ there is no field `説明`; there are: n t from kind method id session update status tool tool.kind terminal error malformed code latency gap size text turn finding rule held edited marked pending stderr event schema
 """  # noqa: E501 - as they are printed
 MISTAKES = [case.split("\n") for case in CARETS.strip().split("\n\n")]
 

@@ -44,9 +44,13 @@ BESIDE: tuple[Entry, ...] = (
     JournalEvent(14, 1.4, "exit", {"code": 3}),
 )
 NOTES = {
-    2: FrameNotes(turn=1, version=2, is_held=True, is_marked=True),
+    2: FrameNotes(turn=1, version=2, is_held=True, is_marked=True, gap=0.1),
     3: FrameNotes(
-        turn=1, version=1, is_edited=True, violations=(RuleViolation("tool-order", "warning"),)
+        turn=1,
+        version=1,
+        is_edited=True,
+        violations=(RuleViolation("tool-order", "warning"),),
+        gap=4.0,
     ),
     6: FrameNotes(
         turn=2, violations=(RuleViolation("stop", "error"), RuleViolation("late", "info"))
@@ -72,6 +76,10 @@ def selected(text: str) -> list[int]:
 
 TABLE = {
     "": EVERYTHING,
+    # Silences.
+    "gap > 1s": [3],
+    "gap exists": [2, 3],
+    "gap <= 100ms": [2],
     # Whole entries.
     "n == 3": [3],
     "n != 3 and n <= 4": [1, 2, 4],
