@@ -99,6 +99,7 @@ class TurnOptions:
     settings: tuple[tuple[str, str], ...] = ()
     """Ids and values of other options."""
     fails_on_refusal: bool = False
+    fails_on_unasked: bool = False
     files: tuple[Path, ...] = ()
     """Files to send with the prompt."""
     images: tuple[Path, ...] = ()
@@ -132,7 +133,10 @@ def _pairs(
     docs="how-to.md",
     sections={
         "Prompt and session": ("files", "images", "session", "is_continued", "cwd", "mcp"),
-        "What the agent may do": ("allow", "tools", "policy", "fails_on_refusal"),
+        "What the agent may do": (
+            *("allow", "tools", "policy"),
+            *("fails_on_refusal", "fails_on_unasked"),
+        ),
         "Agent": ("mode", "model", "settings", "auth", "protocol", "dialect"),
         "Output": ("format_", "as_json", "has_stderr", "record"),
     },
@@ -171,6 +175,12 @@ def _pairs(
     "fails_on_refusal",
     is_flag=True,
     help=f"Exit with {exit_codes.REFUSED} if something was refused.",
+)
+@click.option(
+    "--fail-on-unasked",
+    "fails_on_unasked",
+    is_flag=True,
+    help=f"Exit with {exit_codes.UNASKED} if the agent did more than --allow without asking.",
 )
 @click.option("--mode", metavar="ID", help="Work in this mode of the agent.")
 @click.option("--model", metavar="ID", help="Use this model of the agent.")
@@ -352,6 +362,8 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         lines = plural(printer.stray_lines, "line")
         first = stray_line_text(printer.first_stray_line)
         warn(f"ignored {lines} of the agent's stdout: not a message of ACP; the first: {first}")
+    if options.fails_on_unasked and printer.has_surprises:
+        return exit_codes.UNASKED
     is_failed = options.fails_on_refusal and printer.refusals > 0
     return exit_codes.REFUSED if is_failed else exit_codes.DONE
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from codecs import getincrementaldecoder
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
@@ -20,6 +19,7 @@ from acp_console.client.permissions import (
     command_of,
     required_level,
 )
+from acp_console.client.requested_calls import RequestedCalls
 from acp_console.render.values import OUTPUT_VERSION, plural
 from acp_inspector.analysis.exchanges import ends_turn
 from acp_inspector.journal import Entry, Frame, StderrChunk
@@ -94,10 +94,11 @@ class TurnPrinter:
         """Whether the agent repeats what was said before, which is not shown."""
         self._early: list[Mapping[str, Json]] = []
         """Updates that came before all of the session was known, in JSON."""
-        self._printed: set[str] = set()
-        """Tool calls that were printed, and `failed` with those whose failure was."""
-        self._allowed_calls: set[str] = set()
-        """Tool calls for which the agent has asked before they ended, and that were allowed."""
+        self._printed: dict[str, str] = {}
+        """What was printed of tool calls, and `failed` with those whose failure was."""
+        self._requested = RequestedCalls()
+        self.has_surprises = False
+        """Whether the agent has done more than it may without asking."""
         self._has_output = False
         self.refusals = 0
         self.has_ended = False
@@ -184,10 +185,7 @@ class TurnPrinter:
 
     def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
         """Print a refusal, and in JSON every decision."""
-        if isinstance(call_id := ask.tool_call.get("toolCallId"), str):
-            before = self._calls.get(call_id, {})
-            if is_allowed and before.get("status") != "completed":
-                self._allowed_calls.add(call_id)
+        self._requested.note(ask, is_allowed, self._calls)
         self.refusals += not is_allowed
         ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
@@ -215,14 +213,16 @@ class TurnPrinter:
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
         self.has_ended = True
-        reason, unasked = answer["stopReason"], self._unasked_effects()
+        reason, effects = answer["stopReason"], self._requested.effects(self._calls)
+        surprises = [self._beyond_allowed(each) for each in (effects.unasked, effects.refused)]
+        self.has_surprises = any(surprises)
         if self._format == "json":
             end = {
                 "stopReason": reason,
                 "sessionId": session_id,
                 "usage": answer.get("usage"),
                 "refusals": self.refusals,
-                "unasked": unasked,
+                "unasked": dict(effects.all),
                 "late": self._late,
                 "history": self._history + self._mixed_history,
             }
@@ -236,14 +236,20 @@ class TurnPrinter:
         elif not self._has_output:
             warn("the turn ended without any output")
         self._warn_about_order()
-        expected = {"edits": EDIT_KINDS, "all": EFFECT_KINDS}.get(self._allowed, frozenset())
-        surprises = {kind: count for kind, count in unasked.items() if kind not in expected}
-        if surprises:
-            counts = ", ".join(f"{kind} {count}" for kind, count in sorted(surprises.items()))
+        unasked, refused = surprises
+        if unasked:
             warn(
-                f"the agent acted without asking ({counts}): --allow {self._allowed} holds only "
+                f"the agent acted without asking ({unasked}): --allow {self._allowed} holds only "
                 "for what it asks; choose another --mode if it has one"
             )
+        if refused:
+            warn(f"the agent says that it did what was refused ({refused})")
+
+    def _beyond_allowed(self, effects: Mapping[str, int]) -> str:
+        """Return the counts of effects that the user has not allowed; empty if there are none."""
+        expected = {"edits": EDIT_KINDS, "all": EFFECT_KINDS}.get(self._allowed, frozenset())
+        counts = sorted(each for each in effects.items() if each[0] not in expected)
+        return ", ".join(f"{kind} {count}" for kind, count in counts)
 
     def _warn_about_order(self) -> None:
         if self._late:
@@ -283,7 +289,7 @@ class TurnPrinter:
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
                 call = self._calls[id_]
                 says_something = " " in str(call.get("title") or "") or _subject(call) is not None
-                if says_something or is_final(call.get("status")):
+                if says_something or id_ in self._printed or is_final(call.get("status")):
                     self._show_call(id_)
             case _:
                 pass
@@ -306,31 +312,18 @@ class TurnPrinter:
         if self._format != "text":
             return
         call = self._calls[id_]
-        if id_ not in self._printed:
-            self._printed.add(id_)
+        command, before = command_of(call), self._printed.get(id_)
+        if before is None or (command is not None and command not in before):
+            # What runs may be known only after the first title.
+            self._printed[id_] = f"{_described(call)} {command or ''}"
             self.finish()
             self._has_output = True
             sys.stderr.write(f"  * {single_line(_described(call), TITLE_WIDTH)}\n")
         if call.get("status") == "failed" and f"failed {id_}" not in self._printed:
-            self._printed.add(f"failed {id_}")
+            self._printed[f"failed {id_}"] = ""
             self.finish()
             reason = single_line(_failure(call).strip() or "no reason given", TITLE_WIDTH)
             sys.stderr.write(f"  ✗ failed: {reason}\n")
-
-    def _unasked_effects(self) -> dict[str, int]:
-        """Return how many calls of each kind had effects without permission.
-
-        Some agents never say that a call has ended, so only a failed one counts for nothing, unless
-        it is a command that has run.
-        """
-        unasked = [
-            PermissionPrompt(0, "", call, ())
-            for id_, call in self._calls.items()
-            if id_ not in self._allowed_calls
-            and (call.get("status") != "failed" or _exit_code(call) is not None)
-        ]
-        kinds = map(_effect, unasked)
-        return dict(Counter(kind for kind in kinds if kind in EFFECT_KINDS))
 
     def _show_block(self, block: Json) -> None:
         match block:
@@ -369,30 +362,18 @@ def _each(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _subject(call: Mapping[str, Json]) -> str | None:
-    """Return what a tool call runs or touches."""
-    paths = PermissionPrompt(0, "", call, ()).paths
+    """Return what a tool call runs or touches; of a command not the directory it runs in."""
+    prompt = PermissionPrompt(0, "", call, ())
+    paths = () if prompt.kind == "execute" else prompt.paths
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return command_of(call) or (f"{paths[0]}{more}" if paths else None)
-
-
-def _effect(call: PermissionPrompt) -> str:
-    """Return the kind of a call; where the agent gives none, that of what it shows."""
-    if call.kind != "other":
-        return call.kind
-    return "edit" if call.is_diff else "execute" if call.command is not None else "other"
-
-
-def _exit_code(call: Mapping[str, Json]) -> int | None:
-    """Return how the command of a call has ended, where agents say so."""
-    output = call.get("rawOutput")
-    found = [get(output, name) for name in ("exitCode", "exit_code", "exit", "code")]
-    return next((each for each in found if isinstance(each, int)), None)
+    return prompt.command or (f"{paths[0]}{more}" if paths else None)
 
 
 def _described(call: Mapping[str, Json]) -> str:
     """Return the title of a tool call, with what it runs or touches if that is not in it."""
     title, subject = str(call.get("title") or call.get("kind") or "other"), _subject(call)
-    return title if subject is None or PurePath(subject).name in title else f"{title}: {subject}"
+    shown = subject if command_of(call) is not None else PurePath(subject or "").name
+    return title if subject is None or (shown or "") in title else f"{title}: {subject}"
 
 
 def _failure(call: Mapping[str, Json]) -> str:

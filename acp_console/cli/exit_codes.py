@@ -15,5 +15,7 @@ PEER: Final = 4
 """The agent answered with an error, or broke the protocol."""
 REFUSED: Final = 5
 """Something was refused, and --fail-on-refusal was given."""
+UNASKED: Final = 6
+"""The agent did something without permission, and --fail-on-unasked was given."""
 TIME_LIMIT: Final = 124
 INTERRUPTED: Final = 130

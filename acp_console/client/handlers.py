@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, cast
@@ -23,6 +24,7 @@ from acp_console.client.permissions import (
     parse_permission_request,
     requested_tool_call,
 )
+from acp_console.client.requested_calls import find_announced, with_announced
 from acp_console.client.terminals import TERMINAL_METHODS, serve_terminal
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -261,8 +263,9 @@ class ClientHandlers:
 
     async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
         session_id: str = params["sessionId"]
-        call_id = (requested_tool_call(params, self.version) or {}).get("toolCallId")
-        call = self._calls.get(session_id, {}).get(call_id) if isinstance(call_id, str) else None
+        requested = requested_tool_call(params, self.version) or {}
+        calls, call_id = self._calls.get(session_id, {}), requested.get("toolCallId")
+        call = calls.get(call_id) if isinstance(call_id, str) else None
         ask = parse_permission_request(
             request.id,
             params,
@@ -272,6 +275,8 @@ class ClientHandlers:
         )
         if ask is None:
             raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params")
+        if call is None and (announced := find_announced(requested, calls.values())) is not None:
+            ask = replace(ask, tool_call=with_announced(announced, ask.tool_call))
         if len(as_list(ask.tool_call.get("content"))) > MAX_CONTENT:
             # Nobody consents to what cannot be shown.
             raise RequestFailedError(

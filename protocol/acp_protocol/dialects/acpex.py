@@ -156,9 +156,13 @@ def tool_call(id: Json, members: Object) -> Object:  # noqa: A002
 
     Nothing is guessed from the name: permissions look at the name and the kind.
     """
-    said = {name: members[name] for name in ("name", "kind") if string(members.get(name))}
-    called: Object = {"sessionUpdate": "tool_call", "toolCallId": id, "title": said.get("name", id)}
-    return called | said | {"status": "in_progress"}
+    given = {name: members[name] for name in ("name", "kind") if string(members.get(name))}
+    called: Object = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": id,
+        "title": given.get("name", id),
+    }
+    return called | given | {"status": "in_progress"}
 
 
 def _read_function(members: Object) -> Object:

@@ -391,3 +391,104 @@ hear("never")
     done = call("exec", "go", "--", *agent(script))
     assert "  * bash\n" in done.err
     assert "the agent acted without asking (execute 1)" in done.err
+
+
+REFUSED = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="a", title="bash", kind="execute", rawInput={"command": "ls"})
+say(ask_consent(toolCallId=ID, title=TITLE, rawInput={"command": "ls"}))
+update("tool_call_update", toolCallId="a", **LAST)
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize("id_", ["a", "own"])
+@pytest.mark.parametrize(
+    "last",
+    [
+        {},
+        {"status": "in_progress"},
+        {"status": "failed", "rawOutput": {"exit_code": -1}},
+        {"status": "failed", "rawOutput": {"code": "rejected"}},
+        {"status": "completed", "content": [{"type": "content", "content": {
+            "type": "text", "text": "User rejected the tool call"}}]},
+        {"status": "completed", "rawOutput": "The user denied this."},
+    ],
+)  # fmt: skip
+def test_what_was_refused_was_not_done_without_asking(
+    agent: Agent, call: Call, id_: str, last: dict[str, Any]
+) -> None:
+    script = REFUSED.replace("toolCallId=ID", f"toolCallId={id_!r}")
+    script = script.replace("TITLE", "'Execute: `ls`'").replace("LAST", repr(last))
+    done = call("exec", "--fail-on-unasked", "go", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.DONE, "no\n")
+    assert "acted without asking" not in done.err
+    assert "did what was refused" not in done.err
+
+
+@pytest.mark.parametrize(
+    "last", [{"status": "completed", "rawOutput": {"exitCode": 0}}, {"status": "completed"}]
+)
+def test_what_was_done_although_it_was_refused_is_reported_as_that(
+    agent: Agent, call: Call, last: dict[str, Any]
+) -> None:
+    script = REFUSED.replace("toolCallId=ID", "toolCallId='own'").replace("TITLE", "'bash'")
+    done = call("exec", "--fail-on-unasked", "go", "--", *agent(script.replace("LAST", repr(last))))
+    assert done.code == exit_codes.UNASKED
+    assert "warning: the agent says that it did what was refused (execute 1)\n" in done.err
+
+
+def test_effects_that_nobody_asked_about_may_fail_the_command(agent: Agent, call: Call) -> None:
+    assert call("exec", "go", "--", *agent(ACTING)).code == exit_codes.DONE
+    words = ("exec", "--fail-on-unasked")
+    assert call(*words, "go", "--", *agent(ACTING)).code == exit_codes.UNASKED
+    assert call(*words, "--json", "go", "--", *agent(ACTING)).code == exit_codes.UNASKED
+    done = call(*words, "--fail-on-refusal", "go", "--", *agent(REFUSED_AND_LATE))
+    assert done.code == exit_codes.UNASKED
+    assert call(*words, "--allow", "all", "go", "--", *agent(ACTING)).code == exit_codes.DONE
+
+
+def test_a_call_that_was_asked_under_another_id_was_asked(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="a", title="Write `x`", kind="edit", rawInput={"file_path": "x"})
+say(ask_consent(toolCallId="own", title="Write `x`", rawInput={"file_path": "x"}))
+update("tool_call_update", toolCallId="a", status="completed")
+say(ask_consent(toolCallId="own", title="ls", rawInput={"command": "ls"}))
+update("tool_call", toolCallId="b", title="ls", kind="execute", rawInput={"command": "ls"})
+update("tool_call", toolCallId="c", title="ls", kind="execute", rawInput={"command": "ls"})
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "--format", "json", "--allow", "all", "go", "--", *agent(script))
+    assert json.loads(done.out.splitlines()[-1])["unasked"] == {"execute": 1}
+    done = call("exec", "--allow", "edits", "go", "--", *agent(script))
+    assert done.out == "yes\nno\n"
+
+
+def test_what_runs_is_printed_although_the_first_title_says_nothing(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    script = """
+prompt = hear_prompt()
+here = [{"path": HERE}]
+update("tool_call", toolCallId="a", title="bash", kind="execute", locations=here)
+update("tool_call_update", toolCallId="a", rawInput={"command": "rm -r x"})
+update("tool_call", toolCallId="b", title="bash", locations=here)
+update("tool_call_update", toolCallId="b", rawInput={"command": ["rm", "-r", "y"]})
+update("tool_call", toolCallId="c", title="Run the tests", kind="execute")
+update("tool_call_update", toolCallId="c", rawInput={"command": "make"}, status="completed")
+update("tool_call", toolCallId="d", title="z", kind="execute", rawInput={"command": "rm /z"})
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "--allow", "all", "go", "--", *agent(script.replace("HERE", repr("/w"))))
+    assert done.err.splitlines() == [
+        "  * bash: rm -r x",
+        "  * bash: /w",
+        "  * bash: rm -r y",
+        "  * Run the tests",
+        "  * Run the tests: make",
+        "  * z: rm /z",
+    ]
