@@ -34,6 +34,8 @@ def difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
             yield f"- {step}, {ours} of the left"
         case "right only":
             yield f"+ {step}, {theirs} of the right"
+        case "moved":
+            yield f"~ {step} comes in another order, {ours} and {theirs}"
         case "changed":
             path = f" at {single_line(each.path, 120)}" if each.path else ""
             yield f"* {step}{path}, {ours} and {theirs}"
@@ -51,7 +53,7 @@ def comparison_summary(found: JournalComparison) -> str:
     return " · ".join(parts) or "nothing to compare"
 
 
-_KINDS: Final = ("changed", "left only", "right only", "equal")
+_KINDS: Final = ("changed", "moved", "left only", "right only", "equal")
 
 
 def step_text(step: JournalStep, width: int) -> str:

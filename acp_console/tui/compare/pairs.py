@@ -30,7 +30,7 @@ MAX_DIFFERENCES: Final = 6
 """Differences of one pair that are listed; all of them are in the whole messages."""
 MAX_CHARS: Final = 20_000
 """Characters of a value among which the difference is looked for."""
-_SIGNS: Final = {"changed": "≠", "left only": "−", "right only": "+"}
+_SIGNS: Final = {"changed": "≠", "moved": "↕", "left only": "−", "right only": "+"}
 _DIVIDER: Final = " │ "
 
 _Part: TypeAlias = Literal["fold", "pair", "path", "both", "left", "right", "more"]
@@ -230,7 +230,8 @@ class PairList(CursorList):
     def _pair_runs(self, pair: StepPair, width: int, look: Look) -> list[Run]:
         kind = pair.differences[0].kind if pair.differences else ""
         sign, style = _SIGNS.get(kind, " "), {
-            "changed": look.warning, "left only": look.error, "right only": look.success,
+            "changed": look.warning, "moved": look.warning,
+            "left only": look.error, "right only": look.success,
         }.get(kind, look.muted)  # fmt: skip
         text = look.strong if kind else look.muted
         if not self.is_split:

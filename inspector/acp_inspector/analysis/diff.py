@@ -40,7 +40,7 @@ from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, find_all, formatted_member, parse_path
 from acp_inspector.messages import Decoder
 from acp_protocol.framing import Side, opposite
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -50,8 +50,10 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
+from acp_protocol.tool_calls import is_final
 
-Kind: TypeAlias = Literal["changed", "left only", "right only"]
+Kind: TypeAlias = Literal["changed", "moved", "left only", "right only"]
+"""`moved`: nothing but the order differs."""
 
 ABSENT: Final = "«absent»"
 """Replaces the value of a missing member."""
@@ -84,6 +86,10 @@ _ChannelKey: TypeAlias = tuple[str | None, Side, str]
 _Found: TypeAlias = tuple[str, Json, Json, str]
 """A difference: its path, both values there, and what a matcher says about them."""
 _Match: TypeAlias = "tuple[JournalStep | None, JournalStep | None]"
+_Pair: TypeAlias = tuple[JournalStep, JournalStep]
+"""A step and its counterpart."""
+_STREAMED: Final = frozenset({"agent_message", "agent_thought", "plan", "plan_update"})
+"""Updates that an agent streams in a turn, beside chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +172,11 @@ _TOLERATED: Final[dict[Tolerance, tuple[str, str]]] = {
         "outputs with lines interleaved otherwise",
     ),
     "request-order": ("call or request in another order", "calls and requests in another order"),
-    "cut-titles": ("title cut behind a path", "titles cut behind a path"),
+    "cut-titles": ("title cut at a path", "titles cut at a path"),
+    "relative-titles": (
+        "title relative to another directory",
+        "titles relative to another directory",
+    ),
 }
 
 
@@ -195,6 +205,9 @@ def value_lines(difference: StepDifference) -> Iterator[str]:
     They are not safe to show.
     """
     left, right = difference.left, difference.right
+    if difference.kind == "moved":
+        yield f"  {_one_line(left)}"
+        return
     has_both = difference.kind == "changed"
     if has_both and isinstance(left, str) and isinstance(right, str) and "\n" in left + right:
         lines = unified_diff(left.splitlines(), right.splitlines(), lineterm="", n=1)
@@ -202,10 +215,13 @@ def value_lines(difference: StepDifference) -> Iterator[str]:
         return
     for mark, value, lacks in (("-", left, "right only"), ("+", right, "left only")):
         if difference.kind != lacks:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            yield f"{mark} {text}"
+            yield f"{mark} {_one_line(value)}"
     if difference.why:
         yield difference.why
+
+
+def _one_line(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class FrameSelector(Protocol):
@@ -389,10 +405,14 @@ class _Run:
             if not place.depth:
                 return _opaque(value)
             members = cast("dict[str, Json]", value)
-            return {
-                name: self._masked(members[name], place.member(name), variables)
-                for name in sorted(members)
-            }
+            if (duration := self.templates.duration(members, place.context)) is not None:
+                variables.append(duration)
+                return {"«»": duration.kind}
+            masked: dict[str, Json] = {}
+            for key, name in sorted(self.names(members).items()):
+                variables += self.templates.text(name)[1] if key != name else ()
+                masked[key] = self._masked(members[name], place.member(name), variables)
+            return masked
         if isinstance(value, list):
             if not place.depth:
                 return _opaque(value)
@@ -407,6 +427,18 @@ class _Run:
             return text
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
+    def names(self, members: Mapping[str, Json]) -> dict[str, str]:
+        """Return the names of members by themselves with their variables replaced.
+
+        They may be paths and ids. One that would be the same as another is left as it is.
+        """
+        names: dict[str, str] = {}
+        for name in members:
+            # Most are plain words.
+            key = name if name.isalpha() else self.templates.text(name)[0]
+            names[name if key in members or key in names else key] = name
+        return names
+
     def leaf(self, value: Json, place: _Place) -> Variable | None:
         """Return the variable that a value is as a whole."""
         if isinstance(value, dict | list):
@@ -417,6 +449,8 @@ class _Run:
             return self.templates.timestamp(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return self.templates.number(place.name, value, place.context)
+        if isinstance(value, str):
+            return self.templates.process_id(place.name, value, place.context)
         return None
 
     def replaced_marks(self, steps: Iterable[JournalStep]) -> Iterator[str]:
@@ -436,6 +470,17 @@ class _Run:
         while steps := self.by_turn.get((session, len(marks) + 1, "client")):
             marks.append(self.mark_of(steps[0]))
         return marks
+
+    def belongs(self, request: JournalStep, call: JournalStep) -> bool:
+        """Return whether a request names a tool call, or came between its first and last frame."""
+        if call.name != "tool call" or call.session != request.session:
+            return False
+        is_within = call.frames[0] < request.frames[0] < call.frames[-1]
+        return is_within or self.names_call(request, call)
+
+    def names_call(self, request: JournalStep, call: JournalStep) -> bool:
+        ids = {each.value for each in self.mark(request)[1] if each.kind == "toolCallId"}
+        return get(call.value, "toolCallId") in ids
 
     def may_pass(self, one: JournalStep, other: JournalStep) -> bool:
         """Return whether two steps of one side may come in either order.
@@ -475,6 +520,11 @@ def _order_kind(step: JournalStep) -> str:
     if step.is_request and step.side == "client":
         return "" if step.name in _FIXED else "call"
     return "work" if step.is_request or step.name in {"tool call", "terminal"} else ""
+
+
+def _has_ended(call: JournalStep) -> bool:
+    states = get_list(call.value, "states")
+    return bool(states) and is_final(states[-1])
 
 
 def _span(step: JournalStep) -> tuple[int, int]:
@@ -777,6 +827,8 @@ class _Comparing:
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once only."""
         self._matches: list[_Match] = []
+        self._misplaced: set[JournalStep] = set()
+        """Steps of the left whose counterpart is in another place of its turn."""
         self._values: dict[Tolerance, set[tuple[str, str]]] = {}
         """Values that differ and are tolerated."""
         self._counts: Counter[Tolerance] = Counter()
@@ -833,6 +885,7 @@ class _Comparing:
 
     def _match_steps(self, left: list[JournalStep], right: list[JournalStep]) -> None:
         """First match steps that differ only in variables, then steps of the same kind."""
+        begin = len(self._matches)
         opcodes = _aligned(
             list(map(self._left.mark_of, left)), list(map(self._right.mark_of, right))
         )
@@ -844,11 +897,28 @@ class _Comparing:
         ours = [step for tag, a, b, *_ in opcodes if tag != "equal" for step in left[a:b]]
         theirs = [step for tag, *_, c, d in opcodes if tag != "equal" for step in right[c:d]]
         moved = self._match_moved(ours, theirs, equal)
+        moved |= self._match_misplaced(ours, theirs, moved)
         for tag, a, b, c, d in opcodes:
             if tag != "equal":
                 ours = [step for step in left[a:b] if step not in moved]
                 theirs = [step for step in right[c:d] if step not in moved]
                 self._match_by_name(ours, theirs)
+        self._find_late_questions(self._matches[begin:])
+
+    def _find_late_questions(self, matches: Sequence[_Match]) -> None:
+        """Find the permissions that one of the runs asked for when the call had ended already."""
+        calls = [each for each in matches if each[0] is not None and each[0].name == "tool call"]
+        for ask, its in matches:
+            if ask is None or its is None or ask.name != "session/request_permission":
+                continue
+            for call, other in calls:
+                if call is not None and other is not None and self._left.names_call(ask, call):
+                    are_late = [
+                        _has_ended(each) and each.frames[-1] < asked.frames[0]
+                        for asked, each in ((ask, call), (its, other))
+                    ]
+                    if are_late[0] != are_late[1]:
+                        self._misplaced.add(ask)
 
     def _match_by_name(self, left: list[JournalStep], right: list[JournalStep]) -> None:
         names = [step.name for step in left], [step.name for step in right]
@@ -882,7 +952,9 @@ class _Comparing:
                     if (mine.frames[0] < one.frames[0]) != (yours.frames[0] < other.frames[0])
                 )
                 if all(
-                    self._left.may_pass(one, mine) or self._right.may_pass(other, yours)
+                    self._left.may_pass(one, mine)
+                    or self._right.may_pass(other, yours)
+                    or self._are_untied((one, other), (mine, yours), fixed)
                     for mine, yours in passed
                 ):
                     moved |= {one, other}
@@ -891,6 +963,44 @@ class _Comparing:
                     self._counts["request-order"] += 1
                 break
         return moved
+
+    def _are_untied(self, one: _Pair, other: _Pair, known: Sequence[_Pair]) -> bool:
+        """Return whether nothing but time orders a request of an agent and a streamed update.
+
+        Agents send requests past updates that are still on their way. So the request has to belong
+        to a tool call, and the call may not have ended before the update: the end depends on the
+        response to the request, and updates keep their order.
+        """
+        for request, streamed in ((one, other), (other, one)):
+            is_request = request[0].is_request and request[0].side == "agent"
+            is_streamed = streamed[0].name in _STREAMED or streamed[0].name.endswith("_chunk")
+            if is_request and is_streamed:
+                calls = [
+                    call for call in known
+                    if self._left.belongs(request[0], call[0])
+                    or self._right.belongs(request[1], call[1])
+                ]  # fmt: skip
+                return bool(calls) and not any(
+                    call[run].frames[-1] < streamed[run].frames[0]
+                    for call in calls for run in (0, 1)
+                )  # fmt: skip
+        return False
+
+    def _match_misplaced(
+        self, left: Sequence[JournalStep], right: Sequence[JournalStep], moved: set[JournalStep]
+    ) -> set[JournalStep]:
+        """Match equal steps that are in another order although they may not; return them."""
+        places: dict[str, deque[JournalStep]] = {}
+        for step in right:
+            if step not in moved:
+                places.setdefault(self._right.mark_of(step), deque()).append(step)
+        misplaced: set[JournalStep] = set()
+        for step in left:
+            if step not in moved and (found := places.get(self._left.mark_of(step))):
+                self._matches.append((step, found[0]))
+                self._misplaced.add(step)
+                misplaced |= {step, found.popleft()}
+        return misplaced
 
     def _match_channel(
         self, left: list[JournalStep], right: list[JournalStep], turns: Mapping[int, int]
@@ -975,6 +1085,10 @@ class _Comparing:
                 StepDifference("changed", *step, path, ours, theirs, *frames, why)
                 for path, ours, theirs, why in self._places(one, other)
             )
+        if one in self._misplaced:
+            place = one.side, one.session, one.name, "", one.value, other.value
+            moved = StepDifference("moved", *place, tuple(one.frames), tuple(other.frames))
+            differences = (moved, *differences)
         self._counts["call-states"] += one.dropped_states != other.dropped_states
         if one.replaced or other.replaced:
             marks = self._left.other_marks(one) ^ self._right.other_marks(other)
@@ -1035,15 +1149,33 @@ class _Comparing:
                 yield place.path, one, other, mismatch
         elif place.depth and isinstance(one, dict) and isinstance(other, dict):
             ours, theirs = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
-            for name in dict.fromkeys([*ours, *theirs]):
-                values = ours.get(name, ABSENT), theirs.get(name, ABSENT)
-                yield from self._differing(*values, place.member(name))
+            yield from self._differing_members(ours, theirs, place)
         elif place.depth and isinstance(one, list) and isinstance(other, list):
             mine, yours = cast("list[Json]", one), cast("list[Json]", other)
             for at in range(max(len(mine), len(yours))):
                 yield from self._differing(_item(mine, at), _item(yours, at), place.item(at))
         elif not self._are_same(one, other, place):
             yield place.path, one, other, ""
+
+    def _differing_members(
+        self, one: Mapping[str, Json], other: Mapping[str, Json], place: _Place
+    ) -> Iterator[_Found]:
+        took = self._left.templates.duration(one, place.context)
+        other_took = self._right.templates.duration(other, place.context)
+        is_duration = bool(took and other_took and self._agree(took, other_took))
+        ours, theirs = self._left.names(one), self._right.names(other)
+        for key in dict.fromkeys([*ours, *theirs]):
+            mine, yours = ours.get(key, ""), theirs.get(key, "")
+            values = one.get(mine, ABSENT), other.get(yours, ABSENT)
+            inner = place.member(mine if key in ours else yours)
+            found = self._differing(*values, inner)
+            yield from (each for each in found if each[3] or not is_duration)
+            if key in ours and key in theirs and not self._are_same_names(mine, yours):
+                yield inner.path, mine, yours, "the name differs"
+
+    def _are_same_names(self, one: str, other: str) -> bool:
+        variables = self._left.templates.text(one)[1], self._right.templates.text(other)[1]
+        return all(self._agree(*each) for each in zip(*variables, strict=False))
 
     def _mismatch(self, one: Json, other: Json, place: _Place) -> str | None:
         """Return what the matcher of a path says about both values; None if it has none."""
@@ -1078,17 +1210,30 @@ class _Comparing:
         if place.context.is_output and "output-lines" in self._tolerances:
             return self._are_interleaved(one, other, place.context)
         is_title = _TITLES.fullmatch(f"{place.step.name} {place.step.path_in_message(place.path)}")
-        return bool(is_title) and "cut-titles" in self._tolerances and self._are_cut(one, other)
+        tolerance = self._title_tolerance(one, other) if is_title else None
+        if tolerance is None:
+            return False
+        self._counts[tolerance] += 1
+        return True
 
-    def _are_cut(self, one: str, other: str) -> bool:
-        """Return whether two titles are one that was cut to a length, behind another directory."""
-        are_cut = len(one) == len(other) and any(
-            ours.is_cut_from(theirs)
-            for ours in self._left.templates.cut_titles(one)
-            for theirs in self._right.templates.cut_titles(other)
+    def _title_tolerance(self, one: str, other: str) -> Tolerance | None:
+        """Return the tolerance by which two titles are one in different directories."""
+        left, right = self._left.templates, self._right.templates
+        if (
+            "cut-titles" in self._tolerances
+            and len(one) == len(other)
+            and any(
+                ours.is_cut_from(theirs)
+                for ours in left.cut_titles(one)
+                for theirs in right.cut_titles(other)
+            )
+        ):
+            return "cut-titles"
+        others = list(right.placed_titles(other))
+        found = (
+            ours.tolerance_beside(theirs) for ours in left.placed_titles(one) for theirs in others
         )
-        self._counts["cut-titles"] += are_cut
-        return are_cut
+        return next((each for each in found if each in self._tolerances), None)
 
     def _are_interleaved(self, one: str, other: str, context: TextContext) -> bool:
         """Return whether two texts have the same lines from two streams, interleaved otherwise."""

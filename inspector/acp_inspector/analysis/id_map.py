@@ -33,6 +33,7 @@ Tolerance: TypeAlias = Literal[
     "output-lines",
     "request-order",
     "cut-titles",
+    "relative-titles",
 ]
 """What two runs of one conversation may differ in."""
 TOLERANCES: Final[frozenset[Tolerance]] = frozenset(get_args(Tolerance))
@@ -46,6 +47,9 @@ TIMESTAMPS: Final = frozenset({"updatedAt", "createdAt"})
 MAX_CLOCK_JITTER: Final = 5.0
 """Seconds between two times that may be one time in the other run."""
 _PROCESS_IDS: Final = frozenset({"pid", "ppid", "pgid", "processid", "processgroupid"})
+_DURATIONS: Final = ({"secs", "nanos"}, {"seconds", "nanos"})
+"""The members of an object that is a duration, as programs in Rust and protocol buffers write it.
+"""
 _USAGE: Final = re.compile(
     r"(?:^|_)(?:token_?)?usage$|[a-z]Usage$|^quota$|^costs?$|^token_?counts?$", re.IGNORECASE
 )
@@ -76,6 +80,8 @@ def alternatives(patterns: Mapping[str, str]) -> str:
 _ANY_SHAPE: Final = re.compile(alternatives(SHAPES))
 _CUT: Final = re.compile(r"(?:\.{3}|…)\Z")
 """The end of a title that was cut."""
+_FRONT_CUT: Final = re.compile(r"(?:\.{3}|…)(?=[^\s.…])")
+"""The mark of a path in a title whose beginning was cut off."""
 _MAX_TITLE: Final = 1000
 """Characters of a title that may be cut; titles are cut to be short."""
 _PATH_START: Final = re.compile(r"(?<![\w.~:/\\-])(?:/|[A-Za-z]:[/\\])(?![/\\])")
@@ -115,9 +121,10 @@ _TOLERANCE_OF: Final[dict[str, Tolerance]] = {
     **dict.fromkeys(("uuid", "hex", "time", "epoch", "timestamp"), "shapes"),
     "path": "temp-paths",
     "usage": "usage",
-    "pid": "process-ids",
+    **dict.fromkeys(("pid", "pid text", "pid in input", "pid text in input"), "process-ids"),
+    "duration": "shapes",
 }
-_UNBOUND: Final = frozenset({"usage", "pid", "timestamp"})
+_UNBOUND: Final = frozenset({"usage", "pid", "pid text", "timestamp", "duration"})
 """Kinds of which only presence and type count."""
 
 
@@ -141,6 +148,39 @@ class CutTitle:
         short, long = sorted((self.rest, other.rest), key=len)
         is_alike = long.startswith(short) if short else long[:1] in {"", "/", "\\"}
         return same and self.directory != other.directory and is_alike
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTitle:
+    """One way to read a title in which a path in a directory may be spelled differently."""
+
+    spelling: Literal["whole", "cut", "relative"]
+    """`cut`: its beginning, up to somewhere within the directory, was cut off; `relative`: the
+    path begins in a directory above, such as the root of a repository, or in the directory."""
+    before: str
+    """The text before the path."""
+    directory: str
+    name: str
+    """The name of the directory, the same in both runs."""
+    behind: str
+    """The text behind the directory."""
+    length: int
+    """Characters of the title."""
+
+    def tolerance_beside(self, other: PlacedTitle) -> Tolerance | None:
+        """Return the tolerance by which both are one title; None: they are not.
+
+        A title is cut only if it would be longer.
+        """
+        same = (self.before, self.name, self.behind) == (other.before, other.name, other.behind)
+        if not same or self.directory == other.directory:
+            return None
+        spellings = {self.spelling, other.spelling}
+        if spellings <= {"whole", "relative"}:
+            return "relative-titles" if "relative" in spellings else None
+        cut, uncut = (self, other) if self.spelling == "cut" else (other, self)
+        is_shorter = uncut.spelling == "whole" and uncut.length <= cut.length
+        return "cut-titles" if is_shorter or uncut.length == cut.length else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +215,22 @@ class Templates:
         tolerances: frozenset[Tolerance] = TOLERANCES,
     ) -> None:
         """Replace directories by the names in `places`."""
-        self._places = dict(places or {})
+        self._places: dict[str, str] = {}
+        self._bare: dict[str, str] = {}
+        """The directories without their leading slash, as some agents write paths."""
         self._tolerances = tolerances
         self._ids: set[str] = set()
         self._prefixes: set[str] = set()
         self._patterns: dict[tuple[bool, ...], re.Pattern[str]] = {}
+        for directory, name in (places or {}).items():
+            self.add_place(directory, name)
 
     def add_place(self, directory: str, name: str) -> None:
         """Replace this directory by `name` from now on."""
         self._places[directory] = name
+        # A single name may be an ordinary word.
+        if directory.startswith("/") and "/" in directory[1:]:
+            self._bare[directory[1:]] = name[1:] if name.startswith("/") else f"«/»{name}"
         self._patterns.clear()
 
     def add_id(self, value: Json) -> None:
@@ -232,6 +279,17 @@ class Templates:
                 elif directory.startswith(path) and len(_SEPARATOR.findall(path)) > 1:
                     yield CutTitle(text[:start], directory, name, "", found[0])
 
+    def placed_titles(self, title: str) -> Iterator[PlacedTitle]:
+        """Yield each way to read a title as one with a path in a directory."""
+        if len(title) > _MAX_TITLE:
+            return
+        for directory, name in self._places.items():
+            for spelling, start, end in _spellings(title, directory):
+                behind = title[end:] if end else f"/{title}"
+                if not _GOES_ON.match(behind):
+                    length = len(title)
+                    yield PlacedTitle(spelling, title[:start], directory, name, behind, length)
+
     def timestamp(self, value: Json) -> Variable | None:
         """Return the variable that the value of a field with a point in time is."""
         return Variable("timestamp", value) if self._has_shapes else None
@@ -240,17 +298,32 @@ class Templates:
         """Return the variable that a number in the field `name` is."""
         if context.is_usage and "usage" in self._tolerances:
             return Variable("usage", value)
-        plain = name.replace("_", "").replace(" ", "").replace("-", "").lower()
-        is_free = "process-ids" in self._tolerances and not context.is_input
-        if is_free and plain in _PROCESS_IDS:
-            return Variable("pid", value)
+        if self._is_process_id(name):
+            return Variable("pid in input" if context.is_input else "pid", value)
         return Variable("epoch", value) if self._has_shapes and is_epoch(value) else None
+
+    def process_id(self, name: str, value: str, context: TextContext) -> Variable | None:
+        """Return the variable that a text in the field `name` is, if it is a process id."""
+        if not value.isdecimal() or not self._is_process_id(name):
+            return None
+        return Variable("pid text in input" if context.is_input else "pid text", value)
+
+    def _is_process_id(self, name: str) -> bool:
+        plain = name.replace("_", "").replace(" ", "").replace("-", "").lower()
+        return "process-ids" in self._tolerances and plain in _PROCESS_IDS
+
+    def duration(self, value: Mapping[str, Json], context: TextContext) -> Variable | None:
+        """Return the variable that an object is, if it is a duration; in input it is a limit."""
+        if len(value) != 2 or not self._has_shapes or context.is_input:
+            return None
+        are_numbers = all(type(each) is int for each in value.values())
+        return Variable("duration", str(value)) if are_numbers and {*value} in _DURATIONS else None
 
     def spans(
         self, text: str, context: TextContext = _PLAIN
     ) -> Iterator[tuple[int, int, Variable]]:
         """Yield start, end and variable for each variable in a text."""
-        pattern = self._pattern(text, context.is_output)
+        pattern = self._pattern(text, context.is_output or context.is_input)
         if pattern is None:
             return
         at = 0
@@ -270,11 +343,12 @@ class Templates:
                     kind = "id"
             value = text[start:end]
             if kind == "place":
-                value = self._places[value]
+                value = self._places[value] if value in self._places else self._bare[value]
             elif kind == "pid":
                 # The name before the number stays.
                 start = end - len(value) + len(value.rstrip("0123456789"))
                 value = text[start:end]
+                kind = "pid in input" if context.is_input else kind
             yield start, end, Variable(kind, value)
             at = end
 
@@ -282,16 +356,16 @@ class Templates:
     def _has_shapes(self) -> bool:
         return "shapes" in self._tolerances
 
-    def _pattern(self, text: str, is_output: bool) -> re.Pattern[str] | None:
+    def _pattern(self, text: str, has_process_ids: bool) -> re.Pattern[str] | None:
         """Return the pattern of the variables that a text may have; None if it has none.
 
         Most texts have none, which is found faster than by trying all kinds at each character.
         """
         may_have = (
-            any(place in text for place in self._places),
+            any(each in text for each in (*self._places, *self._bare)),
             len(self._prefixes) > _MAX_PREFIXES or any(each in text for each in self._prefixes),
             "temp-paths" in self._tolerances and bool(_NEAR_TEMP.search(text)),
-            is_output and "process-ids" in self._tolerances,
+            has_process_ids and "process-ids" in self._tolerances,
             self._has_shapes and bool(_NEAR_HEX.search(text) or _NEAR_TIME.search(text)),
         )
         if not any(may_have):
@@ -299,9 +373,11 @@ class Templates:
         pattern = self._patterns.get(may_have)
         if pattern is None:
             longest = sorted(self._places, key=len, reverse=True)
+            barest = sorted(self._bare, key=len, reverse=True)
+            bare = [rf"(?<![\w./~\\-]){re.escape(each)}" for each in barest]
             begins = "|".join(map(re.escape, sorted(self._prefixes)))
             parts = (
-                rf"(?P<place>(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-]))",
+                rf"(?P<place>(?:{'|'.join([*map(re.escape, longest), *bare])})(?!\.*[\w-]))",
                 rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)",
                 *(_TEMP_PATH, f"(?P<pid>{PROCESS_ID})", _ANY_SHAPE.pattern),
             )
@@ -428,11 +504,12 @@ class IdMap:
         if isinstance(recorded, dict) and isinstance(live, dict):
             theirs = cast("dict[str, Json]", live)
             for name, value in cast("dict[str, Json]", recorded).items():
-                if name in theirs:
+                its = name if name in theirs else self._text_to_live(name)
+                if its in theirs:
                     if name in GENERATED_IDS:
-                        self.agree(name, value, theirs[name])
+                        self.agree(name, value, theirs[its])
                     else:
-                        self.learn(value, theirs[name], learns_secrets=learns_secrets)
+                        self.learn(value, theirs[its], learns_secrets=learns_secrets)
         elif isinstance(recorded, list) and isinstance(live, list):
             for one, other in zip(cast("list[Json]", recorded), cast("list[Json]", live)):  # noqa: B905
                 self.learn(one, other, learns_secrets=learns_secrets)
@@ -455,7 +532,10 @@ class IdMap:
         """Return a recorded value with all ids, directories and placeholders replaced."""
         if isinstance(recorded, Mapping):
             members = cast("Mapping[str, Json]", recorded)
-            return {name: self._member_to_live(name, value) for name, value in members.items()}
+            return {
+                self._text_to_live(name): self._member_to_live(name, value)
+                for name, value in members.items()
+            }
         if isinstance(recorded, list):
             return [self.to_live(value) for value in cast("list[Json]", recorded)]
         if isinstance(recorded, str):
@@ -479,6 +559,26 @@ class IdMap:
         if name in GENERATED_IDS and (name, _hashable(value)) in self._live:
             return self._live[name, _hashable(value)]
         return self.to_live(value)
+
+
+def _spellings(
+    title: str, directory: str
+) -> Iterator[tuple[Literal["whole", "cut", "relative"], int, int]]:
+    """Yield each place in a title where a path may be in the directory, and the directory's end."""
+    start = title.find(directory)
+    if start >= 0:
+        yield "whole", start, start + len(directory)
+    for found in _FRONT_CUT.finditer(title):
+        for at in range(1, len(directory)):
+            if title.startswith(directory[at:], found.end()):
+                yield "cut", found.start(), found.end() + len(directory) - at
+    if not title.startswith(("/", "~", ".", "…")) and directory.startswith("/"):
+        above = directory.strip("/")
+        while above:
+            if title == above or title.startswith(f"{above}/"):
+                yield "relative", 0, len(above)
+            _, _, above = above.partition("/")
+        yield "relative", 0, 0
 
 
 def is_epoch(value: float) -> bool:

@@ -71,6 +71,14 @@ _ESSENTIAL: Final = re.compile(
     r"|content(?:\[\*\](?:\.(?:type|path|oldText|newText))?)?))?)?"
 )
 """Paths that no proposal allows: endings, states and input of tool calls, diffs, and parents."""
+_INPUT: Final = re.compile(r"\$\.params\.update\.rawInput.+")
+"""Paths in the input of tool calls, of which a proposal allows other values of a known shape."""
+_SHAPED: Final = re.compile(
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|(?<![A-Za-z0-9_])(?=[A-Za-z0-9_]*\d)\w{6,}(?![A-Za-z0-9_])|(?<!\d)\d{4,}(?!\d)"
+)
+"""Values that programs make anew: UUIDs, words of six and more characters with digits, and numbers
+of four and more digits, such as those of processes and ports."""
 _ESSENTIAL_STEPS: Final = frozenset({"malformed message", "tool call", "terminal"})
 """Steps that no proposal leaves out; nor texts, responses, and requests of the agent."""
 _MIN_COMMON_SHARE: Final = 0.5
@@ -303,7 +311,8 @@ def propose(
     """Return expectations by which two recordings of one conversation are equal.
 
     Whatever differs counts as unstable. What a replay always compares goes on to differ, and so
-    does what cannot be stated as an expectation, such as an id that means two things.
+    does what cannot be stated as an expectation, such as an id that means two things. In the input
+    of tools and in requests of the agent, only values of a known shape are allowed to differ.
     """
     proposal = Expectations()
     for _ in range(MAX_ROUNDS):
@@ -311,10 +320,12 @@ def propose(
         known = len(proposal.ignore) + len(proposal.match)
         for pair in found.pairs:
             step = pair.left or pair.right
-            # What an agent asks of the client never varies by itself.
-            if step is not None and not (step.is_request and step.side == "agent"):
-                for difference in pair.differences:
-                    _add(proposal, difference)
+            is_request = step is not None and step.is_request and step.side == "agent"
+            for difference in pair.differences:
+                is_input = is_request or _INPUT.fullmatch(difference.path) is not None
+                known_paths = {each.path for each in proposal.match}
+                entry_of = _input_entry if is_input else _entry_of
+                _add(proposal, entry_of(difference, known_paths))
         if len(proposal.ignore) + len(proposal.match) == known:
             break
     return proposal
@@ -332,8 +343,7 @@ def compare_with(
     return compare(left, right, level=level, ignores=applied.ignores, matchers=applied.matchers)
 
 
-def _add(proposal: Expectations, difference: StepDifference) -> None:
-    entry = _entry_of(difference, {each.path for each in proposal.match})
+def _add(proposal: Expectations, entry: IgnoreEntry | MatchEntry | None) -> None:
     if isinstance(entry, MatchEntry):
         if all(each.path != entry.path for each in proposal.match):
             proposal.match.append(entry)
@@ -351,7 +361,8 @@ def _entry_of(difference: StepDifference, tried: set[str]) -> IgnoreEntry | Matc
             return None
         is_update = difference.path == "" and "/" not in name and not name.startswith("$")
         filter_ = f'{"update" if is_update else "method"} == "{name}"'
-        reason = f"{name} came in one of two runs"
+        how = "in another order" if difference.kind == "moved" else "in one of two runs"
+        reason = f"{name} came {how}"
         return IgnoreEntry(filter=filter_, reason=reason, may=True)
     path = _INDEX.sub("[*]", difference.path)
     if _ESSENTIAL.fullmatch(path):
@@ -371,6 +382,45 @@ def _entry_of(difference: StepDifference, tried: set[str]) -> IgnoreEntry | Matc
         # By its type every text would be allowed.
         return None
     return MatchEntry(path=path, type=type_of(one), reason=reason, may=True)
+
+
+def _input_entry(difference: StepDifference, tried: set[str]) -> MatchEntry | None:
+    one, other, path = difference.left, difference.right, _INDEX.sub("[*]", difference.path)
+    is_text = isinstance(one, str) and isinstance(other, str) and path.startswith("$.")
+    if not is_text or difference.kind != "changed" or path in tried:
+        return None
+    assert isinstance(one, str)
+    assert isinstance(other, str)
+    if (pattern := shape_pattern(one, other)) is None:
+        return None
+    reason = f"a value of a known shape in {difference.name} differed between two runs"
+    return MatchEntry(path=path, regex=pattern, reason=reason, may=True)
+
+
+def shape_pattern(one: str, other: str) -> str | None:
+    """Return a regular expression for texts that differ only in values of the same shape."""
+    values, others = _SHAPED.findall(one), _SHAPED.findall(other)
+    rest = _SHAPED.split(one)
+    if rest != _SHAPED.split(other):
+        return None
+    shapes = [_shape(*pair) for pair in zip(values, others, strict=True)]
+    if None in shapes:
+        return None
+    return re.escape(rest[0]) + "".join(
+        f"{shape}{re.escape(behind)}" for shape, behind in zip(shapes, rest[1:], strict=True)
+    )
+
+
+def _shape(one: str, other: str) -> str | None:
+    """Return the pattern of two values; None if they have no shape in common."""
+    if one == other:
+        return re.escape(one)
+    if one.isdecimal() and other.isdecimal():
+        return r"\d+"
+    # Words of a program have letters and digits in one length.
+    is_word = not one.isdecimal() and not other.isdecimal() and len(one) == len(other)
+    characters = r"[\w-]" if "-" in one else r"\w"
+    return f"{characters}{{{len(one)}}}" if is_word else None
 
 
 def common_pattern(one: str, other: str) -> str | None:

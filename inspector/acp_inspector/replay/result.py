@@ -25,6 +25,7 @@ _WORDS: Final[dict[Kind, str]] = {
     "right only": "is not in the recording",
     "left only": "is missing",
     "changed": "differs",
+    "moved": "comes in another order",
 }
 _PROBLEM_WIDTH: Final = 300
 """Characters of a problem in one line."""
@@ -157,6 +158,8 @@ def _difference_lines(difference: StepDifference) -> Iterator[str]:
             what = f" {_WORDS[difference.kind]} (live {live})"
         case "left only":
             what = f" {_WORDS[difference.kind]} (recorded {recorded})"
+        case "moved":
+            what = f" {_WORDS[difference.kind]} (recorded {recorded}, live {live})"
         case "changed":
             what = f"{f', at {difference.path}' if difference.path else ''} (recorded {recorded})"
     yield f"\n* {difference.name}{what}"

@@ -16,7 +16,7 @@ from acp_inspector.recording.writer import RecordingWriter
 from tests.console.cli.test_analysis_commands import SLOW, slow_recording
 from tests.console.conftest import Call
 from tests.inspector.analysis.test_tolerances import CASES as TOLERANCE_CASES
-from tests.inspector.talks import Said, chunk, frames
+from tests.inspector.talks import Said, chunk, frames, update
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 EDIT, HELLO = str(RECORDINGS / "edit.acp.ndjson"), str(RECORDINGS / "hello.acp.ndjson")
@@ -49,6 +49,20 @@ def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, othe
     assert "response to session/request_permission at $.result.outcome.optionId, " in done.out
     assert f"frame {chosen()} and frame {chosen()}" in done.out
     assert done.out.replace("\n", "").isprintable()
+
+
+def test_what_differs_in_its_order_alone_is_one_difference_that_says_so(
+    call: Call, tmp_path: Path
+) -> None:
+    plan = update("plan", entries=[])
+    both = (("a", [chunk("one"), plan]), ("b", [plan, chunk("one")]))
+    paths = [written(tmp_path / f"{name}.acp.ndjson", *said) for name, said in both]
+    done = call("diff", *paths)
+    assert done.code == exit_codes.FOUND
+    assert "~ agent: plan comes in another order, frame 2 and frame 1\n" in done.out
+    assert done.out.endswith("1 difference: 2 and 2 steps compared\n")
+    told = json.loads(call("diff", "--format", "json", *paths).out)
+    assert told["counts"] == {"moved": 1}
 
 
 def test_json_output_has_every_entry(call: Call, other: str) -> None:

@@ -111,6 +111,11 @@ CASES: dict[Tolerance, tuple[list[Said], list[Said], list[Said]]] = {
         opened("/srv/w", update("tool_call", **CALL, title="Read /srv/w/src/main/java...")),
         opened("/srv/w", update("tool_call", **CALL, title="Read /srv/w/src/other/jav...")),
     ),
+    "relative-titles": (
+        opened("/home/ada/repo", update("tool_call", **CALL, title="src/a.py")),
+        opened("/srv/w", update("tool_call", **CALL, title="w/src/a.py")),
+        opened("/srv/w", update("tool_call", **CALL, title="x/src/a.py")),
+    ),
 }  # fmt: skip
 
 
@@ -184,6 +189,124 @@ def test_a_cut_title_may_name_any_of_several_directories() -> None:
 
 
 @pytest.mark.parametrize(
+    ("left", "right", "tolerated"),
+    [
+        ("Edit ...-of-ada/p1/src/x.py", "Edit ...of-bob/p12/src/x.py", {"cut-titles": 1}),
+        ("Edit …a/p1/src/x.py", "Edit …b/p12/src/x.py", None),
+        ("Edit …da/p1/src/x.py", "Edit …b/p12/src/x.py", {"cut-titles": 1}),
+        # Cut in the longer directory alone.
+        ("Edit /t/x-of-ada/p1/x.py", "Edit ...x-of-bob/p12/x.py", {"cut-titles": 1}),
+        ("Edit /t/x-of-ada/p1/x.py", "Edit ...bob/p12/x.py", None),
+        # Another file, another word, or another directory.
+        ("Edit ...-of-ada/p1/src/x.py", "Edit ...of-bob/p12/src/y.py", None),
+        ("Edit ...-of-ada/p1/src/x.py", "Read ...of-bob/p12/src/x.py", None),
+        ("Edit ...-of-ada/p1/src/x.py", "Edit ...of-bob/p13/src/x.py", None),
+        ("Edit ...-of-ada/p1/src/x.py", "Edit ...of-bob/p123/src/x.p", None),
+        # From the root of the files, of a repository, or of the directory itself.
+        ("t/x-of-ada/p1/src/x.py", "t/x-of-bob/p12/src/x.py", {}),
+        ("src/x.py", "t/x-of-bob/p12/src/x.py", {"relative-titles": 1}),
+        ("p1/src/x.py", "src/x.py", {"relative-titles": 1}),
+        ("x-of-ada/p1", "p12", {"relative-titles": 1}),
+        ("src/x.py", "t/x-of-bob/p12/src/y.py", None),
+        ("src/x.py", "p1/src/x.py", None),
+        ("src/x.py", "2/src/x.py", None),
+    ],
+)
+def test_a_title_may_spell_a_path_in_another_way(
+    left: str, right: str, tolerated: dict[Tolerance, int] | None
+) -> None:
+    ours = opened("/t/x-of-ada/p1", update("tool_call", **CALL, title=left))
+    theirs = opened("/t/x-of-bob/p12", update("tool_call", **CALL, title=right))
+    assert outcome(ours, theirs) == ((1, {}) if tolerated is None else (0, tolerated))
+
+
+def changes(cwd: str, *names: str, told: str = "abc") -> list[Said]:
+    """Return an edit whose input names files by their paths, as keys."""
+    files = {f"{cwd}/{name}": {"type": "add", "content": told} for name in names}
+    return opened(cwd, update("tool_call", **CALL, rawInput={"changes": files}))
+
+
+def test_paths_may_be_keys() -> None:
+    one = changes("/home/ada/w", "a.txt", "b.txt")
+    assert outcome(one, changes("/srv/w", "a.txt", "b.txt")) == (0, {})
+    assert outcome(one, changes("/srv/w", "b.txt", "a.txt")) == (0, {})
+    assert outcome(one, changes("/srv/w", "a.txt", "c.txt"))[0] == 2
+    assert outcome(one, changes("/srv/w", "a.txt", "b.txt", told="x"))[0] == 2
+    elsewhere = opened("/srv/w", *changes("/home/ada/w", "a.txt", "b.txt")[2:])
+    assert outcome(one, elsewhere)[0] == 4
+
+
+def test_ids_in_keys_have_to_agree() -> None:
+    def talk(call: str, key: str) -> list[Said]:
+        return [update("tool_call", toolCallId=call, rawOutput={"calls": {key: 1}, "x": call})]
+
+    one = talk("call_0001", "call_0001")
+    assert outcome(one, talk("call_0002", "call_0002")) == (0, {"ids-in-text": 1})
+    assert outcome(one, talk("call_0002", "call_0001"))[0] > 0
+
+
+@pytest.mark.parametrize("text", ["see home/ada/w/x", "(home/ada/w)"])
+def test_a_directory_may_lack_its_leading_slash(text: str) -> None:
+    ours = opened("/home/ada/w", chunk(text))
+    theirs = text.replace("home/ada/w", "srv/x/proj")
+    assert outcome(ours, opened("/srv/x/proj", chunk(theirs))) == (0, {})
+    assert outcome(ours, opened("/srv/x/proj", chunk(f"/{theirs}")))[0] == 1
+    longer = text.replace("home", "my-home"), theirs.replace("srv", "my-srv")
+    assert outcome([*ours[:2], chunk(longer[0])], opened("/srv/x/proj", chunk(longer[1])))[0] == 1
+
+
+def test_a_single_name_is_no_directory() -> None:
+    assert outcome(opened("/work", chunk("do work")), opened("/play", chunk("do play")))[0] == 1
+
+
+QUESTION = ask("agent", 5, "session/request_permission", sessionId="s1", toolCall=CALL)
+YES = answer("client", 5, {"outcome": {"outcome": "selected", "optionId": "yes"}})
+WRITE = ask("agent", 6, "fs/write_text_file", sessionId="s1", path="/x", content="abc")
+WRITTEN = answer("client", 6, {})
+BEGUN = update("tool_call", **CALL, title="Write", status="pending")
+ENDED = update("tool_call_update", **CALL, status="completed")
+SAID = chunk("I will write. ")
+DONE = chunk("It is written.")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_equal"),
+    [
+        # The request is faster than what was streamed before it.
+        ([SAID, BEGUN, QUESTION, YES, ENDED], [QUESTION, YES, SAID, BEGUN, ENDED], True),
+        ([SAID, BEGUN, QUESTION, YES, ENDED], [SAID, QUESTION, YES, BEGUN, ENDED], True),
+        ([SAID, BEGUN, WRITE, WRITTEN, ENDED], [WRITE, WRITTEN, SAID, BEGUN, ENDED], True),
+        (
+            [QUESTION, YES, SAID, BEGUN, WRITE, WRITTEN, ENDED, DONE],
+            [QUESTION, YES, WRITE, WRITTEN, SAID, BEGUN, ENDED, DONE],
+            True,
+        ),
+        # What follows the end of the call cannot precede its request.
+        ([BEGUN, QUESTION, YES, ENDED, DONE], [BEGUN, DONE, QUESTION, YES, ENDED], False),
+        ([BEGUN, WRITE, WRITTEN, ENDED, DONE], [DONE, BEGUN, WRITE, WRITTEN, ENDED], False),
+        # A request of no tool call: the text may be about its response.
+        ([WRITE, WRITTEN, DONE], [DONE, WRITE, WRITTEN], False),
+        # The agent asks after it has acted.
+        ([BEGUN, QUESTION, YES, ENDED], [BEGUN, ENDED, QUESTION, YES], False),
+        ([QUESTION, YES, BEGUN, ENDED], [BEGUN, ENDED, QUESTION, YES], False),
+        # A state says that the agent waits for a response.
+        (
+            [BEGUN, update("state_update", state="requires_action"), QUESTION, YES, ENDED],
+            [BEGUN, QUESTION, update("state_update", state="requires_action"), YES, ENDED],
+            False,
+        ),
+    ],
+)
+def test_a_request_of_the_agent_may_pass_what_it_streams_where_nothing_ties_them(
+    left: list[Said], right: list[Said], is_equal: bool
+) -> None:
+    for one, other in ((left, right), (right, left)):
+        found = compare(frames(*turn(*one)), frames(*turn(*other)))
+        assert [each.kind for each in found.differences] == ([] if is_equal else ["moved"])
+        assert not is_equal or "request-order" in found.tolerated
+
+
+@pytest.mark.parametrize(
     "titled",
     [
         update("tool_call", **CALL, rawInput={"title": "Read /home/ad..."}),
@@ -199,7 +322,38 @@ def test_only_titles_of_tool_calls_may_be_cut(titled: Said) -> None:
     assert outcome(opened("/home/ada/work", titled), opened("/srv/w", (side, other)))[0] == 1
 
 
-@pytest.mark.parametrize("value", [{"cost": 12}, {"usage": {"max": 3}}, {"pid": 4711}])
+def took(seconds: int, **more: Any) -> dict[str, Any]:
+    return {"duration": {"secs": seconds, "nanos": 5, **more}}
+
+
+def test_a_duration_is_a_value_of_a_known_shape() -> None:
+    one, other = (output("x", rawOutput=took(seconds)) for seconds in (1, 2))
+    assert outcome([one], [other]) == (0, {"shapes": 1})
+    strange = [output("x", rawOutput=took(2, more=1)), output("x", rawOutput={"duration": 2})]
+    assert [outcome([one], [each])[0] > 0 for each in strange] == [True, True]
+    limits = [update("tool_call", **CALL, rawInput=took(seconds)) for seconds in (1, 2)]
+    assert outcome(limits[:1], limits[1:])[0] == 1
+
+
+@pytest.mark.parametrize("type_", [int, str])
+def test_a_process_id_may_be_a_text_and_in_input_it_has_to_agree(type_: type) -> None:
+    def talk(*ids: int) -> list[Said]:
+        return [
+            update("tool_call", toolCallId=f"c{n}", rawInput={"process_id": type_(id_)})
+            for n, id_ in enumerate(ids)
+        ]
+
+    assert outcome(talk(17, 17), talk(4711, 4711)) == (0, {"process-ids": 1})
+    assert outcome(talk(17, 17), talk(4711, 4712))[0] == 1
+    assert outcome(talk(17, 18), talk(4711, 4711))[0] == 1
+    told = [[output("x", rawOutput={"pid": type_(id_)})] for id_ in (17, 4711)]
+    assert outcome(*told) == (0, {"process-ids": 1})
+    assert outcome(talk(17), [update("tool_call", toolCallId="c0", rawInput={"process_id": "x"})])[
+        0
+    ]
+
+
+@pytest.mark.parametrize("value", [{"cost": 12}, {"usage": {"max": 3}}, {"signal": 15}])
 def test_numbers_in_the_input_of_a_tool_are_compared(value: dict[str, Any]) -> None:
     def inputs(value: dict[str, Any]) -> list[Said]:
         return [

@@ -211,6 +211,11 @@ def called(**members: Any) -> list[Said]:
             asked("fs/write_text_file", path="/w/a", content="one two three five"),
         ),
         (called(rawInput={"count": 1}), called(rawInput={"count": 2})),
+        (called(rawInput={"port": 8080}), called(rawInput={"port": 9090})),
+        (called(rawInput={"run": "head -10 x"}), called(rawInput={"run": "head -20 x"})),
+        (called(rawInput={"run": "cat a1b2c3"}), called(rawInput={"run": "rm a1b2c4"})),
+        (called(rawInput={"run": "cat a1b2c3"}), called(rawInput={"run": "cat a1b2c34"})),
+        (called(rawInput={"run": "cat a1b2c3"}), called(rawInput={})),
         (called(status="completed"), called(status="failed")),
         (
             called(content=[{"type": "diff", "newText": "a b c d"}]),
@@ -227,6 +232,32 @@ def test_what_is_always_compared_is_never_proposed(one: list[Said], other: list[
     left, right = frames(*one), frames(*other)
     assert propose(left, right) == Expectations()
     assert propose(right, left) == Expectations()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wrong"),
+    [
+        ("kill -9 48213", "kill -9 517", None),
+        ("kill -9 48213", "kill -9 51744", "kill -1 51744"),
+        ("cat x-a1b2c3.log", "cat x-d4e5f6.log", "rm x-d4e5f6.log"),
+    ],
+)
+def test_input_that_differs_only_by_a_known_shape_may_be_proposed(
+    one: str, other: str, wrong: str | None
+) -> None:
+    for make in (
+        lambda run: called(rawInput={"run": run}),
+        lambda run: asked("terminal/create", command="sh", args=["-c", run]),
+    ):
+        left, right = frames(*make(one)), frames(*make(other))
+        proposal = propose(left, right)
+        if wrong is None:
+            assert proposal == Expectations()
+            continue
+        assert len(proposal.match) == 1
+        assert expected(proposal.to_toml()) == proposal
+        assert compare_with(proposal, left, right).differences == ()
+        assert compare_with(proposal, left, frames(*make(wrong))).differences
 
 
 def test_equal_runs_need_no_expectations() -> None:
