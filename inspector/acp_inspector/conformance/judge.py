@@ -32,7 +32,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError
 from acp_protocol.json_values import get_text
 
-SUBJECTS: Final = ("opening", "sessions", "turns", "observed")
+SUBJECTS: Final = ("opening", "sessions", "servers", "turns", "observed")
 CASE_FACTOR: Final = 4
 """Timeouts that one case may take, at most, beside the start of the agent."""
 MAX_USELESS: Final = 2

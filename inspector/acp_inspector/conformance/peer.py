@@ -91,6 +91,7 @@ DEMO_PROMPTS: Final[Mapping[str, str]] = {
     "slow": "run sleep 20",
     "plan": "plan",
     "elicitation": "ask Which one?: this, that",
+    "mcp": "call conform__conform_note",
 }
 """Prompts that make the demo agent do what cases need."""
 PLAIN_PROMPTS: Final[Mapping[str, str]] = {"text": "Reply with one short sentence."}

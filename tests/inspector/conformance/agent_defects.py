@@ -268,6 +268,12 @@ DEFECTS: dict[str, Defect] = {
     "keeps value": flag("keeps-value", "options.set"),
     "any option": flag("any-option", "options.set", "options.unknown"),
     "any value": flag("any-value", "options.bad-value"),
+    # servers
+    "ignores stdio": alone(flag("ignores-stdio", "mcp.stdio-connects")),
+    "ignores http": alone(flag("ignores-http", "mcp.http-connects")),
+    "lists nothing": alone(flag("lists-nothing", "mcp.http-lists", "mcp.stdio-lists")),
+    "calls nothing": flag("calls-nothing", "mcp.http-calls", "mcp.stdio-calls"),
+    "no http": flag("no-http", "mcp.http-offered"),
     # unstable
     "fork same": flag("fork-same", "fork.new-id", "session.new-unique", versions=(UNSTABLE,)),
     "no title": sent(

@@ -26,6 +26,7 @@ PROMPTS = {
     "slow": "slow",
     "plan": "plan",
     "elicitation": "form",
+    "mcp": "mcp",
 }
 
 

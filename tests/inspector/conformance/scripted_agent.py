@@ -13,11 +13,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 from anyio.abc import TaskGroup
 
+from acp_inspector.conformance import tool_server
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import Json, parse
 from acp_protocol.schema.validate import validate_params
@@ -57,6 +60,8 @@ LENIENT = {
     "any-block": ("session/prompt", "params.prompt.0.type"),
 }
 """By flag: the method and the path of a field that is not checked."""
+SERVERS = {"stdio", "http"}
+"""Types of MCP servers."""
 ONLY = {
     1: {"authenticate", "logout", "session/load", "session/set_mode"},
     2: {"auth/login", "auth/logout", "tool_call/cancel", "terminal/cancel"},
@@ -121,6 +126,8 @@ class ScriptedAgent:
         self.client: Message = {}
         self.sessions: dict[str, Session] = {}
         self.ids = count(1)
+        self.servers: list[Message] = []
+        """The MCP servers of all sessions."""
         self.lists = 0
         """How often the sessions were listed."""
         self.pending: dict[Any, tuple[anyio.Event, list[Message]]] = {}
@@ -348,7 +355,7 @@ class ScriptedAgent:
         prompt: Message = {"image": {}, "embeddedContext": {}}
         session = {
             "prompt": prompt,
-            "mcp": {"stdio": {}},
+            "mcp": {"stdio": {}, "http": {}},
             "delete": {},
             "additionalDirectories": {},
         }
@@ -377,7 +384,7 @@ class ScriptedAgent:
         found: Message = {
             "loadSession": True,
             "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
-            "mcpCapabilities": {"http": False},
+            "mcpCapabilities": {"http": "no-http" not in self.flags},
             "sessionCapabilities": session,
             "auth": {"logout": {}},
         }
@@ -412,9 +419,24 @@ class ScriptedAgent:
             raise RefusedError(-32603, "no roots")
         servers = params.get("mcpServers")
         for each in servers if isinstance(servers, list) else []:
-            if self.version == 2 and each.get("type") != "stdio" and "any-server" not in self.flags:
+            type_ = each.get("type", "stdio")
+            if self.version == 2 and type_ not in SERVERS and "any-server" not in self.flags:
                 raise RefusedError(-32602, "unknown transport")
+            if type_ in SERVERS and f"ignores-{type_}" not in self.flags:
+                self.servers.append(each)
+                self.call_server(each, "initialize")
+                if "lists-nothing" not in self.flags:
+                    self.call_server(each, "tools/list")
         return cwd
+
+    def call_server(self, server: Message, method: str) -> None:
+        """Call a method of an MCP server; what runs as a program elsewhere is played here."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
+        if server.get("type") == "http":
+            httpx.post(server["url"], json=request, trust_env=False).raise_for_status()
+            return
+        with Path(server["args"][-1]).open("a", encoding="utf-8") as notes:
+            assert tool_server.respond(request, lambda name: print(name, file=notes))
 
     def setup(self, session: Session) -> Message:
         """Return what session/new and others say about a session."""
@@ -756,6 +778,7 @@ class ScriptedAgent:
             "slow": self.slow,
             "plan": self.plan,
             "form": self.form,
+            "mcp": self.use_server,
         }.get(text.split(" ")[0].strip())
         if work is not None:
             await work(session)
@@ -811,6 +834,13 @@ class ScriptedAgent:
         if "unfinished" not in self.flags:
             status = "failed" if is_failed else "completed"
             await self.end_call(session, call, status, content=content)
+
+    async def use_server(self, session: Session) -> None:
+        call = await self.begin_call(session, "other", "conform_note")
+        for each in self.servers:
+            if "calls-nothing" not in self.flags:
+                self.call_server(each, "tools/call")
+        await self.end_call(session, call, "completed")
 
     async def change(self, session: Session) -> None:
         path = f"{session.cwd}/notes.txt"

@@ -14,8 +14,8 @@ from acp_inspector.conformance.peer import PROMPT_KINDS, Peer
 from acp_protocol.json_values import get_object, get_objects, get_text
 from acp_protocol.jsonrpc import Json
 
-NOT_ORDINARY: Final = frozenset({"slow"})
-"""Kinds of prompts whose turn the client would have to cancel."""
+NOT_ORDINARY: Final = frozenset({"slow", "mcp"})
+"""Kinds of prompts that need more than a session: a cancellation, a server."""
 
 
 async def turns(peer: Peer) -> None:

@@ -1,0 +1,161 @@
+"""Cases about MCP servers that the client names: one is offered, and notes what the agent does."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import anyio
+
+from acp_inspector.conformance import tool_server
+from acp_inspector.conformance.model import AGENT, PROFILES, V1, CaseFailedError, NotReachedError
+from acp_inspector.conformance.peer import Peer
+from acp_inspector.conformance.tool_server import HttpToolServer
+from acp_protocol.jsonrpc import Json, encode
+
+case = AGENT.case
+
+SECTION: Final = "Session setup, MCP servers"
+LOOKS: Final = 100
+"""How often the notes of the server are looked at, until what is awaited stands there."""
+FIRST: Final = ("initialize", "server/discover")
+"""Methods with which a client of MCP may begin."""
+
+ServerTransport: TypeAlias = Literal["stdio", "http"]
+Notes: TypeAlias = Callable[[], Sequence[str]]
+"""Returns the methods that the agent has called."""
+
+
+@asynccontextmanager
+async def _offered(peer: Peer, transport: ServerTransport) -> AsyncGenerator[tuple[Json, Notes]]:
+    """Yield the declaration of a server as the version writes it, and its notes."""
+    if transport == "http":
+        with HttpToolServer() as server:
+            web: Json = {
+                "type": "http",
+                "name": tool_server.NAME,
+                "url": server.url,
+                "headers": [],
+            }
+            yield web, lambda: list(server.methods)
+        return
+    type_: dict[str, Json] = {} if peer.version == 1 else {"type": "stdio"}
+    # Beside the directory of the session: an agent may look around there.
+    with tempfile.TemporaryDirectory(prefix="acp-conform-") as directory:
+        notes = Path(directory) / "notes"
+        program: Json = {
+            **type_,
+            "name": tool_server.NAME,
+            "command": sys.executable,
+            "args": ["-I", tool_server.__file__, str(notes)],
+            "env": [],
+        }
+        yield program, lambda: notes.read_text().splitlines() if notes.exists() else []
+
+
+async def _session_with_server(
+    peer: Peer, transport: ServerTransport, server: Json, notes: Notes
+) -> str:
+    """Return a session whose agent has connected to the server, in its first turn at the latest."""
+    session = await peer.create_session(mcpServers=[server])
+    # Some agents connect when they need the tools.
+    if not notes() and "text" in peer.options.prompts:
+        await peer.setup_turn(session, peer.prompt_text("text"))
+    if not await _noted(peer, notes, *FIRST):
+        raise CaseFailedError(f"the agent has not connected to the server over {transport}")
+    return session
+
+
+async def _noted(peer: Peer, notes: Notes, *methods: str) -> bool:
+    """Return whether the agent has called one of `methods`, or does so in time."""
+    for look in range(LOOKS):
+        if look:
+            await anyio.sleep(peer.timeout / LOOKS)
+        if set(methods) & set(notes()):
+            return True
+    return False
+
+
+def _require(peer: Peer, transport: ServerTransport) -> None:
+    # Version 1 requires stdio of every agent.
+    if (peer.version, transport) != (1, "stdio"):
+        peer.require(f"mcpCapabilities.{transport}", f"session.mcp.{transport}")
+
+
+def _register(transport: ServerTransport, name: str) -> None:
+    """Register the cases about one transport."""
+
+    @case(
+        f"mcp.{transport}-connects",
+        SECTION,
+        f"The agent connects to an MCP server {name} that the client names.",
+        own=True,
+    )
+    async def connects(peer: Peer) -> None:
+        await peer.open()
+        _require(peer, transport)
+        async with _offered(peer, transport) as (server, notes):
+            await _session_with_server(peer, transport, server, notes)
+
+    @case(
+        f"mcp.{transport}-lists",
+        SECTION,
+        f"The agent lists the tools of an MCP server {name}.",
+        advice=PROFILES,
+        own=True,
+    )
+    async def lists(peer: Peer) -> None:
+        await peer.open()
+        _require(peer, transport)
+        async with _offered(peer, transport) as (server, notes):
+            await _connected(peer, transport, server, notes)
+            if not await _noted(peer, notes, "tools/list"):
+                raise CaseFailedError(f"the agent called {', '.join(notes())}, and not tools/list")
+
+    @case(
+        f"mcp.{transport}-calls",
+        SECTION,
+        f"A tool of an MCP server {name} can be called.",
+        own=True,
+    )
+    async def calls(peer: Peer) -> None:
+        await peer.open()
+        _require(peer, transport)
+        text = peer.prompt_text("mcp")
+        async with _offered(peer, transport) as (server, notes):
+            session = await _connected(peer, transport, server, notes)
+            turn = await peer.setup_turn(session, text)
+            if "tools/call" in notes():
+                return
+            calls = [each for each in turn.updates if each.kind.startswith("tool_call")]
+            if any(tool_server.TOOL in encode(dict(each.body)).decode() for each in calls):
+                raise CaseFailedError("the agent announced the call, and none came to the server")
+            raise NotReachedError("the prompt for mcp led to no call of the server's tool")
+
+
+async def _connected(peer: Peer, transport: ServerTransport, server: Json, notes: Notes) -> str:
+    """Return a session with the server, for a case about something else."""
+    try:
+        return await _session_with_server(peer, transport, server, notes)
+    except CaseFailedError as problem:
+        raise NotReachedError(str(problem)) from None
+
+
+_register("stdio", "over stdio")
+_register("http", "over HTTP")
+
+
+@case(
+    "mcp.http-offered",
+    SECTION,
+    "New agents should support MCP servers over HTTP.",
+    profiles=V1,
+    advice=V1,
+)
+async def http_offered(peer: Peer) -> None:
+    if peer.offers("mcpCapabilities.http") is None:
+        raise CaseFailedError("the agent does not offer mcpCapabilities.http")

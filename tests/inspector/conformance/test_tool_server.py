@@ -1,0 +1,53 @@
+"""The MCP server of the cases, with a client of the official SDK, over real pipes and HTTP."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from acp_inspector.conformance import tool_server
+from acp_inspector.conformance.tool_server import HttpToolServer
+
+CALLED = ["initialize", "notifications/initialized", "tools/list", "tools/call"]
+
+
+async def use(session: ClientSession) -> None:
+    await session.initialize()
+    (tool,) = (await session.list_tools()).tools
+    assert not (await session.call_tool(tool.name, {})).is_error
+
+
+async def test_methods_of_a_client_over_stdio_are_noted(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    server = StdioServerParameters(
+        command=sys.executable, args=["-I", tool_server.__file__, str(notes)], env={}
+    )
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await use(session)
+    assert notes.read_text().splitlines() == CALLED
+
+
+async def test_methods_of_a_client_over_http_are_noted() -> None:
+    with HttpToolServer() as server:
+        async with (
+            streamable_http_client(server.url) as (read, write),
+            ClientSession(read, write) as session,
+        ):
+            await use(session)
+        assert server.methods == CALLED
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [("", b"no JSON", 400), ("x", b"{}", 400), ("", b"[]", 202), ("", b"x" * (2**20 + 1), 400)],
+)
+def test_what_is_no_request_is_refused_and_not_noted(path: str, body: bytes, status: int) -> None:
+    with HttpToolServer() as server:
+        assert httpx.post(server.url + path, content=body, trust_env=False).status_code == status
+        assert server.methods == []
