@@ -321,7 +321,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     scope = anyio.CancelScope(deadline=anyio.current_time() + options.limit)
     waiting = asyncio.get_running_loop().call_later(options.start_notice, _say_waiting, printer)
     try:
-        with whole, record_journal(journal, agent, cwd, options.record, warn=say):
+        with whole, record_journal(journal, agent, cwd, options.record, warn=printer.note_loss):
             journal.subscribe(printer.show)
             async with connect_agent(
                 agent,
@@ -362,6 +362,8 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         lines = plural(printer.stray_lines, "line")
         first = stray_line_text(printer.first_stray_line)
         warn(f"ignored {lines} of the agent's stdout: not a message of ACP; the first: {first}")
+    if printer.report_losses(journal.missed):
+        return exit_codes.FOUND
     if options.fails_on_unasked and printer.has_surprises:
         return exit_codes.UNASKED
     is_failed = options.fails_on_refusal and printer.refusals > 0

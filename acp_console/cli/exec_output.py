@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_console.cli.errors import say, warn
+from acp_console.cli.errors import fail, say, warn
 from acp_console.cli.format_option import ascii_json
 from acp_console.client.permissions import (
     EDIT_KINDS,
@@ -100,6 +100,7 @@ class TurnPrinter:
         self.has_surprises = False
         """Whether the agent has done more than it may without asking."""
         self._has_output = False
+        self._has_lost = False
         self.refusals = 0
         self.has_ended = False
         """Whether the agent has said how the turn ended."""
@@ -109,6 +110,21 @@ class TurnPrinter:
         self.first_stray_line = b""
         self.failure: OSError | None = None
         """Why stdout takes no more, such as a reader that has gone or a full disk."""
+
+    def note_loss(self, text: str) -> None:
+        """Print why the recording lacks something."""
+        self._has_lost = True
+        say(text)
+
+    def report_losses(self, missed: int) -> bool:
+        """Return whether something was lost; say so if we have `missed` entries by a bug."""
+        if missed:
+            fail(
+                f"acp-console has a bug: {plural(missed, 'message')} could not be printed or "
+                "recorded",
+                "please report it, with what acp-console --debug exec prints",
+            )
+        return self._has_lost or missed > 0
 
     def show(self, entry: Entry) -> None:
         if isinstance(entry, StderrChunk) and self._stderr is not None:
@@ -139,7 +155,7 @@ class TurnPrinter:
 
     def _show_update(self, session_id: Json, update: Json) -> None:
         if self.is_replaying:
-            is_history = get(update, "sessionUpdate") in OUTPUT | USER_MESSAGES
+            is_history = get_text(update, "sessionUpdate") in OUTPUT | USER_MESSAGES
             self._history += self._is_restored and is_history
             return
         self._track(update)
@@ -155,7 +171,7 @@ class TurnPrinter:
 
     def _note_order(self, prompt: Request, update: Json) -> None:
         """Count the updates that came after the end of the turn, or belong to an earlier one."""
-        kind = get(update, "sessionUpdate")
+        kind = get_text(update, "sessionUpdate")
         if kind == "state_update":
             # Version 2 ends a turn so.
             self._is_over = get(update, "state") == "idle"

@@ -92,6 +92,10 @@ class Progress:
     """How often it restarted because the entries were replaced."""
     problem: str = ""
     """Why reading failed; empty if it did not."""
+    missed: int = 0
+    """Entries that could not be read by a bug of ours."""
+    first_missed: str = ""
+    """Which was the first, and what went wrong."""
 
     @property
     def is_behind(self) -> bool:
@@ -255,6 +259,19 @@ class BackgroundFold(Generic[T]):
         is_wanted = not progress.is_paused and not progress.is_closed
         return is_wanted and progress.read < progress.known
 
+    def _take_one(self, fold: T, entry: Entry) -> None:
+        try:
+            self._take(fold, entry)
+        except AcpError:
+            raise
+        except Exception as problem:
+            # Boundary: catch everything, because what follows can be read all the same.
+            logger.exception("a fold failed at entry %d", entry.seq)
+            self.progress.missed += 1
+            self.progress.first_missed = (
+                self.progress.first_missed or f"entry {entry.seq}: {type(problem).__name__}"
+            )
+
     def _read_rows(self, fold: T, entries: EntrySequence) -> None:
         progress = self.progress
         behind = min(
@@ -266,7 +283,7 @@ class BackgroundFold(Generic[T]):
             rows = [entries[row] for row in range(progress.read, behind)]
         for row in rows:
             if isinstance(row, ENTRY_TYPES):
-                self._take(fold, row)
+                self._take_one(fold, row)
         if behind // ROWS_PER_FREEZE > progress.read // ROWS_PER_FREEZE:
             # Otherwise the garbage collector would scan all kept objects repeatedly.
             gc.collect(1)

@@ -6,6 +6,7 @@ waits for the end of the old process, so nothing of an old agent reaches a new o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
+logger = logging.getLogger(__name__)
+
 PORTION: Final = 50
 """Entries that are applied without a look at the clock."""
 
@@ -397,17 +400,32 @@ class RunningAgent:
         for entry in entries:
             if not isinstance(entry, Frame):
                 continue
-            decoded = self._decoder.decode(entry)
-            is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
-            if entry.side == "agent" and entry.data.strip() and not is_message:
-                self._report_stray_line(entry)
-            for change in self.conversations.apply(entry, self._exchanges.pair(decoded)):
-                if self.run_record is not None and (change.item is None or change.is_new):
-                    self.run_record.note(self.conversations.sessions[change.session_id])
-                if change.item is not None:
-                    self._show(change.session_id, change.item)
-                for watcher in tuple(self._watchers):
-                    watcher(change.session_id, change.item)
+            try:
+                self._apply_frame(entry)
+            except Exception as problem:
+                # Boundary: catch everything, because what else the agent says is not lost with it.
+                logger.exception("a frame could not be shown")
+                self._report_missed_frame(entry, problem)
+
+    def _apply_frame(self, frame: Frame) -> None:
+        decoded = self._decoder.decode(frame)
+        is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
+        if frame.side == "agent" and frame.data.strip() and not is_message:
+            self._report_stray_line(frame)
+        for change in self.conversations.apply(frame, self._exchanges.pair(decoded)):
+            if self.run_record is not None and (change.item is None or change.is_new):
+                self.run_record.note(self.conversations.sessions[change.session_id])
+            if change.item is not None:
+                self._show(change.session_id, change.item)
+            for watcher in tuple(self._watchers):
+                watcher(change.session_id, change.item)
+
+    def _report_missed_frame(self, frame: Frame, problem: Exception) -> None:
+        """Add a notice for a frame that we could not show, by a bug of ours."""
+        text = f"acp-console has a bug: frame {frame.seq} is not shown ({type(problem).__name__})"
+        notice = Notice(f"missed {frame.seq}", text, frame.seq)
+        for session in self.sessions:
+            session.note_change(notice)
 
     def _show(self, session_id: str, item: Item) -> None:
         """Show an item in its session, and what a subagent asks also where it works for."""

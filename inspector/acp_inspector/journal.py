@@ -221,6 +221,10 @@ class Journal:
         self._began = clock()
         self._entries = Entries() if entries is None else entries
         self._observers: list[Callable[[Entry], None]] = []
+        self._failed: list[Callable[[Entry], None]] = []
+        """Observers whose failure was logged."""
+        self.missed = 0
+        """Entries that an observer could not read, counted for each observer."""
         self.created = datetime.now(UTC)
 
     @property
@@ -253,7 +257,8 @@ class Journal:
     def subscribe(self, observer: Callable[[Entry], None]) -> Callable[[], None]:
         """Call `observer` with each new entry, immediately; return a function that unsubscribes.
 
-        `observer` must be quick. If it raises, it is removed, and the traffic continues.
+        `observer` must be quick. If it raises, which is a bug of ours, that is logged once, the
+        entry is counted in `missed`, and both the traffic and the observer go on with the next one.
         """
         self._observers.append(observer)
 
@@ -268,10 +273,17 @@ class Journal:
         for observer in tuple(self._observers):
             try:
                 observer(entry)
-            except Exception:
+            except Exception as problem:
                 # Boundary to an observer, catch everything: it must never stop the traffic.
-                logger.exception("an observer of the journal failed and was removed")
-                self._observers.remove(observer)
+                self.missed += 1
+                if observer not in self._failed:
+                    self._failed.append(observer)
+                    logger.exception(
+                        "acp-console has a bug: an observer failed at entry %d (%s), which it "
+                        "misses, and maybe later ones",
+                        entry.seq,
+                        type(problem).__name__,
+                    )
 
 
 def split_ending(line: bytes) -> tuple[bytes, bytes]:

@@ -43,3 +43,22 @@ def test_an_observer_that_fails_stops_nobody_else(caplog: pytest.LogCaptureFixtu
         journal.frame("agent", b"1")
         journal.frame("agent", b"2")
     assert [entry.seq for entry in heard] == [1, 2]
+
+
+def test_an_observer_that_fails_goes_on_and_is_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    journal = Journal()
+    heard: list[int] = []
+
+    def fail_at_odd_ones(entry: Entry) -> None:
+        if entry.seq % 2:
+            raise KeyError("x")
+        heard.append(entry.seq)
+
+    journal.subscribe(fail_at_odd_ones)
+    for _ in range(4):
+        journal.frame("agent", b"1")
+    assert (heard, journal.missed) == ([2, 4], 2)
+    [record] = caplog.records
+    assert "an observer failed at entry 1 (KeyError)" in record.getMessage()

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
-from acp_console.render.values import format_number
+from acp_console.render.values import format_number, plural
 from acp_console.state.analysis import BackgroundFold, Progress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
 from acp_console.tui.transcript.rows import chop
@@ -396,6 +396,9 @@ def progress_text(progress: Progress, verb: str) -> str:
     """Return the progress of a fold as text; empty if it has read all the traffic."""
     if progress.problem:
         return f"stopped at {format_number(progress.read)}: {progress.problem}"
+    if not progress.is_behind and progress.missed:
+        missed = plural(progress.missed, "message")
+        return f"acp-console has a bug: {missed} left out, the first is {progress.first_missed}"
     if not progress.is_behind:
         return ""
     known = format_number(progress.known) + ("" if progress.is_whole else "+")

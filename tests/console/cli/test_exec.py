@@ -16,7 +16,9 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_console.cli.exec import TurnOptions, run_turn
+from acp_console.cli.exec_output import TurnPrinter
 from acp_console.client.agents import command_agent
+from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.errors import OperationTimeoutError
 from acp_protocol.host.arguments import parse_duration
@@ -739,3 +741,45 @@ def test_a_file_of_mcp_servers_that_is_missing_starts_no_agent(call: Call, tmp_p
     done = call("exec", "--mcp", str(tmp_path / "none"), "hi", "--", "/no/such/agent")
     assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert "none: cannot be read: No such file" in done.err
+
+
+NONSENSE = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="c1", title="Call", status=[])
+update([], content={"type": "text", "text": "no"})
+update("tool_call_update", toolCallId="c1", status={}, title=7, kind=[], content=1, locations="x")
+say("the reply")
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize("format_", ["text", "quiet"])
+def test_nonsense_of_an_agent_loses_nothing_of_its_reply(
+    agent: Agent, call: Call, format_: str
+) -> None:
+    done = call("exec", "--format", format_, "hello", "--", *agent(NONSENSE))
+    assert (done.code, done.out) == (exit_codes.DONE, "the reply\n"), done.err
+
+
+def test_a_bug_of_ours_loses_one_message_and_is_told(
+    agent: Agent, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show = TurnPrinter.show
+
+    def fail_at_calls(printer: TurnPrinter, entry: Entry) -> None:
+        if b'"tool_call"' in bytes(entry.data if isinstance(entry, Frame) else b""):
+            raise KeyError("a bug")
+        show(printer, entry)
+
+    monkeypatch.setattr(TurnPrinter, "show", fail_at_calls)
+    script = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="c1", title="Call")
+say("the reply")
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.FOUND, "the reply\n")
+    assert "acp-console has a bug: 1 message could not be printed or recorded" in done.err
