@@ -370,7 +370,8 @@ async def _log_in(spec: AgentSpec, wanted: str | None, in_terminal: list[LoginMe
     assert spec.cwd is not None
     journal = Journal()
     async with open_for_login(spec, spec.cwd, journal) as link:
-        method = _chosen_method(login_methods(link.auth_methods, spec), wanted, link.title)
+        methods = login_methods(link.auth_methods, spec)
+        method = _chosen_method(methods, wanted, link.title, spec.sign_in)
         match method.kind:
             case "terminal":
                 in_terminal.append(method)
@@ -396,15 +397,20 @@ def _show_stderr(entry: Entry) -> None:
         click.echo(escape_controls(entry.data.decode(errors="replace")), nl=False, err=True)
 
 
-def _chosen_method(methods: list[LoginMethod], wanted: str | None, title: str) -> LoginMethod:
+def _chosen_method(
+    methods: list[LoginMethod], wanted: str | None, title: str, sign_in: str
+) -> LoginMethod:
     """Return the method with the id `wanted`, or the one that the user chooses.
+
+    `sign_in` is what is known to work where the agent offers nothing.
 
     Raises:
         AuthMethodError: there is none, or none is named and there is no terminal to ask on.
     """
     offered = ", ".join(method.id for method in methods)
     if not methods:
-        raise AuthMethodError(f"{title} offers no login; use its own program or set its key")
+        way = sign_in or "use its own program or set its key"
+        raise AuthMethodError(f"{title} offers no login: {way}")
     if wanted is not None:
         for method in methods:
             if method.id == wanted:

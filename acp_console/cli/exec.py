@@ -35,7 +35,6 @@ from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import (
     QUIET,
-    START_TIMEOUT_S,
     AgentConnection,
     CapabilityError,
     QuietTimes,
@@ -86,8 +85,8 @@ class TurnOptions:
     record: Path | None = None
     limit: float = math.inf
     """Seconds for the whole turn."""
-    start_limit: float = START_TIMEOUT_S
-    """Seconds for the response to `initialize`."""
+    start_limit: float | None = None
+    """Seconds for the response to `initialize`; None: the agent's own limit."""
     start_notice: float = 5.0
     """Seconds after which a user learns that the agent has not started yet."""
     quiet: QuietTimes = QUIET
@@ -232,9 +231,9 @@ def _pairs(
     "--start-timeout",
     "start_limit",
     type=Duration(),
-    default=START_TIMEOUT_S,
     metavar="DURATION",
-    help="Time limit for the agent's start: its response to initialize. Default: 1m.",
+    help="Time limit for the agent's start: its response to initialize. Default: 1m, and more for "
+    "agents that start slowly, or that npx or uvx may download.",
 )
 @click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
 @speech_options
@@ -328,7 +327,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
                 cwd=cwd,
                 journal=journal,
                 handlers=handlers,
-                start_timeout=min(options.start_limit, options.limit),
+                start_timeout=min(options.start_limit or agent.start_timeout, options.limit),
                 quiet=options.quiet,
             ) as link:
                 waiting.cancel()

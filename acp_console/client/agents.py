@@ -16,6 +16,18 @@ from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
+START_TIMEOUT_S: Final = 60.0
+"""Seconds that an agent has to respond to `initialize`."""
+START_TIMEOUTS_S: Final = {
+    # They may download the agent first.
+    **dict.fromkeys(("npx", "pnpx", "bunx", "uvx", "pipx"), 300.0),
+    # They import much.
+    **dict.fromkeys(("openhands", "openhands-acp", "dcode", "deepagents-acp"), 180.0),
+}
+"""Programs that take longer."""
+MAX_PROGRAM_WORDS: Final = 4
+"""Words of a command among which a program is looked for, as in `env A=1 openhands acp`."""
+
 
 class UnknownAgentError(AcpError):
     """No agent has that name."""
@@ -28,12 +40,15 @@ class UnconfirmedAgentError(AcpError):
 class SignInRequiredError(AcpError):
     """The agent requires authentication first."""
 
-    def __init__(self, refusal: RequestFailedError, methods: Sequence[str]) -> None:
+    def __init__(
+        self,
+        refusal: RequestFailedError,
+        methods: Sequence[str],
+        hint: str = "log in with the agent's own program, or set its key",
+    ) -> None:
         offers = f". The agent offers: {', '.join(methods)}" if methods else ""
         super().__init__(
-            f"the agent wants you to log in ({refusal.message})",
-            hint="acp-console agents login does it, also exec --auth METHOD if it needs no "
-            f"terminal; else log in with the agent's own program or set its key{offers}",
+            f"the agent wants you to log in ({refusal.message})", hint=f"{hint}{offers}"
         )
         self.methods = tuple(methods)
         """The login methods that the agent offers, described; untrusted."""
@@ -61,6 +76,33 @@ def login_command(method: Json, command: Sequence[str]) -> str | None:
     if get_text(method, "type") != "terminal":
         return None
     return shlex.join([*command, *map(str, get_list(method, "args"))])
+
+
+def login_hint(spec: AgentSpec, methods: Sequence[Json]) -> str:
+    """Return how to log in to an agent, by the methods that it offers; untrusted."""
+    direct: list[str] = []
+    variables: list[str] = []
+    has_terminal = False
+    for method in methods:
+        names = [get_text(each, "name") for each in get_list(method, "vars")]
+        named = [name for name in (*names, get_text(method, "varName")) if name]
+        if login_command(method, spec.command) is not None:
+            has_terminal = True
+        elif get_text(method, "type") == "env_var":
+            variables += named
+        elif id_ := get_text(method, "id") or get_text(method, "methodId"):
+            direct.append(id_)
+    ways: list[str] = []
+    if has_terminal or direct:
+        name = f" {spec.name} does it" if spec.is_named else " does it, with the command after --"
+        ways.append(f"acp-console agents login{name}")
+    if direct:
+        ways.append(f"exec --auth {' or '.join(direct)}")
+    if variables:
+        ways.append(f"set {' or '.join(dict.fromkeys(variables))}")
+    if spec.sign_in:
+        ways.append(f"known for {spec.title}: {spec.sign_in}")
+    return "; or ".join(ways) or "log in with the agent's own program, or set its key"
 
 
 def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
@@ -92,6 +134,14 @@ class AgentSpec:
     """Whether it was chosen by name, so that choices for it are remembered under that name."""
     mcp_servers: tuple[Mapping[str, Json], ...] = field(default=(), hash=False, repr=False)
     """The MCP servers of its sessions as version 2 writes them; may hold secrets."""
+    sign_in: str = ""
+    """How one signs in, where that is known."""
+
+    @property
+    def start_timeout(self) -> float:
+        """Seconds that it has to respond to `initialize`, by the programs in its command."""
+        names = (PurePath(word).name for word in self.command[:MAX_PROGRAM_WORDS])
+        return max((START_TIMEOUTS_S.get(name, START_TIMEOUT_S) for name in names), default=0.0)
 
     def with_protocol(self, newest: int | None, dialect: str | None = None) -> AgentSpec:
         """Return the same agent with another protocol version or dialect; None: its own."""

@@ -241,6 +241,7 @@ class Catalogue:
             },
             is_named=True,
             mcp_servers=self.config.wire_servers(entry.name, self._environment),
+            sign_in="" if entry.facts is None else entry.facts.sign_in,
         )
         return spec.with_protocol(None)
 

@@ -23,6 +23,7 @@ from acp_console.client.agents import (
     SignInRequiredError,
     describe_login,
     login_command,
+    login_hint,
 )
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.prompt_blocks import PromptAbilities
@@ -47,9 +48,6 @@ from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport
 from acp_protocol.version import VERSION
-
-START_TIMEOUT_S: Final = 60.0
-"""Seconds that an agent has to respond to `initialize`; wrappers may download it first."""
 
 NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
 UNSUPPORTED_VERSION: Final = -32022
@@ -131,14 +129,17 @@ class AgentConnection:
         """The sentence for an agent that speaks version 1 after it agreed on version 2."""
         return f"{self.title} says version 2 and answered as in version 1: speaking version 1"
 
-    async def initialize(self, *, timeout: float = START_TIMEOUT_S) -> None:
+    async def initialize(self, *, timeout: float | None = None) -> None:
         """Agree on the version; `connect_agent` does this.
+
+        `timeout` is in seconds; None: the agent's own limit.
 
         Raises:
             RemoteProtocolError: the agent speaks another version, or its response is invalid.
             AgentExitedError: it ended instead of responding.
             OperationTimeoutError: it did not respond in `timeout` seconds.
         """
+        timeout = self.spec.start_timeout if timeout is None else timeout
         try:
             answer = await self._watched(
                 self.connection.request("initialize", self._initialize_params(), timeout=timeout)
@@ -493,7 +494,8 @@ class AgentConnection:
                 raise
             if methods := get_list(refusal.data, "authMethods"):
                 self.auth_methods = tuple(methods)
-            raise SignInRequiredError(refusal, self._described_logins()) from None
+            hint = login_hint(self.spec, self.auth_methods)
+            raise SignInRequiredError(refusal, self._described_logins(), hint) from None
 
     def unreadable_output(self) -> bytes | None:
         """Return the first line of the agent's stdout that is not a message, if any."""
@@ -509,7 +511,7 @@ async def connect_agent(
     cwd: Path,
     journal: Journal,
     handlers: ClientHandlers,
-    start_timeout: float = START_TIMEOUT_S,
+    start_timeout: float | None = None,
     quiet: QuietTimes = QUIET,
 ) -> AsyncGenerator[AgentConnection]:
     """Start an agent and initialize the connection; stop the agent at the end of the block.

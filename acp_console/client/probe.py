@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, cast
 import anyio
 
 from acp_console.client.agents import AgentSpec, shell_line
-from acp_console.client.connection import START_TIMEOUT_S, AgentConnection, connect_agent
+from acp_console.client.connection import AgentConnection, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.session_options import SessionOption, session_options
@@ -86,7 +86,7 @@ async def probe_agent(
     spec: AgentSpec,
     cwd: Path,
     *,
-    start_timeout: float = START_TIMEOUT_S,
+    start_timeout: float | None = None,
     session_timeout: float = SESSION_TIMEOUT_S,
 ) -> AgentClaims:
     """Start an agent, open a session in `cwd`, end it, and return what it claimed.
@@ -117,7 +117,7 @@ async def probe_agent(
 
 @asynccontextmanager
 async def open_for_login(
-    spec: AgentSpec, cwd: Path, journal: Journal, *, start_timeout: float = START_TIMEOUT_S
+    spec: AgentSpec, cwd: Path, journal: Journal, *, start_timeout: float | None = None
 ) -> AsyncGenerator[AgentConnection]:
     """Start an agent that may offer logins in a terminal, which the caller runs.
 
