@@ -31,6 +31,7 @@ from acp_console.cli.agent_option import (
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.format_option import format_option
+from acp_console.cli.message_lines import MessageLines
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
 from acp_console.client.connection import (
@@ -91,6 +92,8 @@ class TurnOptions:
     """Seconds after which a user learns that the agent has not started yet."""
     quiet: QuietTimes = QUIET
     has_stderr: bool = False
+    is_verbose: bool = False
+    """Whether a line is printed for each message."""
     auth: str | None = None
     """The login method to use before the session is opened."""
     mode: str | None = None
@@ -137,7 +140,7 @@ def _pairs(
             *("fails_on_refusal", "fails_on_unasked"),
         ),
         "Agent": ("mode", "model", "settings", "auth", "protocol", "dialect"),
-        "Output": ("format_", "as_json", "has_stderr", "record"),
+        "Output": ("format_", "as_json", "has_stderr", "is_verbose", "record"),
     },
 )
 @click.argument("words", nargs=-1, metavar="[AGENT] PROMPT")
@@ -236,6 +239,13 @@ def _pairs(
     "agents that start slowly, or that npx or uvx may download.",
 )
 @click.option("--stderr", "has_stderr", is_flag=True, help="Print the stderr of the agent.")
+@click.option(
+    "-v",
+    "--verbose",
+    "is_verbose",
+    is_flag=True,
+    help="Print a line on stderr for each message, with its time.",
+)
 @speech_options
 @click.pass_context
 def command(
@@ -321,6 +331,8 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     waiting = asyncio.get_running_loop().call_later(options.start_notice, _say_waiting, printer)
     try:
         with whole, record_journal(journal, agent, cwd, options.record, warn=printer.note_loss):
+            if options.is_verbose:
+                journal.subscribe(MessageLines(agent.open_dialect(), printer.is_in_line).show)
             journal.subscribe(printer.show)
             async with connect_agent(
                 agent,

@@ -184,6 +184,10 @@ class TurnPrinter:
             self._outputs += 1
             self._mixed_history = self._outputs
 
+    def is_in_line(self) -> bool:
+        """Return whether the last line on stdout has no end yet."""
+        return self._is_in_line
+
     def begin(self, session_id: str, version: int, mode: Json) -> None:
         """Note the protocol version; print what is known of the session, in JSON."""
         self._version = version

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,30 @@ def test_tool_calls_are_told_on_stderr_and_keep_quiet_when_asked(agent: Agent, c
     assert (done.out, done.err) == ("yes\n", "  * Run make\n")
     done = call("exec", "--format", "quiet", "--allow", "all", "go", "--", *command)
     assert (done.out, done.err) == ("yes\n", "")
+
+
+def test_verbose_prints_a_line_for_each_message(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+say("Hi\\x1b[2J\\nyou")
+print("stray", flush=True)
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "-v", "hello", "--", *agent(script))
+    assert done.out == "Hi␛[2J\nyou\n"
+    lines = re.sub(r"\d+\.\d+( m?s)?", lambda found: "T" + (found[1] or ""), done.err).splitlines()
+    assert [line.strip().replace(" ms", " s") for line in lines[:-1]] == [
+        "T → initialize version 1 acp-console",
+        "T ← result T s initialize protocolVersion 1",
+        f"T → session/new cwd {Path.cwd()}",
+        "T ← result T s session/new sessionId s1",
+        'T → session/prompt "hello"',
+        'T ← session/update agent_message_chunk "Hi␛[2J⏎you"',
+        "T ← malformed no JSON: expecting value at character 0",
+        "T → error -32700 Parse error",
+        "T ← result T s session/prompt stopReason end_turn",
+    ]
 
 
 def test_a_tool_call_is_told_once_however_often_its_title_comes(agent: Agent, call: Call) -> None:
