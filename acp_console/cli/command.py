@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import click
 
 from acp_console.cli.errors import UsageError, did_you_mean
+from acp_protocol.host.lasting_output import lasting_output
 
 OTHERS: Final = "Options"
 """The section of options that are in no other."""
@@ -21,6 +23,7 @@ class Command(click.Command):
         *args: Any,
         docs: str = "",
         sections: Mapping[str, Sequence[str]] | None = None,
+        is_check: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
@@ -28,6 +31,12 @@ class Command(click.Command):
         """The page; that of the group if it is empty."""
         self.sections: Mapping[str, Sequence[str]] = sections or {}
         """The names of the parameters in each section."""
+        self.is_check = is_check
+        """Whether its exit code says what it found, also if the reader of its output has left."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with lasting_output() if self.is_check else nullcontext():
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {each: [] for each in (*self.sections, OTHERS)}

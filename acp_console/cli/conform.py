@@ -78,7 +78,7 @@ GRACE_S: Final = 1.0
 """Seconds that an agent has to end after each case."""
 
 
-@click.command(name="conform", cls=AgentCommand, docs="conformance.md")
+@click.command(name="conform", cls=AgentCommand, docs="conformance.md", is_check=True)
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--side",

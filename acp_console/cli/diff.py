@@ -47,7 +47,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="diff", cls=Command, docs="reading.md")
+@click.command(name="diff", cls=Command, docs="reading.md", is_check=True)
 @click.argument("left", metavar="A", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B", type=click.Path(path_type=Path))
 @level_option

@@ -56,7 +56,7 @@ class _Check:
     """What to do about it."""
 
 
-@click.command(name="doctor", cls=Command, docs="agents.md")
+@click.command(name="doctor", cls=Command, docs="agents.md", is_check=True)
 @format_option(("text", "json"), "json: one object.")
 def command(*, format_: str) -> int:
     """Check what the console needs on this machine.

@@ -300,7 +300,6 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     Raises:
         OperationTimeoutError: the turn has not ended in time.
         OptionError: the agent does not offer a mode, a model or an option.
-        BrokenPipeError: the reader of our stdout has gone.
         AcpError: our stdout cannot be written to.
     """
     allow, policy = options.allow, None
@@ -363,7 +362,8 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         waiting.cancel()
         printer.finish()
     if isinstance(printer.failure, BrokenPipeError):
-        raise printer.failure
+        # Nothing more is printed; the exit code is about what has happened until now.
+        return _exit_code(options, printer, journal)
     if printer.failure is not None:
         hint = "make room on the disk, or send the output elsewhere"
         raise AcpError(
@@ -373,6 +373,10 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         lines = plural(printer.stray_lines, "line")
         first = stray_line_text(printer.first_stray_line)
         warn(f"ignored {lines} of the agent's stdout: not a message of ACP; the first: {first}")
+    return _exit_code(options, printer, journal)
+
+
+def _exit_code(options: TurnOptions, printer: TurnPrinter, journal: Journal) -> int:
     if printer.report_losses(journal.missed):
         return exit_codes.FOUND
     if options.fails_on_unasked and printer.has_surprises:

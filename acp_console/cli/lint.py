@@ -72,7 +72,7 @@ class _Linted:
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
-@click.command(name="lint", cls=Command, docs="lint.md")
+@click.command(name="lint", cls=Command, docs="lint.md", is_check=True)
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @format_option(
     get_args(Format),

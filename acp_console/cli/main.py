@@ -15,6 +15,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the right exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_debug = words[:1] == ["--debug"]
+    code = exit_codes.DONE
     try:
         code = _dispatch(words[is_debug:], is_debug=is_debug)
         sys.stdout.flush()
@@ -23,11 +24,12 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         # The reader of stdout has left: discard what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = exit_codes.DONE
     except Exception as problem:  # noqa: BLE001 - the top of the command line: errors become sentences
         from acp_console.cli.errors import report
+        from acp_protocol.host.lasting_output import lasting_output
 
-        code = report(problem, is_debug=is_debug)
+        with lasting_output():
+            code = report(problem, is_debug=is_debug)
     sys.exit(code)
 
 

@@ -40,7 +40,9 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are asked for."""
 
 
-@click.command(name="replay", cls=AgentCommand, docs="replay.md", sections=ROLE_SECTIONS)
+@click.command(
+    name="replay", cls=AgentCommand, docs="replay.md", is_check=True, sections=ROLE_SECTIONS
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(

@@ -23,7 +23,7 @@ EXCERPT_WIDTH: Final = 80
 """Characters of an excerpt, at most."""
 
 
-@click.command(name="scan", cls=Command, docs="redaction.md")
+@click.command(name="scan", cls=Command, docs="redaction.md", is_check=True)
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )

@@ -71,7 +71,7 @@ class _ShardParam(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
             self.fail(str(problem), param, ctx)
 
 
-@click.command(name="test", cls=AgentCommand, docs="testing.md")
+@click.command(name="test", cls=AgentCommand, docs="testing.md", is_check=True)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(
     "--agent",

@@ -21,6 +21,7 @@ from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.lasting_output import lasting_output
 from acp_protocol.host.sanitize import error_text, labelled
 
 OK: Final = 0
@@ -33,14 +34,11 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run the command in `arguments`; return the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
+        with lasting_output():
+            return options.run(options)
     except (InvalidFileError, ConfigPathError, SettingsError) as error:
         sys.stderr.write(error_text(str(error)))
         return UNUSABLE
-    except BrokenPipeError:
-        # The reader has read enough; the interpreter must not report this at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
 
 
 def _show(options: argparse.Namespace) -> int:

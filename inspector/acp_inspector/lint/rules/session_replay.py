@@ -232,7 +232,7 @@ def _was_refused(prompt: SentRequest | None) -> bool:
 def history_comes_before_the_answer(context: Context) -> CheckResult:
     """Flag user messages after a load or resume that belong to no prompt.
 
-    Other late history cannot be told apart from work that the agent began by itself. During a
+    Other late history cannot be distinguished from work that the agent began by itself. During a
     prompt of version 1, a message that does not repeat that prompt belongs to an earlier turn.
     """
     session, histories = context.session, context.state.of(_Histories)
