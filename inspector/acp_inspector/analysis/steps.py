@@ -151,6 +151,8 @@ class Steps:
         self._working: set[str | None] = set()
         """Sessions with a running turn."""
         self._last: dict[tuple[Side, str | None], JournalStep] = {}
+        self._streamed: dict[tuple[Side, str | None], JournalStep] = {}
+        """The last one that is no request or notification with a method of its own."""
         self._values: dict[tuple[str | None, str], JournalStep] = {}
         self._entities: dict[tuple[str | None, str], JournalStep] = {}
         self._texts: dict[JournalStep, list[str]] = {}
@@ -271,6 +273,8 @@ class Steps:
         self.steps.append(step)
         if not channel:
             self._last[frame.side, session] = step
+            if root != "$.params":
+                self._streamed[frame.side, session] = step
         if root == _UPDATE and session in self._open and session not in self._working:
             step.is_between_turns = True
             step.turn += "late-updates" in self._tolerances and self._level != "strict"
@@ -343,6 +347,9 @@ class Steps:
             return self._add(frame, name, session, update, _UPDATE)
         message_id = get(update, "messageId")
         step = self._last.get((frame.side, session))
+        if isinstance(message_id, str) and step is not None and step.root == "$.params":
+            # A request may overtake the rest of a message, which has its id.
+            step = self._streamed.get((frame.side, session))
         if step in self._texts and step.name == name and step.value["messageId"] == message_id:
             self._texts[step].append(text)
             step.frames.append(frame.seq)

@@ -269,6 +269,10 @@ SAID = chunk("I will write. ")
 DONE = chunk("It is written.")
 
 
+def named(text: str) -> Said:
+    return chunk(text, messageId="m1")
+
+
 @pytest.mark.parametrize(
     ("left", "right", "is_equal"),
     [
@@ -279,6 +283,12 @@ DONE = chunk("It is written.")
         (
             [QUESTION, YES, SAID, BEGUN, WRITE, WRITTEN, ENDED, DONE],
             [QUESTION, YES, WRITE, WRITTEN, SAID, BEGUN, ENDED, DONE],
+            True,
+        ),
+        # It may come within a message, if the agent names that.
+        (
+            [*map(named, "abc"), BEGUN, QUESTION, YES, ENDED],
+            [named("a"), QUESTION, YES, named("b"), named("c"), BEGUN, ENDED],
             True,
         ),
         # What follows the end of the call cannot precede its request.
