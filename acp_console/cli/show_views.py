@@ -18,7 +18,7 @@ from acp_console.render.capabilities import CAPABILITIES, capability_cells
 from acp_console.render.tables import Layout
 from acp_console.render.transcript import change_lines, transcript_lines
 from acp_console.render.values import OUTPUT_VERSION, cell_text, format_seconds, sender
-from acp_console.render.waiting import alarms, wait_tree
+from acp_console.render.waiting import alarms, unanswered_sentence, wait_tree
 from acp_inspector.analysis.capabilities import Capability
 from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.session_model import SessionModel
@@ -166,12 +166,14 @@ def _print_lines(lines: Iterator[str]) -> None:
 
 
 def _waiting(model: SessionModel, request: ViewRequest) -> None:
-    graph = model.waiting()
+    graph, unanswered = model.waiting(), model.exchanges.unanswered()
     if request.is_json:
         waits = [_wait_json(wait, graph) for wait in graph.waits]
         cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
         hung = [wait.frame for wait in graph.hung()]
-        _print_json("waiting", model, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
+        members: dict[str, Json] = {"waits": waits, "cycles": cycles, "hung": hung}
+        members["unanswered"] = [_exchange_json(each) for each in unanswered]
+        _print_json("waiting", model, t=round(graph.at, 6), **members)
         return
     if not graph.waits:
         click.echo(f"nothing waits after entry {model.n}")
@@ -179,6 +181,11 @@ def _waiting(model: SessionModel, request: ViewRequest) -> None:
         click.echo(line.stem + line.text)
     for alarm, _ in alarms(graph):
         click.echo(alarm)
+    waiting = {wait.frame for wait in graph.waits}
+    for exchange in unanswered:
+        # Of a side that has left, or of an earlier process.
+        if exchange.request_frame.seq not in waiting:
+            click.echo(unanswered_sentence(exchange, model.at))
 
 
 def _wait_json(wait: PendingWait, graph: WaitGraph) -> dict[str, Json]:

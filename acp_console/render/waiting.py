@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_console.render.values import cell_text, format_seconds
-from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph, request_subject
 
 MAX_DEPTH: Final = 30
 """Levels of nested waits that are shown."""
@@ -41,6 +42,18 @@ def wait_sentence(wait: PendingWait, graph: WaitGraph) -> str:
     about = f" “{cell_text(wait.subject)}”" if wait.subject else ""
     since = f"frame {wait.frame}, for {format_seconds(graph.at - wait.since)}"
     return f"the {wait.waiter} waits for {awaited}: {name}{about} ({since})"
+
+
+def unanswered_sentence(exchange: Exchange, at: float) -> str:
+    """Return who never got which response, by `at`, in seconds; safe to show."""
+    request = exchange.request
+    name = f"{cell_text(request.method)} {cell_text(json.dumps(request.id, ensure_ascii=False))}"
+    subject = request_subject(request.method, request.params)
+    about = f" “{cell_text(subject)}”" if subject else ""
+    took = format_seconds(max(at - exchange.request_frame.time, 0.0))
+    withdrawn = ", withdrawn" if exchange.cancel_frame is not None else ""
+    since = f"frame {exchange.request_frame.seq}, {took} before the end{withdrawn}"
+    return f"the {exchange.requester} got no response: {name}{about} ({since})"
 
 
 def wait_tree(graph: WaitGraph) -> Iterator[WaitLine]:

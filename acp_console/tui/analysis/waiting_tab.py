@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
 from acp_console.render.values import format_number, plural
-from acp_console.render.waiting import WaitLine, alarms, wait_tree
+from acp_console.render.waiting import WaitLine, alarms, unanswered_sentence, wait_tree
 from acp_console.tui.analysis.tab import AnalysisTab, Line
+from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.session_model import SessionModel
 
 MAX_LINES: Final = 1000
@@ -24,6 +25,10 @@ class Waiting:
     analysed: int
     waits: int
     lines: tuple[Line, ...]
+    unanswered: int = 0
+    """Requests of a recording that never got a response."""
+    unanswered_lines: tuple[Line, ...] = ()
+    """Those of them that are not in `lines`."""
 
 
 class WaitingTab(AnalysisTab[SessionModel, Waiting]):
@@ -31,15 +36,19 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
 
     def query_function(self) -> Callable[[SessionModel], Waiting]:
         n = self.moment.n
-        now = self.moment.now if n is None else None
-        return lambda model: waiting(model, n, now)
+        now, is_over = self.moment.now, self.moment.now is None
+        return lambda model: waiting(model, n, now if n is None else None, is_over=is_over)
 
     def query_key(self) -> object:
         now = self.moment.now
-        return self.moment.n, int(now) if self.moment.n is None and now is not None else None
+        second = int(now) if self.moment.n is None and now is not None else None
+        return self.moment.n, second, now is None
 
     def is_settled(self) -> bool:
         current, n = self.answer, self.moment.n
+        if self.moment.now is None and not self.folding.progress.is_finished:
+            # What is still to be read may hold a response.
+            return False
         return current is not None and n is not None and current.n == n <= current.analysed
 
     def show(self, answer: Waiting) -> None:
@@ -52,31 +61,60 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
             )
             return
         when = "now" if is_now else f"{then} (← → to step)"
-        if not answer.waits:
-            self.show_heading(f"{when.capitalize()}: no request is pending")
-            self.show_note("Every request has its response.")
-            return
-        self.show_heading(f"{when.capitalize()}: {plural(answer.waits, 'wait')}")
-        self.show_wrapped(answer.lines)
+        waits = plural(answer.waits, "wait") if answer.waits else "no request is pending"
+        heads = [f"{when}: {waits}"]
+        lines = answer.lines or (Line((("muted", "Every request has its response."),)),)
+        if answer.unanswered:
+            so_far = " so far" if self.folding.progress.is_behind else ""
+            heads.append(f"never answered{so_far}: {plural(answer.unanswered, 'request')}")
+            rest = answer.lines or (Line((("muted", "No request is pending there."),)),)
+            if answer.unanswered_lines:
+                between = (Line((("", ""),)), Line((("strong", then.capitalize()),)))
+                lines = (*answer.unanswered_lines, *between, *rest)
+        head = " · ".join(heads)
+        self.show_heading(head[:1].upper() + head[1:])
+        self.show_wrapped(lines, has_cursor=bool(answer.waits or answer.unanswered))
 
 
-def waiting(model: SessionModel, n: int | None, now: float | None) -> Waiting:
+def waiting(
+    model: SessionModel, n: int | None, now: float | None, *, is_over: bool = False
+) -> Waiting:
     """Return who waited.
 
     Args:
         model: The analysis of the session.
         n: The entry after which to look; None: the last one.
         now: Seconds since the journal began, if it is live; None: the time of that entry.
+        is_over: Whether no response can come any more, as in a recording.
     """
     if n is not None and n > model.n:
         return Waiting(n, model.n, 0, ())
     # Clocks may differ, but now is never before the last entry.
     graph = model.waiting(n, None if now is None else max(model.at, now))
     shown = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
-    lines = list(islice(chain(shown, map(_line, wait_tree(graph))), MAX_LINES + 1))
-    if len(lines) > MAX_LINES:
-        lines[-1] = Line((("muted", f"… {format_number(len(graph.waits))} wait in all"),))
-    return Waiting(graph.n, model.n, len(graph.waits), tuple(lines))
+    lines = _some(
+        chain(shown, map(_line, wait_tree(graph))), f"{format_number(len(graph.waits))} wait in all"
+    )
+    missing = model.exchanges.unanswered() if is_over else []
+    waiting_frames = {wait.frame for wait in graph.waits}
+    others = [each for each in missing if each.request_frame.seq not in waiting_frames]
+    unanswered = _some(
+        (_unanswered(each, model.at) for each in others), f"{format_number(len(missing))} in all"
+    )
+    return Waiting(graph.n, model.n, len(graph.waits), lines, len(missing), unanswered)
+
+
+def _some(lines: Iterable[Line], all_: str) -> tuple[Line, ...]:
+    """Return the first lines, and how many there are in all if that is more."""
+    found = tuple(islice(lines, MAX_LINES + 1))
+    if len(found) <= MAX_LINES:
+        return found
+    return (*found[:MAX_LINES], Line((("muted", f"… {all_}"),)))
+
+
+def _unanswered(exchange: Exchange, at: float) -> Line:
+    text = unanswered_sentence(exchange, at)
+    return Line((("error", "✗ "), ("", text)), exchange.request_frame.seq)
 
 
 def _line(line: WaitLine) -> Line:

@@ -228,6 +228,10 @@ class Exchanges:
             waiting.sort(key=lambda exchange: exchange.request_frame.seq)
         return waiting
 
+    def unanswered(self) -> list[Exchange]:
+        """Return the requests that have no response so far, those of ended processes too."""
+        return [exchange for exchange in self.all if exchange.response_frame is None]
+
     def open_at(self, n: int) -> list[Exchange]:
         """Return the requests that had no response yet after frame `n`, oldest first."""
         end = bisect_right(self._steps, n, key=lambda step: step[0])

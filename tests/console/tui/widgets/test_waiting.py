@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_console.tui.analysis.waiting_tab import MAX_LINES, waiting
+from acp_inspector.journal import JournalEvent
 from tests.console.tui.analysed import AnalysisApp, analysed, talk
 from tests.console.tui.conftest import entries, say, until
 
@@ -23,6 +24,35 @@ async def test_what_waits_stands_above_what_it_waits_for() -> None:
         await until(pilot, lambda: "Not analysed yet" in say(app))
 
 
+async def test_a_recording_says_from_its_start_what_was_never_answered() -> None:
+    app = AnalysisApp(talk())
+    async with app.run_test(size=(120, 30)) as pilot:
+        app.pane.chosen = 1
+        app.pane.open_tab("waiting")
+        await until(pilot, lambda: "never answered: 2 requests" in say(app))
+        assert "the agent got no response: session/request_permission" in say(app)
+        assert "Every request has its response." not in say(app)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.targets == [10])
+
+
+async def test_what_may_still_be_answered_was_not_left_unanswered() -> None:
+    app = AnalysisApp(talk())
+    async with app.run_test(size=(120, 30)) as pilot:
+        app.pane.chosen, app.pane.now = 1, 9.0
+        app.pane.open_tab("waiting")
+        await until(pilot, lambda: "After frame 1" in say(app))
+        assert "never answered" not in say(app)
+
+
+def test_a_request_of_an_agent_that_has_left_was_never_answered() -> None:
+    asked = entries(("agent", {"id": 1, "method": "fs/read_text_file", "params": {"path": "a"}}))
+    over = [JournalEvent(2, 1.0, "exit", {"code": 1}), JournalEvent(3, 2.0, "spawn", {"pid": 1})]
+    found = waiting(analysed([*asked, *over]), 3, None, is_over=True)
+    assert found.unanswered == 1
+    assert found.unanswered_lines[0].target == 1
+
+
 async def test_time_goes_on_while_somebody_may_answer() -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
@@ -36,7 +66,7 @@ async def test_time_goes_on_while_somebody_may_answer() -> None:
 
 def test_nothing_has_waited_longer_than_there_was_time() -> None:
     model = analysed(talk())
-    assert waiting(model, None, -100.0) == waiting(model, None, None)
+    assert waiting(model, None, -100.0).lines == waiting(model, None, None).lines
 
 
 def test_of_very_many_the_first_are_told() -> None:
