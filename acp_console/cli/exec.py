@@ -222,7 +222,7 @@ def _pairs(
 @format_option(
     get_args(Format),
     "json: the session, each update as received, permissions, then the result; "
-    "quiet: only the reply's text.",
+    "quiet: only the reply's text, unchanged if stdout is no terminal.",
 )
 @click.option(
     "--timeout",

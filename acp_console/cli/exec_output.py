@@ -26,7 +26,7 @@ from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line
 from acp_protocol.json_values import as_list, get, get_text
 from acp_protocol.jsonrpc import (
     Batch,
@@ -71,6 +71,9 @@ class TurnPrinter:
         self._format: Format = format_
         self._on_stdout_failure = on_stdout_failure
         self._is_in_line = False
+        self._is_exact = format_ == "quiet" and not sys.stdout.isatty()
+        """Whether the reply goes to a program, which gets it as it was sent."""
+        self._prose = ProseStream()
         self._decoder = Decoder(dialect)
         self._messages: set[str] = set()
         """Ids of messages that were printed at least in part."""
@@ -291,7 +294,8 @@ class TurnPrinter:
 
     def finish(self) -> None:
         """End the last line."""
-        if self._is_in_line:
+        self._write(self._prose.finish())
+        if self._is_in_line and not self._is_exact:
             self._write("\n")
         self._is_in_line = False
 
@@ -348,9 +352,10 @@ class TurnPrinter:
     def _show_block(self, block: Json) -> None:
         match block:
             case {"type": "text", "text": str(text)} | {"text": str(text)}:
-                self._write(escape_controls(text))
+                self._write(text if self._is_exact else self._prose.feed(text))
                 self._is_in_line = not text.endswith("\n")
             case {"type": str(kind)}:
+                self._write(self._prose.finish())
                 self._write(f"[{single_line(kind, TITLE_WIDTH)}]")
                 self._is_in_line = True
             case _:
@@ -364,7 +369,11 @@ class TurnPrinter:
             return
         self._has_output = True
         try:
-            sys.stdout.write(text)
+            try:
+                sys.stdout.write(text)
+            except UnicodeEncodeError:
+                # Half of a character in UTF-16, or an encoding that has no such character.
+                sys.stdout.write(escape_controls(text))
             sys.stdout.flush()
         except OSError as problem:
             # Raised here, it would reach only the journal.

@@ -31,7 +31,7 @@ from acp_inspector.analysis.state_diff import (
     TextGrew,
 )
 from acp_inspector.analysis.to_json import statuses
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
 from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 160
@@ -91,7 +91,7 @@ def _text(item: TextItem) -> Iterator[str]:
             who = "agent"
     lines: list[str] = []
     for text, block in item.segments():
-        lines += escape_controls(text).rstrip().splitlines()
+        lines += prose_text(text).rstrip().splitlines()
         if block is not None:
             lines.append(single_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH))
     # What is no text never stands beside the name.

@@ -22,7 +22,7 @@ from acp_inspector.analysis.items import (
     UserMessage,
     string,
 )
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
 from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
@@ -81,7 +81,7 @@ def _item(item: Item) -> Iterator[str]:
 
 def _message(item: TextItem) -> Iterator[str]:
     for number, (text, block) in enumerate(item.segments()):
-        lines = escape_controls(text).rstrip().splitlines()
+        lines = prose_text(text).rstrip().splitlines()
         yield from ["", *lines] if number and lines else lines
         if block is not None:
             yield from ["", _block(block)] if lines else [_block(block)]
@@ -90,7 +90,7 @@ def _message(item: TextItem) -> Iterator[str]:
 def _quoted(heading: str, item: TextItem) -> Iterator[str]:
     yield f"> {heading}"
     yield ">"
-    yield from (f"> {line}".rstrip() for line in escape_controls(item.text).splitlines())
+    yield from (f"> {line}".rstrip() for line in prose_text(item.text).splitlines())
 
 
 def _call(item: ToolCallItem) -> Iterator[str]:

@@ -38,7 +38,7 @@ GAUGE: Final = 10
 
 
 def chat_title(chat: ChatSession) -> str:
-    return single_line(chat.name, 60)
+    return single_line(chat.name, 60, is_prose=True)
 
 
 class ChatSidebar(Vertical):
@@ -131,7 +131,7 @@ def _chat_line(chat: ChatSession, *, is_current: bool, width: int) -> Content:
     sign = chat.sign
     color = {"?": "$text-warning", "✗": "$text-error", "●": "$text-success"}.get(sign, "")
     note = " needs you" if chat.is_waiting_for_user and not is_current else ""
-    title = single_line(chat_title(chat), max(width - 3 - len(note), 4))
+    title = single_line(chat_title(chat), max(width - 3 - len(note), 4), is_prose=True)
     return Content.assemble(
         ("▌" if is_current else " ", "$text-primary"),
         (f"{sign} ", color),
@@ -183,7 +183,7 @@ def _plan(entries: Sequence[Json], width: int) -> Iterator[Content]:
     first = max(min(done - 2, len(entries) - MOST_STEPS), 0)
     for entry in entries[first : first + MOST_STEPS]:
         status = string(entry, "status")
-        text = single_line(string(entry, "content"), width - 2)
+        text = single_line(string(entry, "content"), width - 2, is_prose=True)
         style = {"completed": "$text-muted", "in_progress": "bold"}.get(status, "")
         sign = {"completed": "$text-success", "in_progress": "$text-warning"}.get(status, "")
         yield Content.assemble((f"{STEPS.get(status, '?')} ", sign), (text, style))

@@ -50,7 +50,7 @@ from acp_inspector.analysis.items import (
     UserMessage,
     string,
 )
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
 from acp_protocol.json_values import as_object, get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
@@ -260,7 +260,7 @@ class PromptCard(Card):
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         bar = [("▍ ", look.bar)]
-        text, block = escape_controls(self.source(part)), self._parts[part].block
+        text, block = prose_text(self.source(part)), self._parts[part].block
         rows: list[Row] = []
         if part and self._parts[part - 1].block is not None:
             text = text.lstrip("\n")
@@ -306,7 +306,7 @@ class ThoughtCard(TextCard):
                     [("  ", look.muted), *row.lead], row.joins, opens=row.opens)
                 for row in super().rows(part - 1, width - 2, look)
             ]  # fmt: skip
-        first = single_line(self._text.text.strip()[:200], max(width - 12, 1))
+        first = single_line(self._text.text.strip()[:200], max(width - 12, 1), is_prose=True)
         text = f"▸ Thought  {first}" if self.is_folded else "▾ Thought"
         return [Row([(text, look.muted)])]
 
@@ -534,7 +534,7 @@ class PlanCard(Card):
             shown = f"{priority} priority" if priority in {"high", "low"} else ""
             about = "  " + " · ".join(filter(None, (word, shown)))
             style = look.muted if status == "completed" else look.text
-            text = escape_controls(string(entry, "content"))
+            text = prose_text(string(entry, "content"))
             color = {"completed": look.success, "in_progress": look.warning}.get(status, look.muted)
             lead = [(f" {STEPS.get(status, '?')} ", color)]
             rest = [("   ", look.text)]

@@ -16,7 +16,7 @@ from rich.style import Style
 
 from acp_console.tui.transcript.code import code_rows
 from acp_console.tui.transcript.rows import Look, Row, Run, cells, combined, wrap, wrapped
-from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.host.sanitize import escape_controls, prose_text
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -236,16 +236,16 @@ class MarkdownRenderer:
 
     def rows(self, text: str, part: Part, width: int) -> list[Row]:
         """Return the rows of a part; none for definitions of links."""
-        source = escape_controls(text[part.begin : part.end])
+        source = prose_text(text[part.begin : part.end])
         match part.kind:
             case "code":
-                return code_rows(source, part.language, width, self._look)
+                return code_rows(escape_controls(source), part.language, width, self._look)
             case "block":
                 return []
             case "plain":
                 return wrapped([(source.strip("\n"), self._look.text)], width)
             case "table" if part.header is not None:
-                source = escape_controls(text[slice(*part.header)]) + source
+                source = prose_text(text[slice(*part.header)]) + source
                 return self._blocks(source, width)[2:]
             case _:
                 rows = self._blocks(source, width)
@@ -296,7 +296,7 @@ class MarkdownRenderer:
                 return wrapped(self._inline(node, style), width, first, rest)
             case "fence" | "code_block":
                 language = node.info.split()[0] if node.info.split() else ""
-                return code_rows(node.content, language, width, look, first, rest)
+                return code_rows(escape_controls(node.content), language, width, look, first, rest)
             case "bullet_list" | "ordered_list":
                 return self._list(node, width, first, rest, deeper)
             case "blockquote":
@@ -414,7 +414,7 @@ class MarkdownRenderer:
                 for child in node.children:
                     self._spans(child, style, runs, depth + 1)
             case "code_inline":
-                runs.append((node.content, combined(style, self._look.code)))
+                runs.append((escape_controls(node.content), combined(style, self._look.code)))
             case "softbreak" | "hardbreak":
                 runs.append((" " if node.type == "softbreak" else "\n", style))
             case "link" | "image":
@@ -432,7 +432,7 @@ class MarkdownRenderer:
         if node.type == "image":
             runs.insert(begin, ("🖼 ", style))
         if goal and goal != shown:
-            runs.append((f" ({goal})", combined(style, self._look.muted)))
+            runs.append((f" ({escape_controls(goal)})", combined(style, self._look.muted)))
 
 
 def _column_widths(grid: list[list[list[Run]]], room: int) -> list[int] | None:

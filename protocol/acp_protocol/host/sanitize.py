@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import category, east_asian_width
 
 _HIDDEN_RANGES: Final = (
     (0x00, 0x08),
@@ -60,13 +61,78 @@ def escape_controls(text: str) -> str:
     return _HIDDEN.sub(_symbol, text)
 
 
-def single_line(text: str, width: int) -> str:
+_JOINERS: Final = re.compile("[\u200c\u200d]")
+_JOINED_CHARS: Final = 8
+"""Characters before a joiner that may belong to what it joins: marks, and signs of an emoji."""
+_EMOJI_PARTS: Final = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
+
+
+def prose_text(text: str, before: str = "") -> str:
+    """Return prose made visible as `escape_controls` does, except for joiners that belong to it.
+
+    The joiners U+200C and U+200D stay between letters of scripts that are written with them, and
+    U+200D stays in an emoji. Use this for what a person reads, never for a command or a path.
+
+    Args:
+        text: the prose.
+        before: what precedes it, which is not returned.
+    """
+    if _JOINERS.search(text) is None:
+        return escape_controls(text)
+    whole = before[-_JOINED_CHARS:] + text
+    begin, shown = len(whole) - len(text), list[str]()
+    for found in _JOINERS.finditer(whole, begin):
+        if _joins(whole, found.start()):
+            shown += (escape_controls(whole[begin : found.start()]), found[0])
+            begin = found.end()
+    return "".join([*shown, escape_controls(whole[begin:])])
+
+
+def _joins(text: str, place: int) -> bool:
+    """Return whether a joiner belongs to the characters around it."""
+    last, following = text[place - 1 : place], text[place + 1 : place + 2]
+    if not last or not following:
+        return False
+    ends = (last, following)
+    if all(category(each) in {"Lo", "Lm", "Mn", "Mc"} for each in ends):
+        return not any(east_asian_width(each) in "WF" or _EMOJI_PARTS.match(each) for each in ends)
+    if text[place] == "\u200c":
+        return False
+    base = _EMOJI_PARTS.sub("", text[max(place - _JOINED_CHARS, 0) : place])[-1:]
+    return bool(base) and category(base) == "So" and category(following) in {"So", "Sm"}
+
+
+class ProseStream:
+    """Makes prose visible that comes in pieces, which may part a joiner from what it joins."""
+
+    def __init__(self) -> None:
+        self._before = self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return what can be shown of the text so far."""
+        text = self._held + text
+        self._held = text[-1:] if _JOINERS.match(text[-1:]) else ""
+        text = text.removesuffix(self._held)
+        shown = prose_text(text, self._before)
+        self._before = (self._before + text)[-_JOINED_CHARS:]
+        return shown
+
+    def finish(self) -> str:
+        """Return what was held back, at the end of the text."""
+        shown = escape_controls(self._held)
+        self._before = self._held = ""
+        return shown
+
+
+def single_line(text: str, width: int, *, is_prose: bool = False) -> str:
     """Return `text` made visible, on one line, cut to `width` characters with an ellipsis.
 
-    Only the part of `text` that can be shown is examined.
+    Only the part of `text` that can be shown is examined. In prose the joiners stay that belong to
+    letters and emoji, see `prose_text`.
     """
     is_cut = len(text) > width
-    shown = escape_controls(text[: width + 1]).replace("\n", "⏎").replace("\t", " ")
+    visible = prose_text if is_prose else escape_controls
+    shown = visible(text[: width + 1]).replace("\n", "⏎").replace("\t", " ")
     if not is_cut and len(shown) <= width:
         return shown
     return shown[: max(width - 1, 0)] + "…"

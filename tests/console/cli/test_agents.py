@@ -55,7 +55,7 @@ def test_an_own_agent_runs_with_its_command_variables_and_directory(
         f"cwd = {str(home / 'work')!r}\n"
     )
     done = call("exec", "--format", "quiet", "own", "hello")
-    assert done.out == f"hi from b {home / 'work'}\n"
+    assert done.out == f"hi from b {home / 'work'}"
 
 
 SERVERS = """
@@ -144,7 +144,7 @@ def test_exec_sets_what_is_configured_unless_that_allows_more_than_it_may(
     install("mine", MODES)
     configure("[agents.own]\ncommand = ['mine']\nmode = 'auto'\noptions = { model = 'large' }\n")
     done = call("exec", "--format", "quiet", *options, "own", "hello")
-    assert done.out == f"{chosen}\n"
+    assert done.out == f"{chosen}"
 
 
 def test_on_a_terminal_a_command_of_the_catalogue_is_shown_and_asked_for_once(
@@ -158,7 +158,7 @@ def test_on_a_terminal_a_command_of_the_catalogue_is_shown_and_asked_for_once(
     second = on_terminal("exec", "goose", "hello", prompt="[y/N]", reply="y\n")
     assert second.code == 0
     assert "hi from acp" in second.out
-    assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from acp\n"
+    assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from acp"
 
 
 def test_a_confirmation_that_cannot_be_remembered_counts_once(install: Install, home: Path) -> None:
@@ -175,7 +175,7 @@ def test_an_added_agent_needs_no_confirmation_and_can_be_removed(
 ) -> None:
     install("goose", HELLO)
     assert call("agents", "add", "goose", "--", "goose", "--mine").code == 0
-    assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from --mine\n"
+    assert call("exec", "--format", "quiet", "goose", "hello").out == "hi from --mine"
     again = call("agents", "add", "goose", "--", "other")
     assert again.code == exit_codes.USAGE
     assert "config.toml:1: agents.goose" in again.err
@@ -194,7 +194,7 @@ def test_an_added_agent_keeps_its_variables_directory_and_program_wherever_it_is
     assert call("agents", "add", *words).code == 0
     monkeypatch.chdir("/")
     monkeypatch.setenv("B", "b")
-    assert call("exec", "--format", "quiet", "mine", "hello").out == f"hi from b {home / 'bin'}\n"
+    assert call("exec", "--format", "quiet", "mine", "hello").out == f"hi from b {home / 'bin'}"
 
 
 def test_what_was_remembered_of_a_known_agent_can_be_removed(call: Call, install: Install) -> None:

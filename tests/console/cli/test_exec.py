@@ -59,7 +59,31 @@ def test_tool_calls_are_told_on_stderr_and_keep_quiet_when_asked(agent: Agent, c
     done = call("exec", "--allow", "all", "go", "--", *command)
     assert (done.out, done.err) == ("yes\n", "  * Run make\n")
     done = call("exec", "--format", "quiet", "--allow", "all", "go", "--", *command)
-    assert (done.out, done.err) == ("yes\n", "")
+    assert (done.out, done.err) == ("yes", "")
+
+
+def test_joiners_of_letters_and_emoji_are_printed(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+for text in ("dev 👩", "\u200d", "💻, می", "\u200cخواهم", ", rm\u200d -rf\u200d"):
+    say(text)
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    assert done.out == "dev 👩\u200d💻, می\u200cخواهم, rm‹200d› -rf‹200d›\n"
+
+
+def test_a_quiet_reply_to_a_pipe_is_what_was_sent(agent: Agent, call: Call) -> None:
+    reply = "a\u200d\r\n\tم\u200cخ \x1b[1mbold\x1b[0m\u202e"
+    script = f"""
+prompt = hear_prompt()
+say({reply!r})
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "--format", "quiet", "go", "--", *agent(script))
+    assert done.out == reply
 
 
 def test_verbose_prints_a_line_for_each_message(agent: Agent, call: Call) -> None:
@@ -784,7 +808,7 @@ def test_nonsense_of_an_agent_loses_nothing_of_its_reply(
     agent: Agent, call: Call, format_: str
 ) -> None:
     done = call("exec", "--format", format_, "hello", "--", *agent(NONSENSE))
-    assert (done.code, done.out) == (exit_codes.DONE, "the reply\n"), done.err
+    assert (done.code, done.out.rstrip("\n")) == (exit_codes.DONE, "the reply"), done.err
 
 
 def test_a_bug_of_ours_loses_one_message_and_is_told(

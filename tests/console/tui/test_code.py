@@ -95,3 +95,13 @@ def test_output_has_the_colours_it_brings() -> None:
     assert red.color is not None
     assert red.color.number == 1
     assert line[0][1] == line[2][1]
+
+
+def test_joiners_are_text_in_prose_and_visible_in_code() -> None:
+    text = "می‌خواهم and `می‌خواهم`\n\n```\nمی‌خواهم\n```\n"
+    scanner = BlockScanner()
+    scanner.feed(text)
+    renderer = MarkdownRenderer(LOOK)
+    rows = [row.text for part in scanner.parts for row in renderer.rows(text, part, 80)]
+    visible = "می‹200c›خواهم"
+    assert rows == [f"می‌خواهم and {visible}", visible]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.host.sanitize import ProseStream, escape_controls, prose_text, single_line
 
 any_text = st.text(st.characters(exclude_categories=()))
 
@@ -111,3 +111,58 @@ def test_what_was_cut_ends_with_an_ellipsis() -> None:
     assert single_line("abcdef", 4) == "abc…"
     assert single_line("abcd", 4) == "abcd"
     assert single_line("a\nb", 9) == "a⏎b"
+
+
+JOINED = (
+    "dev 👩‍💻 ok, flag 🏳️‍🌈, heart ❤️‍🔥, skin 👩🏽‍🚀, nod 🙂‍↕️",
+    "Persian: می‌خواهم",
+    "Hindi: क्‍ष and क्‌ष",
+    "Malayalam: ന്‍റെ",
+)
+"""Prose with joiners that belong to it."""
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_joiners_of_letters_and_emoji_are_text_in_prose(text: str) -> None:
+    assert prose_text(text) == text
+    assert single_line(text, 200, is_prose=True) == text
+    assert "‹200" in escape_controls(text)
+    assert "‹200" in single_line(text, 200)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm\u200d -rf", "rm‹200d› -rf"),
+        ("a\u200db", "a‹200d›b"),
+        ("漢\u200d字", "漢‹200d›字"),
+        ("\u200c", "‹200c›"),
+        ("م\u200c", "م‹200c›"),
+        ("م\u200c\u200cخ", "م‹200c›‹200c›خ"),
+        ("م\u200c\u202eخ", "م‹200c›‹202e›خ"),
+        ("م\u200bخ", "م‹200b›خ"),
+        ("👩\u200c💻", "👩‹200c›💻"),
+        ("👩\u200dx", "👩‹200d›x"),
+        ("\ufe0f\u200d💻", "\ufe0f‹200d›💻"),
+        ("\x1bم\u200cخ\x1b", "␛م\u200cخ␛"),
+    ],
+)
+def test_joiners_that_join_nothing_are_visible_in_prose_too(text: str, shown: str) -> None:
+    assert prose_text(text) == shown
+
+
+@given(any_text | st.text("م\u200c\u200d👩💻x\ufe0f\r\n"), st.lists(st.integers(0, 30)))
+def test_prose_in_pieces_is_the_prose(text: str, cuts: list[int]) -> None:
+    text = text.replace("\r", "")
+    stream, places = ProseStream(), sorted(min(cut, len(text)) for cut in cuts)
+    ends = zip([0, *places], [*places, len(text)], strict=True)
+    shown = "".join(stream.feed(text[begin:end]) for begin, end in ends) + stream.finish()
+    assert shown == prose_text(text)
+
+
+@given(any_text)
+def test_prose_is_harmless_but_for_joiners(text: str) -> None:
+    shown = prose_text(text)
+    assert escape_controls(shown.replace("\u200c", "").replace("\u200d", "")) == shown.replace(
+        "\u200c", ""
+    ).replace("\u200d", "")

@@ -276,3 +276,10 @@ def test_all_that_a_user_decides_on_changes_the_subject() -> None:
     assert all(each not in seen[:place] for place, each in enumerate(seen))
     call.change(10, status="in_progress")
     assert call.subject == seen[-1]
+
+
+def test_joiners_in_what_is_asked_are_visible() -> None:
+    call = asked(title="rm می‌خواهم", raw_input={"command": "rm می‌خواهم"})
+    card = ToolCard(call, decides=True)
+    shown = [row.text for part in range(card.part_count) for row in card.rows(part, 100, LOOK)]
+    assert sum("می‹200c›خواهم" in line for line in shown) == 2
