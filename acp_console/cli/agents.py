@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from acp_console.cli import exit_codes
+from acp_console.cli import agents_check, exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
     chosen_agent,
@@ -44,6 +44,7 @@ from acp_console.render.values import cell_text, plural
 from acp_inspector.journal import Entry, Journal, StderrChunk
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import get_text
 
 if TYPE_CHECKING:
     from acp_console.client.probe import AgentClaims, LoginMethod
@@ -67,16 +68,20 @@ LIST: Final = Layout(
 @format_option(("text", "json"), "json: one object per line.")
 @click.pass_context
 def command(context: click.Context, *, format_: str) -> int | None:
-    """List the agents that can be chosen by name, add and remove own ones, log in.
+    """List the agents that can be chosen by name, check them, add and remove own ones, log in.
 
     \b
     acp-console agents
+    acp-console agents check           # starts those that are installed: which of them work
     acp-console agents info gemini     # starts it, and shows what it offers
     acp-console agents add mine -- ./my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.invoked_subcommand is not None:
         return None
     return _list(format_)
+
+
+command.add_command(agents_check.command)
 
 
 @command.command(name="ls")
@@ -240,8 +245,8 @@ def info_command(
 ) -> int:
     """Start an agent and print what it claims.
 
-    That is its version, its capabilities, logins, modes and options. It opens a session to see
-    modes and options, and sends no prompt.
+    That is its version, its capabilities, logins, modes, options and commands. It opens a session
+    to see those of a session, waits a moment for the commands, and sends no prompt.
 
     \b
     acp-console agents info demo
@@ -288,6 +293,7 @@ def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
             }
             for option in claims.options
         ],
+        "commands": claims.commands,
         "sessionError": None if claims.session_error is None else str(claims.session_error),
     }
 
@@ -318,13 +324,16 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
         more = f", … {len(values)} in all" if len(values) > MAX_VALUES else ""
         current = json.dumps(option.current) if option.is_boolean else str(option.current)
         rows.append((option.id, f"{current}  of: {', '.join(values[:MAX_VALUES])}{more}"))
+    for each in claims.commands:
+        about = get_text(each, "description") or ""
+        rows.append(("command", f"/{get_text(each, 'name') or ''}  {about}"))
     before = ""
     for title, text in rows:
         shown = "" if title == before else cell_text(title)
         click.echo(f"{shown:<12} {single_line(text, 500)}".rstrip())
         before = title
     if claims.session_error is not None:
-        warn(f"modes and options are not known: {claims.session_error}")
+        warn(f"modes, options and commands are not known: {claims.session_error}")
 
 
 @command.command(name="login", cls=AgentCommand)

@@ -41,7 +41,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import ChildProcess, spawn
-from acp_protocol.json_values import as_list, get, get_list, get_text
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
 from acp_protocol.jsonrpc import AUTH_REQUIRED, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
@@ -294,13 +294,22 @@ class AgentConnection:
             if self._server(server) is None
         ]
 
+    def server_types(self) -> list[str]:
+        """Return the types of MCP servers that the agent can reach."""
+        session = self.capabilities if self.version == 1 else self.capabilities.get("session")
+        claimed = as_object(get(session, "mcpCapabilities" if self.version == 1 else "mcp"))
+        # Version 1 requires the first one of every agent.
+        types = ["stdio"] if self.version == 1 else []
+        return types + [
+            name
+            for name, value in claimed.items()
+            if value not in (None, False) and name not in {"_meta", *types}
+        ]
+
     def _server(self, server: Mapping[str, Json]) -> dict[str, Json] | None:
         """Return an MCP server as this version writes it; None if the agent cannot reach it."""
         kind = server.get("type", "stdio")
-        session = self.capabilities if self.version == 1 else self.capabilities.get("session")
-        claimed = get(session, "mcpCapabilities" if self.version == 1 else "mcp")
-        is_basic = kind == "stdio" and self.version == 1
-        if not is_basic and get(claimed, str(kind)) in (None, False):
+        if kind not in self.server_types():
             return None
         without_type = self.version == 1 and kind == "stdio"
         return {name: each for name, each in server.items() if name != "type" or not without_type}

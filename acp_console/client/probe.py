@@ -9,22 +9,26 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast, get_args
 
 import anyio
 
 from acp_console.client.agents import AgentSpec, shell_line
-from acp_console.client.connection import AgentConnection, connect_agent
+from acp_console.client.connection import AgentConnection, SessionAbility, connect_agent
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.session_options import SessionOption, session_options
-from acp_inspector.journal import Journal
+from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.journal import Entry, Journal
 from acp_protocol.errors import AcpError, ConnectionClosedError, OperationTimeoutError
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
 SESSION_TIMEOUT_S: Final = 30.0
 """Seconds that an agent has to open a session."""
+
+COMMANDS_TIMEOUT_S: Final = 2.0
+"""Seconds that an agent has to announce its commands, after it opened a session."""
 
 _RUNNER: Final = re.compile(
     "(?:a|ba|c|da|fi|k|tc|z|)sh|busybox|cmd|powershell|pwsh|py|pypy|pythonw?|node|nodejs|bun|deno"
@@ -70,6 +74,14 @@ class AgentClaims:
     """Modes, models and others of a new session."""
     session_error: AcpError | None
     """Why it opened no session."""
+    commands: tuple[Json, ...] = ()
+    """The commands of a new session, as the agent sent them."""
+    sessions: tuple[SessionAbility, ...] = ()
+    """What it can do with sessions, besides a new one."""
+    servers: tuple[str, ...] = ()
+    """Transports of MCP servers that it connects to."""
+    start_seconds: float = 0.0
+    """Until it had responded to `initialize`."""
 
     def capability_names(self) -> list[str]:
         """Return the path of each capability, with its value if it is more than "yes"."""
@@ -88,18 +100,26 @@ async def probe_agent(
     *,
     start_timeout: float | None = None,
     session_timeout: float = SESSION_TIMEOUT_S,
+    commands_timeout: float = COMMANDS_TIMEOUT_S,
 ) -> AgentClaims:
     """Start an agent, open a session in `cwd`, end it, and return what it claimed.
 
     Raises:
         AcpError: it could not be started, or did not answer `initialize` as it has to.
     """
-    async with open_for_login(spec, cwd, Journal(), start_timeout=start_timeout) as link:
+    journal = Journal()
+    announced = _AnnouncedCommands(spec, journal)
+    begin = anyio.current_time()
+    async with open_for_login(spec, cwd, journal, start_timeout=start_timeout) as link:
+        start_seconds = anyio.current_time() - begin
         options: list[SessionOption] = []
+        commands: tuple[Json, ...] = ()
         failure: AcpError | None = None
         try:
             with anyio.fail_after(session_timeout):
-                options = session_options(await link.new_session(cwd))
+                session = await link.new_session(cwd)
+            options = session_options(session)
+            commands = await announced.wait(str(session["sessionId"]), commands_timeout)
         except TimeoutError:
             failure = OperationTimeoutError("opening a session", session_timeout)
         except AcpError as problem:
@@ -112,7 +132,36 @@ async def probe_agent(
             auth_methods=link.auth_methods,
             options=tuple(options),
             session_error=failure,
+            commands=commands,
+            sessions=tuple(each for each in get_args(SessionAbility) if link.can(each)),
+            servers=tuple(link.server_types()),
+            start_seconds=start_seconds,
         )
+
+
+class _AnnouncedCommands:
+    """The commands that an agent announces, in its response or soon after it."""
+
+    def __init__(self, spec: AgentSpec, journal: Journal) -> None:
+        self._model = SessionModel(spec.open_dialect(), has_conversations_only=True)
+        self._change = anyio.Event()
+        journal.subscribe(self._read)
+
+    async def wait(self, session: str, timeout: float) -> tuple[Json, ...]:
+        """Return the commands of a session; none if none come in `timeout` seconds."""
+        with anyio.move_on_after(timeout):
+            while not self._commands(session):
+                change = self._change
+                await change.wait()
+        return self._commands(session)
+
+    def _read(self, entry: Entry) -> None:
+        self._model.read([entry])
+        change, self._change = self._change, anyio.Event()
+        change.set()
+
+    def _commands(self, session: str) -> tuple[Json, ...]:
+        return tuple(self._model.conversations.get(session).info.commands)
 
 
 @asynccontextmanager

@@ -326,6 +326,87 @@ def test_info_of_an_agent_that_wants_a_login_still_shows_the_rest(call: Call, ag
     assert "no key" in done.err
 
 
+COMMANDS = """
+greet(agentInfo={"name": "x", "version": "2.0"}, agentCapabilities={
+    "loadSession": True, "sessionCapabilities": {"list": {}}, "mcpCapabilities": {"http": True}})
+open_session()
+update("available_commands_update", availableCommands=[
+    {"name": "plan", "description": "Make a \x1b[31mplan"}, {"name": "test"}])
+hear("never")
+"""
+
+
+def test_info_waits_for_the_commands_that_an_agent_announces(call: Call, agent: Agent) -> None:
+    out = call("agents", "info", "--", *agent(COMMANDS)).out
+    assert "command      /plan  Make a ␛[31mplan\n             /test\n" in out
+    facts = json.loads(call("agents", "info", "--json", "--", *agent(COMMANDS)).out)
+    assert [each["name"] for each in facts["commands"]] == ["plan", "test"]
+
+
+REFUSES = "greet()\ntell(id=hear('session/new')['id'], error={'code': -32000, 'message': 'no key'})"
+
+
+def test_check_shows_which_agents_work(
+    call: Call, install: Install, configure: Configure, home: Path
+) -> None:
+    install("npx", f"open({str(home / 'ran')!r}, 'w')")
+    install("goose", f"open({str(home / 'ran')!r}, 'w')")
+    for name, script in (("good", COMMANDS), ("keyless", f"{REFUSES}\nhear('never')")):
+        install(name, script)
+    install("broken", "sys.stderr.write('no model\\n')\nsys.exit(7)")
+    names = ("good", "keyless", "broken")
+    configure("".join(f"[agents.{each}]\ncommand = ['{each}']\n" for each in names))
+    done = call("agents", "check")
+    rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines()}
+    assert rows["good"][:6] == ["found", "yes", "2.0", "ok", "load", "list"]
+    assert rows["good"][6:-2] == ["–", "–", "2", "stdio", "http"]
+    assert rows["keyless"][:3] == ["found", "yes", "needed"]
+    assert rows["broken"] == ["found", "no"]
+    assert rows["claude"] == ["via", "npx"]
+    assert rows["kimi"] == ["not", "installed"]
+    assert rows["broken:"][:5] == ["the", "agent", "exited", "with", "code"]
+    assert rows["goose:"][:5] == ["not", "started:", "you", "have", "not"]
+    assert done.code == exit_codes.FOUND
+    # Neither what would be downloaded nor what was not confirmed has run.
+    assert not (home / "ran").exists()
+
+
+def test_check_of_named_agents_as_json(
+    call: Call, install: Install, configure: Configure, home: Path
+) -> None:
+    install("good", COMMANDS)
+    configure("[agents.good]\ncommand = ['good']\n")
+    done = call("agents", "check", "--json", "good", "demo")
+    good, demo = map(json.loads, done.out.splitlines())
+    assert done.code == 0
+    assert (good["login"], good["sessions"]) == ("ok", ["load", "list"])
+    assert good["mcp"] == ["stdio", "http"]
+    assert [each["name"] for each in good["commands"]] == ["plan", "test"]
+    assert demo["modes"] == ["ask", "code", "architect"]
+    assert call("agents", "check", "kimi").code == exit_codes.FOUND
+    install("goose", REFUSES)
+    assert json.loads(call("agents", "check", "--json", "--yes", "goose").out)["login"] == "needed"
+
+
+def test_check_asks_before_it_runs_what_was_not_confirmed(install: Install) -> None:
+    install("goose", COMMANDS)
+    words = ("agents", "check", "goose")
+    assert "have not confirmed" in on_terminal(*words, prompt="[y/N]", reply="\n").out
+    done = on_terminal(*words, prompt="[y/N]", reply="y\n")
+    assert "goose acp" in done.out
+    assert "load list" in done.out
+
+
+def test_check_gives_up_an_agent_that_keeps_silent(
+    call: Call, install: Install, configure: Configure
+) -> None:
+    install("mute", "hear('never')")
+    configure("[agents.mute]\ncommand = ['mute']\n")
+    done = call("agents", "check", "mute", "--timeout", "200ms")
+    assert done.code == exit_codes.FOUND
+    assert "mute: the response to initialize took longer than 0.2 s" in done.out
+
+
 LOGIN = """
 methods = [{"id": "web", "name": "Web"}, {"id": "other", "name": "Other"}]
 first = hear("initialize")
