@@ -15,7 +15,14 @@ import click
 from acp_console.cli.group import COMMANDS, WITHOUT_CLICK, load
 from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
-from acp_inspector.lint.catalog import BASES, FAMILIES, UNSTABLE_FAMILIES, LintRule, rules
+from acp_inspector.lint.catalog import (
+    BASES,
+    FAMILIES,
+    STABLE_IN_1,
+    UNSTABLE_FAMILIES,
+    LintRule,
+    rules,
+)
 from acp_inspector.lint.registry import registry
 
 FOLDER: Final = Path(__file__).parent.parent / "docs"
@@ -73,8 +80,12 @@ def rule_catalogue() -> str:
         + "".join(f"| {letter} | {text} |\n" for letter, text in BASES.items())
     ]
     for family, title in FAMILIES.items():
+        own = [rule for rule in active if rule.family == family]
+        rows = "".join(map(_rule, own))
         note = "Checked only with `--unstable`.\n\n" if family in UNSTABLE_FAMILIES else ""
-        rows = "".join(map(_rule, (rule for rule in active if rule.family == family)))
+        if stable := [rule.id for rule in own if rule.id in STABLE_IN_1]:
+            names = f"{stable[0]} to {stable[-1]}"
+            note = f"Checked only with `--unstable`, but for {names} in version 1.\n\n"
         parts.append(
             f"## {family}. {title}\n\n{note}"
             "| rule | severity | version | at fault | basis | says | fix | source |\n"

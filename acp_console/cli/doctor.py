@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -33,10 +34,13 @@ from acp_inspector.proxy.control import SocketDirectoryError, socket_directory, 
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
-from acp_protocol.version import SCHEMA_ID, VERSION
+from acp_protocol.schema.newer import FEATURES
+from acp_protocol.version import NEWEST_RELEASE, SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 
 MIN_COLUMNS, MIN_LINES = 40, 10
 """The smallest terminal that the screens are made for."""
+MAX_SCHEMA_AGE_D: Final = 180
+"""Days after which the built-in schema is called old."""
 MIN_FREE_BYTES: Final = 100 * 2**20
 DEMO_TIMEOUT_S: Final = 20.0
 """Seconds that the demo agent has for each step."""
@@ -46,7 +50,7 @@ SIGNS: Final[Mapping[Level, str]] = {"ok": "✓", "warning": "!", "error": "✗"
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class Check:
     """Something that was looked at; its texts may be untrusted."""
 
     area: str
@@ -64,9 +68,9 @@ def command(*, format_: str) -> int:
     \b
     acp-console doctor
 
-    It looks at Python, the terminal, configuration files, directories, agents and running proxies,
-    and starts the embedded demo agent. It starts no other agent. The exit code is 1 if something is
-    wrong; what may be meant so is marked with "!" and does not count.
+    It looks at Python, the built-in schema, the terminal, configuration files, directories, agents
+    and running proxies, and starts the embedded demo agent. It starts no other agent. The exit code
+    is 1 if something is wrong; what may be meant so is marked with "!" and does not count.
     """  # noqa: D301 - the mark by which click keeps lines apart
     checks = list(_checks())
     is_ok = all(check.level != "error" for check in checks)
@@ -82,8 +86,9 @@ def command(*, format_: str) -> int:
     return exit_codes.DONE if is_ok else exit_codes.FOUND
 
 
-def _checks() -> Iterator[_Check]:
-    yield _Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
+def _checks() -> Iterator[Check]:
+    yield Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
+    yield schema_check(date.today())  # noqa: DTZ011 - a day is precise enough
     yield from _terminal()
     yield from _configuration()
     yield from _directories()
@@ -91,13 +96,29 @@ def _checks() -> Iterator[_Check]:
     yield from _proxies()
 
 
-def _terminal() -> Iterator[_Check]:
+def schema_check(today: date) -> Check:
+    """Return how old the built-in schema is, and what is known to be newer.
+
+    A date before the schema's own means that the clock is wrong: the age is 0 then.
+    """
+    days = max((today - date.fromisoformat(SCHEMA_RELEASED)).days, 0)
+    is_old = days > MAX_SCHEMA_AGE_D
+    return Check(
+        "schema",
+        "warning" if is_old else "ok",
+        f"{plural(days, 'day')} old ({SCHEMA_RELEASED}; {SCHEMA_RELEASE}); newest known release: "
+        f"{NEWEST_RELEASE}; known, but not checked: {', '.join(FEATURES)}",
+        "a newer acp-console may have a newer one" if is_old else "",
+    )
+
+
+def _terminal() -> Iterator[Check]:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        yield _Check("terminal", "ok", "none; chat and inspect need one, the other commands do not")
+        yield Check("terminal", "ok", "none; chat and inspect need one, the other commands do not")
     else:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
         is_small = columns < MIN_COLUMNS or lines < MIN_LINES
-        yield _Check(
+        yield Check(
             "terminal",
             "warning" if is_small else "ok",
             f"{columns} × {lines} cells",
@@ -105,15 +126,15 @@ def _terminal() -> Iterator[_Check]:
         )
     name = os.environ.get("TERM", "")
     if name in {"", "dumb"}:
-        yield _Check(
+        yield Check(
             "terminal", "warning", f"TERM is {name or 'not set'}", "set it, e.g. to xterm-256color"
         )
     else:
-        yield _Check("terminal", "ok", f"TERM is {name}, {_colours(name)}")
+        yield Check("terminal", "ok", f"TERM is {name}, {_colours(name)}")
     encoding = (sys.stdout.encoding or "").lower()
     if encoding.replace("-", "") != "utf8":
         hint = "set a locale with UTF-8, e.g. LANG=C.UTF-8"
-        yield _Check("terminal", "warning", f"the encoding is {encoding or 'not known'}", hint)
+        yield Check("terminal", "warning", f"the encoding is {encoding or 'not known'}", hint)
 
 
 def _colours(term: str) -> str:
@@ -124,67 +145,67 @@ def _colours(term: str) -> str:
     return "256 colours" if "256" in term else "16 colours"
 
 
-def _configuration() -> Iterator[_Check]:
+def _configuration() -> Iterator[Check]:
     try:
         path = config_path()
         config = open_catalogue().config
     except (ConfigPathError, InvalidFileError) as error:
-        yield from (_Check("config", "error", line) for line in str(error).splitlines())
+        yield from (Check("config", "error", line) for line in str(error).splitlines())
     else:
         counts = f"{plural(len(config.agents), 'agent')}, {plural(len(config.mcp), 'MCP server')}"
-        yield _Check("config", "ok", f"{path}: {counts if config.path else 'not there'}")
+        yield Check("config", "ok", f"{path}: {counts if config.path else 'not there'}")
     try:
         ours = config_file(None, os.environ)
         if ours is not None:
             load_settings(ours, os.environ, {})
     except (ConfigPathError, InvalidFileError) as error:
-        yield from (_Check("config", "error", line) for line in str(error).splitlines())
+        yield from (Check("config", "error", line) for line in str(error).splitlines())
     else:
-        yield _Check("config", "ok", f"{ours} (acp-agent)" if ours else "acp-agent.toml: not there")
+        yield Check("config", "ok", f"{ours} (acp-agent)" if ours else "acp-agent.toml: not there")
 
 
-def _directories() -> Iterator[_Check]:
+def _directories() -> Iterator[Check]:
     state = state_directory()
     yield _directory(state)
     with suppress(OSError):
         sizes = [path.stat().st_size for path in (state / "sessions").rglob("*") if path.is_file()]
         if sizes:
             files = f"{plural(len(sizes), 'file')}, {format_size(sum(sizes))}"
-            yield _Check("state", "ok", f"sessions of the chat: {files}")
+            yield Check("state", "ok", f"sessions of the chat: {files}")
     with_files = next(each for each in (state, *state.parents) if each.exists())
     free = shutil.disk_usage(with_files).free
     if free < MIN_FREE_BYTES:
-        yield _Check("state", "warning", f"{state}: only {format_size(free)} are free")
+        yield Check("state", "warning", f"{state}: only {format_size(free)} are free")
     try:
-        yield _Check("state", "ok", f"{socket_directory()} (sockets)")
+        yield Check("state", "ok", f"{socket_directory()} (sockets)")
     except SocketDirectoryError as error:
-        yield _Check("state", "error", str(error))
+        yield Check("state", "error", str(error))
 
 
-def _directory(path: Path) -> _Check:
+def _directory(path: Path) -> Check:
     """Check a directory of the user, which need not exist yet."""
     try:
         found = path.stat()
     except FileNotFoundError:
         parent = next(each for each in path.parents if each.exists())
         if os.access(parent, os.W_OK | os.X_OK):
-            return _Check("state", "ok", f"{path}: made when it is needed")
-        return _Check("state", "error", f"{path}: cannot be made: you may not write to {parent}")
+            return Check("state", "ok", f"{path}: made when it is needed")
+        return Check("state", "error", f"{path}: cannot be made: you may not write to {parent}")
     except OSError as error:
-        return _Check("state", "error", f"{path}: {error.strerror}")
+        return Check("state", "error", f"{path}: {error.strerror}")
     mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISDIR(found.st_mode):
-        return _Check("state", "error", f"{path}: no directory", "move it away")
+        return Check("state", "error", f"{path}: no directory", "move it away")
     if found.st_uid != os.getuid():
-        return _Check("state", "error", f"{path}: it belongs to another user")
+        return Check("state", "error", f"{path}: it belongs to another user")
     if mode & 0o077:
-        return _Check("state", "error", f"{path}: others have access", f"run chmod 700 {path}")
+        return Check("state", "error", f"{path}: others have access", f"run chmod 700 {path}")
     if not os.access(path, os.W_OK | os.X_OK):
-        return _Check("state", "error", f"{path}: you may not write", f"run chmod 700 {path}")
-    return _Check("state", "ok", str(path))
+        return Check("state", "error", f"{path}: you may not write", f"run chmod 700 {path}")
+    return Check("state", "ok", str(path))
 
 
-def _agents() -> Iterator[_Check]:
+def _agents() -> Iterator[Check]:
     yield anyio.run(_demo)
     try:
         catalogue = open_catalogue()
@@ -196,18 +217,18 @@ def _agents() -> Iterator[_Check]:
             assert entry.program is not None
             packages = entry.facts.package_names() if entry.facts else ()
             version = installed_version(entry.program, packages) or "(version not known)"
-            yield _Check("agents", "ok", f"{entry.name} {version}  {entry.program}")
+            yield Check("agents", "ok", f"{entry.name} {version}  {entry.program}")
         elif entry.source == "config":
             line = f"{entry.name}: no program {entry.command[0]!r} was found"
-            yield _Check("agents", "error", line, catalogue.config.at("agents", entry.name))
+            yield Check("agents", "error", line, catalogue.config.at("agents", entry.name))
         try:
             catalogue.spec(entry)
         except InvalidFileError as error:
-            yield _Check("agents", "error", str(error))
+            yield Check("agents", "error", str(error))
     yield from _wrappers(catalogue)
 
 
-def _wrappers(catalogue: Catalogue) -> Iterator[_Check]:
+def _wrappers(catalogue: Catalogue) -> Iterator[Check]:
     for runner in ("npx", "uvx"):
         found = shutil.which(runner)
         install = "npm" if runner == "npx" else "uv"
@@ -220,10 +241,10 @@ def _wrappers(catalogue: Catalogue) -> Iterator[_Check]:
             text = f"{runner} can start {len(waiting)} more of the catalogue  {found}"
         else:
             text = f"no {runner}, which {len(waiting)} more of the catalogue would need"
-        yield _Check("agents", "ok", text)
+        yield Check("agents", "ok", text)
 
 
-async def _demo() -> _Check:
+async def _demo() -> Check:
     try:
         claims = await probe_agent(
             DEMO_AGENT,
@@ -232,13 +253,13 @@ async def _demo() -> _Check:
             session_timeout=DEMO_TIMEOUT_S,
         )
     except AcpError as error:
-        return _Check("agents", "error", f"the demo agent does not start: {error}")
+        return Check("agents", "error", f"the demo agent does not start: {error}")
     if claims.session_error is not None:
-        return _Check("agents", "error", f"the demo agent: {claims.session_error}")
-    return _Check("agents", "ok", "demo starts and opens a session")
+        return Check("agents", "error", f"the demo agent: {claims.session_error}")
+    return Check("agents", "ok", "demo starts and opens a session")
 
 
-def _proxies() -> Iterator[_Check]:
+def _proxies() -> Iterator[Check]:
     try:
         before = sockets()
     except SocketDirectoryError:
@@ -246,13 +267,13 @@ def _proxies() -> Iterator[_Check]:
         return
     running = running_proxies()
     for proxy in running:
-        yield _Check("proxies", "ok", f"{proxy.name} runs, process {proxy.pid}")
+        yield Check("proxies", "ok", f"{proxy.name} runs, process {proxy.pid}")
     after = set(sockets())
     removed = [path for path in before if path not in after]
     silent = after - {proxy.path for proxy in running}
     if removed:
-        yield _Check("proxies", "ok", f"removed {plural(len(removed), 'socket')} of killed proxies")
+        yield Check("proxies", "ok", f"removed {plural(len(removed), 'socket')} of killed proxies")
     for path in sorted(silent):
-        yield _Check("proxies", "warning", f"{path} does not answer", "end its process")
+        yield Check("proxies", "warning", f"{path} does not answer", "end its process")
     if not before:
-        yield _Check("proxies", "ok", "none runs")
+        yield Check("proxies", "ok", "none runs")

@@ -85,6 +85,8 @@ def _description(rule: LintRule) -> str:
         facts.append(f"  fix: {fix}")
     elif rule.severity is not None:
         facts.append("  not checked yet")
-    if rule.is_unstable:
+    if rule.is_unstable_in(1):
         facts.append("  checked only with --unstable")
+    elif rule.is_unstable_in(2):
+        facts.append("  in version 2 checked only with --unstable")
     return "\n".join(facts)

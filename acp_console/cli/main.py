@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from acp_console.cli import exit_codes
-from acp_protocol.version import SCHEMA_ID, VERSION
+from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -46,6 +46,7 @@ def _dispatch(words: list[str], *, is_debug: bool) -> int:
             return run_agent(rest)
         case ["--version"]:
             print(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})")  # noqa: T201 - the result
+            print(f"schema of {SCHEMA_RELEASED}; {SCHEMA_RELEASE}")  # noqa: T201 - the result
             return exit_codes.DONE
         case _:
             from acp_console.cli.group import run_words

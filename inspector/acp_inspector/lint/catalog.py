@@ -68,6 +68,9 @@ FAMILIES: Final[dict[str, str]] = {
 UNSTABLE_FAMILIES: Final = frozenset({"V", "W", "AA", "AB", "AC", "AD", "AE"})
 """Families about parts of the protocol that are not stable yet."""
 
+STABLE_IN_1: Final = frozenset(f"ACP-L{number}" for number in range(484, 489))
+"""Rules of those families whose subject, `systemPrompt`, is stable in version 1 by now."""
+
 EARLY_FAMILIES: Final = frozenset({"A", "B", "C", "Y", "AF"})
 """Families that apply before a version is negotiated."""
 
@@ -105,8 +108,13 @@ class LintRule:
 
     @property
     def is_unstable(self) -> bool:
-        """Whether it is about a part of the protocol that is not stable yet."""
-        return self.family in UNSTABLE_FAMILIES
+        """Whether it is about a part of the protocol that is not stable yet, in no version."""
+        return self.family in UNSTABLE_FAMILIES and self.id not in STABLE_IN_1
+
+    def is_unstable_in(self, version: int | None) -> bool:
+        """Whether it is about a part of a version that is not stable yet."""
+        is_stable = version == 1 and self.id in STABLE_IN_1
+        return self.family in UNSTABLE_FAMILIES and not is_stable
 
 
 _VERSIONS: Final = {"v1": frozenset({1}), "v2": frozenset({2}), "both": frozenset({1, 2})}

@@ -286,9 +286,8 @@ class Context:
                 return 2
             source = self.request.params
         wanted = source.get("protocolVersion")
-        if type(wanted) is not int or wanted < 1:
-            return None
-        return min(wanted, 2)
+        # The form of a version that does not exist yet is not known.
+        return wanted if type(wanted) is int and wanted in VERSIONS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class Pieces:
     """Brackets that are open at their end."""
     size: int = 0
     """Bytes."""
+    is_refused: bool = False
+    """The other side has answered a line of them with an error: to it they are lines alone."""
 
 
 @dataclass(slots=True)
@@ -138,6 +140,9 @@ def pieces_before(context: Context) -> list[Frame]:
     """Return the earlier lines that this one may continue."""
     kept = context.state.of(LineState).pieces[context.side].lines
     is_next = bool(kept) and context.previous is kept[-1]
+    if is_next and context.state.of(LineState).pieces[context.side].is_refused:
+        # What is JSON by itself is a message of its own.
+        is_next = syntax_error(context) is not None
     return kept if is_next else []
 
 

@@ -298,7 +298,7 @@ def _may_send(side: Side, method: str, version: int | None) -> bool:
 
 def applies(rule: LintRule, version: int | None, *, unstable: bool) -> bool:
     """Return whether a rule applies to messages of a version; None: not negotiated yet."""
-    if rule.is_unstable and not unstable:
+    if rule.is_unstable_in(version) and not unstable:
         return False
     if version is None:
         return rule.family in EARLY_FAMILIES and rule.versions == VERSIONS

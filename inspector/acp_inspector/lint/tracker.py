@@ -144,6 +144,13 @@ def _taken_up(context: Context) -> None:
             del session.terminals[id_]
 
 
+@track(on.update("replay_complete"))
+def _replayed(context: Context) -> None:
+    """End a replay before its response: what follows is not history."""
+    if context.session is not None and context.session.replays:
+        del context.session.replays[0]
+
+
 @track(on.result("session/load", "session/resume"), on.error("session/load", "session/resume"))
 def _took_up(context: Context) -> None:
     if context.session is None or context.request is None:

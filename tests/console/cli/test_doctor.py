@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import socket
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.cli.doctor import schema_check
 from acp_inspector.proxy.control import socket_directory
+from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED
 from tests.console.cli.conftest import Configure, Install, on_terminal
 from tests.console.conftest import Call
 
@@ -25,7 +28,7 @@ def test_programs_get_one_object(call: Call, home: Path) -> None:
     facts = json.loads(call("doctor", "--json").out)
     assert (facts["v"], facts["ok"]) == (1, True)
     assert {check["area"] for check in facts["checks"]} == {
-        "python", "terminal", "config", "state", "agents", "proxies"
+        "python", "schema", "terminal", "config", "state", "agents", "proxies"
     }  # fmt: skip
     assert {
         "area": "state",
@@ -33,6 +36,30 @@ def test_programs_get_one_object(call: Call, home: Path) -> None:
         "text": f"{home}/state/acp-console: made when it is needed",
         "hint": "",
     } in facts["checks"]
+
+
+@pytest.mark.parametrize(
+    ("today", "level", "age"),
+    [
+        ("2026-11-03", "ok", "1 day old"),
+        ("2027-04-30", "ok", "179 days old"),
+        ("2027-06-01", "warning", "211 days old"),
+        ("1970-01-01", "ok", "0 days old"),
+    ],
+)
+def test_the_age_of_the_schema_is_told(today: str, level: str, age: str) -> None:
+    check = schema_check(date.fromisoformat(today))
+    assert (check.area, check.level) == ("schema", level)
+    assert check.text.startswith(f"{age} (2026-11-02; version 1: 1.29.1, very probably")
+    assert "session cursors" in check.text
+    assert bool(check.hint) is (level == "warning")
+
+
+def test_a_release_is_named_for_the_schema_that_is_built_in() -> None:
+    # Another schema needs another release, date and list of newer names.
+    assert SCHEMA_ID == "v1+ce7881d10c85 v2+49e10f8c1935"
+    assert SCHEMA_RELEASED == "2026-11-02"
+    assert "1.29.1" in SCHEMA_RELEASE
 
 
 def test_mistakes_of_both_configurations_are_reported_with_their_lines(

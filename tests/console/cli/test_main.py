@@ -12,7 +12,7 @@ import pytest
 from acp_console.cli import exit_codes
 from acp_console.cli.group import COMMANDS, GROUPS, WITHOUT_CLICK
 from acp_console.cli.main import run
-from acp_protocol.version import SCHEMA_ID, VERSION
+from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 from tests.console.conftest import Agent, Call
 
 HELLO = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
@@ -20,10 +20,11 @@ HELLO = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
 
 def test_the_version_names_the_schema_that_is_built_in(call: Call) -> None:
     done = call("--version")
-    assert (done.code, done.out) == (
-        exit_codes.DONE,
-        f"acp-console {VERSION} (ACP schema {SCHEMA_ID})\n",
-    )
+    assert done.code == exit_codes.DONE
+    assert done.out.splitlines() == [
+        f"acp-console {VERSION} (ACP schema {SCHEMA_ID})",
+        f"schema of {SCHEMA_RELEASED}; {SCHEMA_RELEASE}",
+    ]
 
 
 def test_help_lists_every_command(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""What JSON is, however deeply it is nested."""
+"""What JSON is, however deeply it is nested; and lines that are no message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.lint.engine import lint
 from acp_inspector.lint.json_lines import spells_json
+from tests.inspector.lint.talk import Talk
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -42,3 +44,79 @@ def test_nesting_has_no_end(levels: int) -> None:
     assert spells_json('{"a":[' * levels + "]}" * levels)
     assert not spells_json('{"a":[' * levels + "]}" * (levels - 1) + "]]")
     assert not spells_json('{"a":[' * levels)
+
+
+UNFINISHED = b'{"jsonrpc":"2.0","id":5,"method":'
+
+
+def rules_of(talk: Talk) -> list[tuple[str, int]]:
+    """Return the rules about framing that were broken, each with its last frame."""
+    names = {"ACP-L001", "ACP-L002", "ACP-L009"}
+    found = lint(talk.entries).findings
+    return [(each.rule.id, each.frames[-1]) for each in found if each.rule.id in names]
+
+
+def test_scalars_behind_an_unfinished_line_that_was_refused_are_lines_of_their_own() -> None:
+    talk = Talk()
+    talk.open()
+    begun = talk.send("client", UNFINISHED)
+    talk.send("agent", {"id": None, "error": {"code": -32700, "message": "Parse error"}})
+    number = talk.send("client", b"42")
+    talk.send("agent", {"id": None, "error": {"code": -32600, "message": "Invalid request"}})
+    null = talk.send("client", b"null")
+    talk.send("agent", {"id": None, "error": {"code": -32600, "message": "Invalid request"}})
+    assert rules_of(talk) == [("ACP-L001", begun), ("ACP-L009", number), ("ACP-L009", null)]
+
+
+def test_a_message_over_several_lines_is_one_finding_even_if_its_lines_were_refused() -> None:
+    talk = Talk()
+    talk.open()
+    last = 0
+    for line in (b"{", b'"jsonrpc": "2.0",', b'"method": "_x"', b"}"):
+        last = talk.send("client", line)
+        talk.send("agent", {"id": None, "error": {"code": -32700, "message": "Parse error"}})
+    assert rules_of(talk) == [("ACP-L002", last)]
+
+
+def test_scalars_behind_an_unfinished_line_may_continue_it_until_it_is_refused() -> None:
+    talk = Talk()
+    talk.open()
+    talk.send("client", b"[")
+    talk.send("client", b"42")
+    last = talk.send("client", b"]")
+    assert rules_of(talk) == [("ACP-L002", last)]
+
+
+@pytest.mark.parametrize(
+    ("events", "severities"),
+    [
+        (["session/list"], ["error"]),
+        (["eof from client", "exit"], ["warning"]),
+        (["eof from agent", "exit"], ["error"]),
+        ([], []),
+    ],
+)
+def test_an_array_without_a_response_is_reported(events: list[str], severities: list[str]) -> None:
+    talk = Talk()
+    talk.open()
+    talk.send("client", b'[{"jsonrpc":"2.0","id":7,"method":"session/list"}]')
+    for event in events:
+        name, _, side = event.partition(" from ")
+        if name == "session/list":
+            talk.answer(talk.ask("session/list"), sessions=[])
+        else:
+            talk.event(name, **({"code": 0} if name == "exit" else {"from": side}))
+    found = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L359"]
+    assert [each.severity for each in found] == severities
+    assert all(each.message == "an array got no response" for each in found)
+
+
+def test_an_initialize_of_an_unknown_version_is_not_read_as_version_2() -> None:
+    talk = Talk()
+    claims = {"fs": {"readTextFile": True, "writeTextFile": False}, "terminal": False}
+    params = {"protocolVersion": 99, "clientCapabilities": claims}
+    info = {"name": "probe", "version": "1"}
+    asked = talk.ask("initialize", params | {"clientInfo": info})
+    talk.answer(asked, protocolVersion=1, agentCapabilities={"loadSession": True}, agentInfo=info)
+    assert "ACP-L058" not in {each.rule.id for each in lint(talk.entries).findings}
+    assert not [each for each in lint(talk.entries).findings if each.severity == "error"]

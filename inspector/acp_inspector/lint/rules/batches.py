@@ -81,12 +81,16 @@ def arrays_are_refused(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L359")
 def arrays_were_refused(ending: EndContext) -> CheckResult:
-    found = [
-        Problem("an array got no error response", (batch.point.seq,))
-        for sent in ending.state.of(_Batches).values()
-        for batch in sent
-        if batch.refused is None and ending.point.time - batch.point.time > GRACE_S
-    ]
+    found: list[Problem] = []
+    for sender, sent in ending.state.of(_Batches).items():
+        seen = ending.state.seen[opposite(sender)]
+        for batch in sent:
+            had_time = ending.point.time - batch.point.time > GRACE_S
+            is_due = had_time or seen > batch.point.seq
+            if batch.refused is None and (is_due or ending.is_over):
+                # A receiver that was not given the time for it is not to blame.
+                severity = None if is_due or ending.blames_responder else "warning"
+                found += ending.problem("an array got no response", batch.point, severity=severity)
     return tuple(found) or None
 
 

@@ -17,6 +17,7 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import VERSIONS, find_method
+from acp_protocol.schema.newer import feature_of_field
 from acp_protocol.schema.validate import schema_type
 
 SETS: Final[dict[tuple[int, Side], str]] = {
@@ -147,7 +148,9 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     unknown = [
         path
         for path in unknown_fields(schema_type(SHAPES[context.side], context.version), claims)
-        if path not in elsewhere and path not in LEFTOVERS
+        if path not in elsewhere
+        and path not in LEFTOVERS
+        and feature_of_field(context.method, f"{place}.{path}", _at(claims, path)) is None
     ]
     return tuple(
         problem

@@ -23,6 +23,7 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.newer import CATEGORIES as NEWER_CATEGORIES
 
 OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
 """Methods whose results hold a session's modes and options."""
@@ -361,7 +362,8 @@ def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
         word: Json = option.get(name)
         if isinstance(word, str):
             is_any = True
-            if word not in known and not word.startswith("_"):
+            is_newer = name == "category" and word in NEWER_CATEGORIES
+            if word not in known and not word.startswith("_") and not is_newer:
                 return context.problem(
                     f"the {name} {quoted(word)} is not known and does not begin with “_”",
                     path=f"{place}.{name}",

@@ -198,9 +198,13 @@ def unparsable_lines_were_refused(ending: EndContext) -> CheckResult:
 
 @track(on.error())
 def _answer_unreadable(context: Context) -> None:
-    lines = context.state.of(LineState)
-    if context.id is None and lines.unreadable[opposite(context.side)]:
-        lines.unreadable[opposite(context.side)] -= 1
+    lines, sender = context.state.of(LineState), opposite(context.side)
+    if context.id is not None:
+        return
+    if lines.unreadable[sender]:
+        lines.unreadable[sender] -= 1
+    if context.code == PARSE_ERROR and lines.pieces[sender].lines:
+        lines.pieces[sender].is_refused = True
 
 
 def _explained(context: Context) -> bool:

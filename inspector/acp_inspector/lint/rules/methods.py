@@ -16,6 +16,7 @@ from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.jsonrpc import INVALID_REQUEST
 from acp_protocol.schema.method_spec import Kind, MethodSpec
 from acp_protocol.schema.methods import METHODS, find_method, is_method
+from acp_protocol.schema.newer import METHODS as NEWER
 
 _NAMESPACES: Final = frozenset(
     {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}
@@ -45,8 +46,8 @@ def methods_are_known(context: Context) -> CheckResult:
         return context.problem(
             f"{method} is unstable", path="method", severity="info", topic=context.topic()
         )
-    if is_method(method):
-        # A method of the other version: another rule reports it.
+    if is_method(method) or method in NEWER:
+        # A method of the other version, or a newer one: another rule reports it.
         return OK
     if RETIRED.match(method):
         return context.problem(
@@ -117,6 +118,9 @@ def requests_have_ids(context: Context) -> CheckResult:
 def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
     ask = context.request
     if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
+        return None
+    if ask.method in NEWER:
+        # The agent may well know it.
         return None
     if is_method(ask.method):
         return _of_the_other_version(context)

@@ -26,6 +26,7 @@ from acp_inspector.lint.rules.v2_turn_state import Echo, Foreground, foreground,
 from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.newer import feature_of_value
 
 MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""
@@ -254,6 +255,8 @@ def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckRe
     for block in map(as_object, as_list(context.request.params.get("prompt"))):
         type_ = block.get("type")
         if not isinstance(type_, str) or type_.startswith("_") or _is_taken(context.state, type_):
+            continue
+        if feature_of_value(2, "params.prompt.type", type_):
             continue
         if context.code == INVALID_PARAMS:
             return OK

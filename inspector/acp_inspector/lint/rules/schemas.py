@@ -23,6 +23,7 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.explain import SchemaError, extension_values, unknown_fields
 from acp_protocol.schema.methods import METHODS, find_method
+from acp_protocol.schema.newer import feature_of_field, feature_of_value
 from acp_protocol.schema.validate import accepts, schema_type
 from acp_protocol.schema.validate import validate as schema_errors_of
 
@@ -118,6 +119,17 @@ def _knows(definition: str, version: int) -> Callable[[Json], bool]:
     return accepts(definition, version, known_only=True)
 
 
+def newer_members(method: str | None, what: SchemaSubject) -> dict[str, str]:
+    """Return the features of fields and values that are newer than the schemas, by path."""
+    fields = {
+        path: feature_of_field(method, path, what.at(path)) for path in what.unknown_members()
+    }
+    values = {
+        path: feature_of_value(what.version, path, what.at(path)) for path in what.custom_values()
+    }
+    return {path: feature for path, feature in (fields | values).items() if feature}
+
+
 def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> CheckResult:
     what = schema_subject(context)
     if what is None:
@@ -203,6 +215,7 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
             Problem(f"{path} is not known and does not begin with “_”", (context.seq,), None, path)
             for path in what.custom_values()
             if not str(what.at(path)).startswith("_")
+            and feature_of_value(what.version, path, what.at(path)) is None
         ]
 
     return _each(context, find)
@@ -217,6 +230,7 @@ def members_are_known(context: Context) -> CheckResult:
             )
             for path in what.unknown_members()
             if not (context.method == "initialize" and path in OF_BOTH_VERSIONS)
+            and feature_of_field(context.method, path, what.at(path)) is None
         ]
 
     return _each(context, find)

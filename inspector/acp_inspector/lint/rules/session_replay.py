@@ -56,6 +56,8 @@ class _Restore:
     of_user: Point | None = None
     entity: Point | None = None
     """The first update of a tool call, plan or the like since the request."""
+    completed: Point | None = None
+    """The update that marks the end of the history, before the response."""
     answered: Point | None = None
 
 
@@ -111,6 +113,13 @@ def _end_restore(context: Context) -> None:
             histories.done[id_] = restore
             if restore.message is not None:
                 histories.spoken.setdefault(id_, restore.message)
+
+
+@track(on.update("replay_complete"))
+def _complete(context: Context) -> None:
+    for restore in context.state.of(_Histories).pending.get(context.session_id or "", ()):
+        if restore.is_replay:
+            restore.completed = restore.completed or context.point
 
 
 @track(on.result("session/prompt"), on.update("state_update"))
@@ -238,6 +247,10 @@ def history_comes_before_the_answer(context: Context) -> CheckResult:
     session, histories = context.session, context.state.of(_Histories)
     if session is None:
         return None
+    pending = histories.pending.get(session.id, ())
+    ended = next((each.completed for each in pending if each.completed), None)
+    if ended is not None and len(pending) == 1 and pending[0].is_quiet and not session.is_busy:
+        return context.problem(f"{context.variant} came after the end of the replay", ended)
     done = histories.done.get(session.id)
     # Another load may replay a session that was restored before.
     if done is None or session.id in histories.pending:

@@ -1,4 +1,4 @@
-"""System prompts of sessions (unstable).
+"""System prompts of sessions: stable in version 1 but for forks, unstable in version 2.
 
 Source: ACP schema, `SystemPrompt`.
 """
@@ -34,13 +34,19 @@ def _prompt(params: dict[str, Json]) -> dict[str, Json] | None:
     return as_object(prompt) if prompt is not None else None
 
 
+def _checked_prompt(context: Context, params: dict[str, Json]) -> dict[str, Json] | None:
+    """Return the system prompt; None if there is none, or if it is unstable and not checked."""
+    is_stable = context.version == 1 and context.method != "session/fork"
+    return _prompt(params) if is_stable or context.state.unstable else None
+
+
 def _claim(context: Context, path: str = "") -> str:
     return f"{'session' if context.version == 2 else 'sessionCapabilities'}.systemPrompt{path}"
 
 
 @check("ACP-L484", on.request(*SETUPS))
 def system_prompts_are_claimed(context: Context) -> CheckResult:
-    if _prompt(context.params) is None:
+    if _checked_prompt(context, context.params) is None:
         return None
     if not gated(context, _claim(context)):
         return OK if context.state.is_ready else None
@@ -53,7 +59,7 @@ def system_prompts_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L485", on.request(*SETUPS))
 def overriding_is_claimed(context: Context) -> CheckResult:
-    prompt = _prompt(context.params)
+    prompt = _checked_prompt(context, context.params)
     if prompt is None or prompt.get("mode") != "override":
         return None
     if not gated(context, _claim(context, ".mode.override")):
@@ -67,7 +73,7 @@ def overriding_is_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L486", on.request(*SETUPS))
 def system_prompts_are_text(context: Context) -> CheckResult:
-    prompt = _prompt(context.params)
+    prompt = _checked_prompt(context, context.params)
     if prompt is None:
         return None
     content: Json = prompt.get("content")
@@ -92,7 +98,8 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
 
     An agent without the capability does not know the field.
     """
-    prompt = _prompt(context.request.params) if context.request is not None else None
+    ask = context.request
+    prompt = None if ask is None else _checked_prompt(context, ask.params)
     if prompt is None or not context.state.claims("agent", _claim(context)):
         return None
     mode = prompt.get("mode")

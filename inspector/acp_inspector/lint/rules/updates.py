@@ -13,6 +13,7 @@ from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.newer import UPDATES as NEWER
 from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
 
 REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
@@ -90,6 +91,8 @@ def variants_are_of_version_1(context: Context) -> CheckResult:
 
 
 def _known(context: Context, variant: str, version: int) -> CheckResult:
+    if variant in NEWER[version]:
+        return OK
     if variant not in UPDATE_KINDS[version]:
         return context.problem(
             f"{quoted(variant)} is not a session update of version {version}", at="sessionUpdate"

@@ -1,0 +1,213 @@
+"""What authors of agents and clients have reported in public, reduced: what lint makes of it.
+
+Each has exactly the findings that it is about, so that one mistake does not look like many, and
+what is legal has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from acp_inspector.lint.engine import lint
+from tests.inspector.lint.talk import CWD, Call, Talk
+
+Report: TypeAlias = Callable[[Talk], None]
+
+REPORTS: Final[list[tuple[Report, dict[str, str]]]] = []
+
+
+def report(**found: str) -> Callable[[Report], Report]:
+    """Make a function a reported talk, with the severities of its findings by rule."""
+
+    def made(script: Report) -> Report:
+        REPORTS.append((script, {f"ACP-{rule}": severity for rule, severity in found.items()}))
+        return script
+
+    return made
+
+
+@report(L008="error")
+def the_package_runner_prints_a_warning_first(talk: Talk) -> None:
+    talk.send("agent", b"npm warn exec The following package was not found: agent@1.0.0")
+    talk.open()
+    talk.turn()
+
+
+@report(L052="error")
+def the_version_is_a_date_as_in_mcp(talk: Talk) -> None:
+    info = {"name": "c", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "clientCapabilities": {}, "clientInfo": info}
+    talk.refuse(talk.ask("initialize", params), -32602)
+
+
+@report(L144="error", L371="warning")
+def the_stop_reason_is_error(talk: Talk) -> None:
+    talk.open()
+    talk.answer(talk.prompt(), stopReason="error", transcriptPath="/tmp/t.json")
+
+
+@report(L226="error")
+def the_editor_selects_an_option_of_its_own(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tool()
+    talk.choose(talk.permission(), "allow_always_in_this_project")
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+    talk.finish(prompt)
+
+
+@report(L149="warning")
+def text_comes_after_the_end_of_the_turn(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.say("Hello")
+    talk.finish(prompt)
+    talk.say(" there")
+
+
+@report(L113="warning", L154="info")
+def history_comes_after_the_response_to_the_load(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]))
+    talk.wait(3)
+    talk.update("user_message_chunk", content={"type": "text", "text": "Hello"})
+
+
+@report(L192="warning")
+def a_tool_call_was_never_announced(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.update("tool_call_update", toolCallId="call_1", status="completed")
+    talk.finish(prompt)
+
+
+@report(L249="warning", L242="error")
+def files_are_named_by_a_uri_and_by_a_relative_path(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    for path in ("file:///home/ada/a.py", "src/a.py"):
+        talk.refuse(talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=path), -32602)
+    talk.finish(prompt)
+
+
+@report(L521="warning")
+def a_terminal_gets_a_command_line(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    line = "npm run build && npm test"
+    made = talk.ask("terminal/create", side="agent", sessionId="s1", command=line)
+    talk.answer(made, terminalId="x")
+    for method, result in (("wait_for_exit", {"exitCode": 0}), ("release", {})):
+        params: dict[str, Any] = {"sessionId": "s1", "terminalId": "x"}
+        talk.answer(talk.ask(f"terminal/{method}", params, side="agent"), result)
+    talk.finish(prompt)
+
+
+@report(L018="error")
+def an_error_of_null_is_beside_the_result(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    end = {"id": prompt.id, "result": {"stopReason": "end_turn"}, "error": None}
+    talk.send("agent", end)
+
+
+@report(L025="error")
+def the_id_comes_back_as_text(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.send("agent", {"id": str(prompt.id), "result": {"stopReason": "end_turn"}})
+
+
+@report(L175="error", L176="error")
+def the_update_is_told_apart_by_type(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    update = {"type": "agent_message_chunk", "content": {"type": "text", "text": "Hi"}}
+    talk.tell("session/update", side="agent", sessionId="s1", update=update)
+    talk.finish(prompt)
+
+
+@report(L181="error")
+def the_content_of_a_chunk_is_a_text(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.update("agent_message_chunk", content="Hi")
+    talk.finish(prompt)
+
+
+@report(L146="error")
+def a_cancelled_turn_fails_with_what_aborting_throws(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.wait(3)
+    talk.refuse(prompt, -32603, "AbortError: This operation was aborted")
+
+
+@report(L522="info")
+def a_cancelled_turn_ends_as_usual_at_once(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.finish(prompt)
+
+
+@report(L134="warning")
+def a_prompt_is_queued_behind_another(talk: Talk) -> None:
+    talk.open()
+    first, second = talk.prompt(), talk.prompt("And then?")
+    talk.finish(first)
+    talk.finish(second)
+
+
+@report()
+def both_sides_count_their_ids_from_the_same_number(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    params = {"sessionId": "s1", "path": f"{CWD}/a.py"}
+    read = talk.ask("fs/read_text_file", params, side="agent", id_=prompt.id)
+    talk.answer(read, content="")
+    talk.finish(prompt)
+
+
+@report()
+def responses_come_in_another_order(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    listed = talk.ask("session/list")
+    talk.finish(prompt)
+    talk.answer(listed, sessions=[])
+
+
+@report()
+def the_turn_ends_in_the_moment_of_the_cancel(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    end = {"id": prompt.id, "result": {"stopReason": "end_turn"}}
+    talk.send("agent", end, after=0.0001)
+
+
+@report()
+def a_method_and_fields_of_ones_own_are_marked(talk: Talk) -> None:
+    meta: dict[str, Any] = {"acme.example/status": {}}
+    talk.initialize(None, {"loadSession": True, "_meta": {"_acme/status": {}} | meta})
+    talk.new_session()
+    asked: Call = talk.ask("_acme/status", {"_meta": meta})
+    talk.answer(asked, state="ok")
+
+
+@pytest.mark.parametrize(
+    ("script", "found"), REPORTS, ids=[script.__name__ for script, _ in REPORTS]
+)
+def test_a_reported_talk_has_the_findings_it_is_about(
+    script: Report, found: dict[str, str]
+) -> None:
+    talk = Talk()
+    script(talk)
+    findings = lint(talk.entries).findings
+    assert {each.rule.id: each.severity for each in findings} == found
+    assert len(findings) == len(found), [each.message for each in findings]
