@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,10 @@ import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acp_console.cli.errors import UsageError, did_you_mean, say
+from acp_console.paths import FileWriteError
 from acp_console.render.values import plural
-from acp_inspector.recording.writer import atomic_replacement
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import read_regular, replacing
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -32,6 +32,8 @@ Checker: TypeAlias = Literal["lint", "conform", "test"]
 
 MAX_BYTES: Final = 1 << 24
 """Size of a baseline that is read, at most."""
+SHARED_FILE: Final = 0o666
+"""Permissions of a new baseline, less what the user's mask takes away: it is in a repository."""
 MAX_GONE_SHOWN: Final = 10
 WIDTH: Final = 200
 """Characters of an entry that are shown."""
@@ -146,7 +148,7 @@ class Baseline:
         """Replace what the file holds about all that was checked; keep everything else.
 
         Raises:
-            RecordingError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         assert self._path is not None
         kept = [
@@ -167,10 +169,12 @@ class Baseline:
         # One line for each, in a fixed order: a review shows what has changed.
         rows = sorted(json.dumps(each.model_dump(), ensure_ascii=False) for each in (*kept, *fresh))
         text = '{"acp_baseline": 1, "known": [\n' + ",\n".join(rows) + "\n]}\n"
-        with atomic_replacement(self._path, overwrite=True) as part:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(part, flags, 0o666), "w", encoding="utf-8") as file:
-                file.write(text)
+        try:
+            with replacing(self._path, SHARED_FILE) as file:
+                file.write(text.encode())
+        except OSError as problem:
+            reason = describe_os_error(problem)
+            raise FileWriteError(f"cannot write {self._path}: {reason}") from None
 
     def settle(self, issues: Sequence[Issue], is_checked: Callable[[Issue], bool]) -> Sorted:
         """Compare what was found, and report what is gone; write the file if that is wanted.
@@ -178,7 +182,7 @@ class Baseline:
         After an update everything is known.
 
         Raises:
-            RecordingError: the file cannot be written.
+            FileWriteError: the file cannot be written.
         """
         found = self.sort(issues, is_checked)
         if not self.is_updating:
@@ -266,21 +270,14 @@ def _read(path: Path) -> BaselineFile:
     Raises:
         UsageError: it cannot be used.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UsageError(f"--baseline: {path} is not a regular file")
-            data = file.read(MAX_BYTES + 1)
+        data = read_regular(path, MAX_BYTES)
     except FileNotFoundError:
         raise UsageError(
             f"--baseline: {path} does not exist", "--update-baseline writes it"
         ) from None
     except OSError as problem:
-        reason = "it is a link" if path.is_symlink() else describe_os_error(problem)
-        raise UsageError(f"--baseline: cannot read {path}: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"--baseline: {path} is too long")
+        raise UsageError(f"--baseline: cannot read {path}: {describe_os_error(problem)}") from None
     try:
         return BaselineFile.model_validate_json(data)
     except ValidationError as problem:

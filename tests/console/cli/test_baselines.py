@@ -144,7 +144,7 @@ def test_only_a_regular_file_is_a_baseline(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(UsageError, match="link"):
         Baseline(link, "lint")
-    with pytest.raises(UsageError, match="not a regular file"):
+    with pytest.raises(UsageError, match="it is a pipe"):
         Baseline(pipe, "lint")
     with pytest.raises(UsageError, match="does not exist"):
         Baseline(tmp_path / "none.json", "lint")
