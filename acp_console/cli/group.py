@@ -34,6 +34,7 @@ GROUPS: Final = {
     "Capture": {
         "proxy": "Record the traffic between an editor and its agent.",
         "attach": "Watch a running proxy.",
+        "recover": "Write what a killed proxy had not written.",
         "import": "Convert the log of another tool to a recording.",
     },
     "Look": {

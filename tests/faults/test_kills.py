@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.recovery import recover
 from acp_inspector.recording.rotation import part_paths
 from acp_inspector.recording.spool import spool_path
 from acp_protocol.framing import Side
@@ -78,11 +80,18 @@ def bytes_of(recordings: Sequence[Recording], side: Side) -> bytes:
     return b"".join(frame.data + frame.line_ending for frame in frames)
 
 
+def content(folder: Path) -> dict[str, bytes]:
+    """Return each file of recordings, and of what is beside them."""
+    files = (each for each in sorted(folder.rglob("*")) if each.is_file() and ".acp." in str(each))
+    return {str(each): each.read_bytes() for each in files}
+
+
 def read(path: Path) -> Recording:
-    """Read a recording that must be whole, and whose spool must be gone then."""
+    """Read a recording that must be whole; reading changes no file."""
+    before = content(path.parent)
     recording = read_recording(path)
+    assert content(path.parent) == before
     assert not recording.bad_lines
-    assert not spool_path(path).exists()
     numbers = [entry.seq for entry in recording.entries]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return recording
@@ -171,9 +180,13 @@ def test_frames_are_recovered_into_the_last_file_of_a_rotated_recording(
     options = ["--rotate-size", "1MB", "--record", str(path)]
     with stage.party([*PROXY, *options, "--", *flood]) as party:
         received = killed(party, (9 + seed % 5) << 20)
-    read_recording(path)
+    before = content(path.parent)
+    shown = [read_recording(part) for part in part_paths(path)]
+    assert content(path.parent) == before
+    assert recover(path)
     assert not spool_path(path).exists()
     recordings = [read_recording(part) for part in part_paths(path)]
+    assert [each.entries for each in recordings] == [each.entries for each in shown]
     numbers = [entry.seq for each in recordings for entry in each.entries]
     assert numbers == list(range(1, len(numbers) + 1))
     assert bytes_of(recordings, "agent").startswith(received)
@@ -229,6 +242,13 @@ def test_what_a_write_had_come_to_makes_no_difference(
         kill(party)
     recording = read(path)
     assert bytes_of([recording], "agent") == b'{"n":1}\n{"n":2}\nnot JSON\r\n'
+    indexed = IndexedRecording(path)
+    indexed.index_all()
+    assert tuple(indexed) == recording.entries
+    indexed.close()
+    assert recover(path) is not None
+    assert read(path).entries == recording.entries
+    assert not spool_path(path).exists()
     *_, last = recording.entries
     assert isinstance(last, JournalEvent)
     assert last.name == "note"
@@ -274,7 +294,8 @@ def test_frames_wait_beside_a_recording_that_cannot_be_written(
     # Not written through a symbolic link, whoever runs this.
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
-    read_recording(path)
+    assert bytes_of([read(path)], "agent") == b"{}\n"
+    assert recover(path) is None
     assert "wait in" in caplog.text
     path.unlink()
     elsewhere.rename(path)
@@ -300,7 +321,16 @@ def test_readers_at_the_same_time_all_see_what_was_recovered(stage: Stage, tmp_p
     readers = [subprocess.Popen(show, stdout=subprocess.PIPE) for _ in range(4)]
     counts = {reader.communicate(timeout=60)[0] for reader in readers}
     assert len(counts) == 1
+    assert spool_path(path).exists()
+    recoverers = [
+        subprocess.Popen([sys.executable, "-m", "acp_console", "recover", str(path)])
+        for _ in range(2)
+    ]
+    readers = [subprocess.Popen(show, stdout=subprocess.PIPE) for _ in range(3)]
+    counts |= {reader.communicate(timeout=60)[0] for reader in readers}
+    assert {each.wait(60) for each in recoverers} == {0}
     assert not spool_path(path).exists()
+    assert len(counts) == 1
 
 
 def test_frames_are_not_recovered_into_another_recording_of_that_name(
@@ -330,6 +360,7 @@ def test_frames_are_recovered_through_a_link_and_after_a_move(
     else:
         path.rename(name)
     assert bytes_of([read_recording(name)], "agent") == b'{"n":1}\n'
+    assert recover(name) == 2
     assert not spool_path(path).exists()
 
 

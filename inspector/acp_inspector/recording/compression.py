@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, Final, Self
 
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.recovery import recover
+from acp_inspector.recording.recovery import Unwritten, read_unwritten
 from acp_protocol.errors import describe_os_error
 
 OUTPUT: Final = 1 << 20
@@ -45,22 +45,27 @@ class DecompressedFile:
     """The limit of this process; None for none."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; append to it first what a killed proxy had not written.
+        """Open the file, with what a killed proxy had not written at its end.
 
         Raises:
             OSError: the file cannot be opened or read.
             RecordingError: the file is compressed with zstd, which this Python lacks.
         """
-        recover(path)
-        self._source = path.open("rb")
+        self.unwritten = read_unwritten(path)
+        """What is read after the file itself; it is never compressed."""
+        self.source: io.BufferedReader = path.open("rb")
+        """The file itself."""
         self._decompressed: _Decompressed | None = None
-        self.file: BinaryIO = self._source
+        self.file: BinaryIO = self.source
         """Reads the decompressed bytes."""
+        if self.unwritten is not None:
+            self.file = io.BufferedReader(_Continued(self.source, self.unwritten), OUTPUT)
+            return
         try:
-            magic = self._source.peek(len(_ZSTD))[: len(_ZSTD)]
+            magic = self.source.peek(len(_ZSTD))[: len(_ZSTD)]
             if magic.startswith(_GZIP):
                 errors = (zlib.error, gzip.BadGzipFile)
-                inner = gzip.GzipFile(fileobj=self._source)
+                inner = gzip.GzipFile(fileobj=self.source)
                 self._decompressed = _Decompressed(inner, errors, self._max_size(path))
             elif magic == _ZSTD:
                 # Imported late: few recordings need it, and the proxy must start fast.
@@ -68,13 +73,13 @@ class DecompressedFile:
                     from compression import zstd
                 else:
                     from backports import zstd
-                inner = zstd.ZstdFile(self._source)
+                inner = zstd.ZstdFile(self.source)
                 errors = (zstd.ZstdError,)
                 self._decompressed = _Decompressed(inner, errors, self._max_size(path))
             if self._decompressed is not None:
                 self.file = io.BufferedReader(self._decompressed, OUTPUT)
         except BaseException as error:
-            self._source.close()
+            self.source.close()
             if isinstance(error, ImportError):
                 raise RecordingError(
                     f"cannot read {path}: this Python lacks zstd; unzstd the file first"
@@ -96,13 +101,36 @@ class DecompressedFile:
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""
-        self._source.close()
+        self.source.close()
+        if self.unwritten is not None:
+            self.unwritten.lines.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Continued(io.RawIOBase):
+    """A raw file of the whole lines of a recording and what its proxy had not written."""
+
+    def __init__(self, source: BinaryIO, unwritten: Unwritten) -> None:
+        self._source = source
+        self._left = unwritten.size
+        self._lines = unwritten.lines
+        self._lines.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] - BufferedReader gives this
+        piece = self._source.read(min(len(buffer), self._left)) if self._left else b""
+        # The file has become shorter where there is less of it.
+        self._left = self._left - len(piece) if piece else 0
+        piece = piece or self._lines.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 @contextmanager

@@ -75,11 +75,14 @@ class FileContent:
         self.is_compressed = self._stream.is_compressed
         self.is_unpacked = not self.is_compressed
         """Whether all of the file can be read now."""
-        self._file = tempfile.TemporaryFile() if self.is_compressed else self._stream.file  # noqa: SIM115 - closed in close
+        self._file = tempfile.TemporaryFile() if self.is_compressed else self._stream.source  # noqa: SIM115 - closed in close
+        self._unwritten = self._stream.unwritten
 
     @property
     def size(self) -> int:
         """Bytes that can be read now."""
+        if self._unwritten is not None:
+            return self._unwritten.size + os.fstat(self._unwritten.lines.fileno()).st_size
         return self._unpacked if self.is_compressed else os.fstat(self._file.fileno()).st_size
 
     @property
@@ -99,7 +102,16 @@ class FileContent:
         self._file.flush()
 
     def read(self, offset: int, size: int) -> bytes:
-        return read_at(self._file.fileno(), offset, size)
+        if self._unwritten is None:
+            return read_at(self._file.fileno(), offset, size)
+        begin = self._unwritten.size
+        wanted = max(0, min(size, begin - offset))
+        head = read_at(self._file.fileno(), offset, wanted)
+        if len(head) < wanted:
+            # The file has become shorter.
+            return head
+        lines, at = self._unwritten.lines.fileno(), max(0, offset - begin)
+        return head + read_at(lines, at, size - len(head))
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""

@@ -1,4 +1,6 @@
-"""Appends to recordings what their proxies had noted and not written when they were killed.
+"""Finds what the proxy of a recording had noted and not written when it was killed.
+
+Readers get it without a change of any file; `recover` and a proxy with `--append` write it.
 
 Source: docs/recording-format.md, "After a kill".
 """
@@ -8,19 +10,23 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import (
     Header,
     RecordingError,
     decode_line,
+    encode_entry,
+    encode_header,
     part_path,
     series_of,
 )
@@ -36,11 +42,13 @@ from acp_inspector.recording.spool import (
     remove,
     spool_path,
 )
-from acp_inspector.recording.writer import RecordingWriter, WriteMode, read_append_state
+from acp_inspector.recording.writer import RecordingWriter, WriteMode, last_entry, read_append_state
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.regular_files import open_regular, read_regular
 
 logger = logging.getLogger(__name__)
 
+OWNER_BYTES: Final = 64
 RECOVERED_BATCH: Final = 4 * 2**20
 """Bytes of frames that are appended to a recording at a time."""
 _PART: Final = re.compile(r"\.\d+(?=(\.acp\.ndjson|\.[^.]*)?$)")
@@ -68,18 +76,113 @@ def open_writer(
     return writer
 
 
-def recover(recording: Path) -> None:
-    """Append to a recording what its proxy had noted and not written when it was killed.
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """The end of a recording, as it would be if it were recovered."""
 
-    Does nothing while that proxy lives. Says on the log what was done.
+    size: int
+    """Bytes of the file that come before it; what follows them is a part of a line."""
+    lines: BinaryIO
+    """A file without a name, with the lines that follow."""
+
+
+def read_unwritten(recording: Path) -> Unwritten | None:
+    """Return what the proxy had noted and not written when it was killed; change nothing.
+
+    None if there is nothing, or if it belongs to another part of the recording. Says on the log
+    what was found.
     """
     found = _find(recording)
     if found is None:
-        return
+        return None
+    first, spool = found
+    with claim(spool, is_shared=True) as folder:
+        if folder is None:
+            return None
+        try:
+            return _read(folder, first, recording)
+        except (OSError, RecordingError) as problem:
+            reason = describe_os_error(problem) if isinstance(problem, OSError) else problem
+            logger.warning(
+                "%s: what the proxy had not written when it was killed stays in %s (%s)",
+                first,
+                spool,
+                reason,
+            )
+            return None
+
+
+def _read(folder: int, first: Path, recording: Path) -> Unwritten | None:
+    if next(read_entries(folder), None) is None:
+        return None
+    if not _belongs(folder, first):
+        raise RecordingError("another recording has taken its place")
+    header = pending_header(folder)
+    parts = [first] if header is not None else _parts(first)
+    if not parts[-1].samefile(recording):
+        return None
+    size, number, at = (0, 0, 0.0) if header is not None else _whole_lines(parts[-1])
+    if not number and len(parts) > 1:
+        number, at = _last_entry(parts[-2])
+    lines = TemporaryFile()  # noqa: SIM115 - closed with the reader
+    if header is not None:
+        lines.write(encode_header(header))
+    count = 0
+    for entry in _missing(folder, number, at):
+        lines.write(encode_entry(entry))
+        count += isinstance(entry, Frame)
+    lines.flush()
+    _report(first, count)
+    return Unwritten(size, cast("BinaryIO", lines))
+
+
+@lru_cache(maxsize=128)
+def _report(first: Path, count: int) -> None:
+    """Say it once: a recording may be opened several times."""
+    logger.warning(
+        "%s: shown with %s that the proxy had not written when it was killed; acp-console recover "
+        "writes them",
+        first,
+        _frames(count),
+    )
+
+
+def _whole_lines(path: Path) -> tuple[int, int, float]:
+    """Return the size of a file without a part of a line, and its last number and time."""
+    with open_regular(path, is_followed=True) as file:
+        read = partial(read_at, file.fileno())
+        size = os.fstat(file.fileno()).st_size
+        if size and read(size - 1, 1) != b"\n":
+            size = line_begin(read, size)
+        return size, *last_entry(read, size)
+
+
+def _missing(folder: int, number: int, at: float) -> Iterator[Entry]:
+    """Yield the entries of a spool after a number, and a note that counts the frames."""
+    count = 0
+    for entry in read_entries(folder):
+        if entry.seq > number:
+            number, at = entry.seq, entry.time
+            count += isinstance(entry, Frame)
+            yield entry
+    if count:
+        text = f"recovered {_frames(count)} that the proxy had not written when it was killed"
+        yield JournalEvent(number + 1, at, "note", {"text": text})
+
+
+def recover(recording: Path) -> int | None:
+    """Append to a recording what its proxy had noted and not written when it was killed.
+
+    Return how many frames those were; None if they could not be appended. Does nothing while that
+    proxy lives. Says on the log what was done.
+    """
+    found = _find(recording)
+    if found is None:
+        return 0
     first, spool = found
     with claim(spool) as folder:
         if folder is None:
-            return
+            return 0
         try:
             count = _append(folder, first)
         except (OSError, RecordingError) as problem:
@@ -93,7 +196,7 @@ def recover(recording: Path) -> None:
                 spool,
                 reason,
             )
-            return
+            return None
         remove(folder, spool)
         if count:
             logger.warning(
@@ -101,6 +204,7 @@ def recover(recording: Path) -> None:
                 first,
                 _frames(count),
             )
+        return count
 
 
 def _find(recording: Path) -> tuple[Path, Path] | None:
@@ -121,7 +225,7 @@ def _find(recording: Path) -> tuple[Path, Path] | None:
     for spool in spools:
         is_orphan = not os.path.lexists(recording.with_name(spool.name[1 : -len(".spool")]))
         with suppress(OSError):
-            if is_orphan and (spool / OWNER_NAME).read_bytes() == owner:
+            if is_orphan and read_regular(spool / OWNER_NAME, OWNER_BYTES) == owner:
                 return recording, spool
     return None
 
@@ -157,10 +261,7 @@ def _append(folder: int, first: Path) -> int:
     if not number and path != first:
         # The proxy was killed when it had only begun the last part.
         number, at = _last_entry(_parts(first)[-2])
-    for entry in read_entries(folder):
-        if entry.seq <= number:
-            continue
-        number, at = entry.seq, entry.time
+    for entry in _missing(folder, number, at):
         batch.append(entry)
         if isinstance(entry, Frame):
             count += 1
@@ -168,9 +269,6 @@ def _append(folder: int, first: Path) -> int:
         if held > RECOVERED_BATCH:
             writer.write(batch)
             batch, held = [], 0
-    if count:
-        text = f"recovered {_frames(count)} that the proxy had not written when it was killed"
-        batch.append(JournalEvent(number + 1, at, "note", {"text": text}))
     writer.write(batch)
     writer.close()
     if writer.failure:

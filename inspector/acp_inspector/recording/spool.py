@@ -1,8 +1,8 @@
 """Keeps on disk what was noted and is not in the recording yet.
 
 The recorder appends each note to the spool before its bytes are forwarded. If the proxy is killed,
-whoever opens the recording next numbers the notes as the recorder would have, and appends the
-entries that the recording lacks.
+the next reader numbers the notes as the recorder would have, and shows the entries that the
+recording lacks; the next writer appends them.
 
 A spool is a directory beside the recording. Two files take turns: when one has grown long, notes go
 to the other, whose head says where the numbers and the unfinished lines stood. The first file is
@@ -59,7 +59,7 @@ _HEADER_NAME: Final = "header"
 OWNER_NAME: Final = "of"
 """The hash of the first line of the recording: another file may take its name."""
 _LOCK_NAME: Final = "lock"
-"""Locked by whoever recovers; others wait for the end of that."""
+"""Locked during a recovery; others wait for the end of it."""
 _NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME, OWNER_NAME, _LOCK_NAME)
 RECOVERY_TIMEOUT_S: Final = 60.0
 """Seconds to wait for another process that recovers the same recording."""
@@ -239,10 +239,11 @@ def discard(recording: Path) -> None:
 
 
 @contextmanager
-def claim(spool: Path) -> Generator[int | None]:
+def claim(spool: Path, *, is_shared: bool = False) -> Generator[int | None]:
     """Lock a spool that no proxy uses; None if there is none, it is in use, or it is not ours.
 
-    Waits for another process that recovers it.
+    Waits for another process that recovers it. With `is_shared`, which changes nothing, several
+    processes can have it at once; the others wait for them.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with ExitStack() as stack:
@@ -253,8 +254,11 @@ def claim(spool: Path) -> Generator[int | None]:
             found = os.fstat(folder)
             is_ours = found.st_uid == os.geteuid() and not found.st_mode & 0o077
             if is_ours:
-                _wait_for_turn(folder, stack)
-                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if is_shared:
+                    _share(folder)
+                else:
+                    _wait_for_turn(folder, stack)
+                    _wait_for_readers(folder)
                 is_free = os.path.samestat(found, spool.lstat())
         except PermissionError:
             is_ours = False
@@ -265,6 +269,58 @@ def claim(spool: Path) -> Generator[int | None]:
                 "the last frames of a killed proxy may wait in %s, which is another user's", spool
             )
         yield folder if is_free else None
+
+
+def _share(folder: int) -> None:
+    """Lock a spool together with other readers, when no recovery is running.
+
+    Raises:
+        OSError: a proxy uses it.
+    """
+    ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not _is_recovered(folder) or time.monotonic() > ends_at:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _is_recovered(folder: int) -> bool:
+    """Return whether another process recovers the spool at this moment."""
+    descriptor = open_file(folder, _LOCK_NAME)
+    if descriptor is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _wait_for_readers(folder: int) -> None:
+    """Lock a spool alone.
+
+    Raises:
+        OSError: a proxy uses it, or somebody reads it for too long.
+    """
+    # A proxy has it for itself alone, readers do not.
+    fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends_at:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _wait_for_turn(folder: int, stack: ExitStack) -> None:

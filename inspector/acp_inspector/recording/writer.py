@@ -373,11 +373,11 @@ def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
     if digest.hexdigest() != footer.digest:
         return None
     digest.update(line)
-    number, time = _last_entry(read, at)
+    number, time = last_entry(read, at)
     return AppendState(digest, Counter(footer.counts), number, time, is_whole=True)
 
 
-def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
+def last_entry(read: ReadAt, end: int) -> tuple[int, float]:
     """Return number and time of the last entry before `end`; zeros if there is none."""
     while end:
         # Skip the footers of runs without entries.

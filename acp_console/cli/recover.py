@@ -1,0 +1,41 @@
+"""`acp-console recover`: write into recordings what killed proxies had not written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from acp_console.cli import exit_codes
+from acp_console.cli.command import Command
+from acp_console.cli.errors import say
+from acp_inspector.recording.recovery import recover
+from acp_protocol.host.sanitize import escape_controls
+
+
+@click.command(name="recover", cls=Command, docs="recording-format.md")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+def command(*, files: tuple[Path, ...]) -> int:
+    """Append to each recording FILE what its proxy had not written when it was killed.
+
+    A proxy keeps what was sent in a directory beside the recording until it is written. Commands
+    that read a recording show it and change nothing; this one writes it, and removes the directory.
+    Nothing is done while the proxy lives. In a rotated recording, name the first file.
+
+    \b
+    acp-console recover session.acp.ndjson
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    code = exit_codes.DONE
+    for file in files:
+        count = recover(file)
+        if count is None:
+            code = exit_codes.USAGE
+        elif not count:
+            say(f"{escape_controls(str(file))}: nothing to recover")
+    return code
