@@ -436,3 +436,16 @@ def test_no_check_breaks_down_whatever_comes(chosen: list[Case], random: Random)
         linter.feed(entry)
     linter.finish()
     assert not linter.report.failed
+
+
+def test_a_log_line_that_ends_in_a_whole_message_says_so() -> None:
+    whole = b'{"jsonrpc": "2.0", "method": "session/update", "params": {}}'
+    linter = Linter()
+    findings = [
+        finding
+        for n, line in enumerate((b"loading... " + whole, b"loading... done"), start=1)
+        for finding in linter.feed(Frame(n, 0.0, "agent", line))
+        if finding.rule.id == "ACP-L008"
+    ]
+    ends = ["ends in a whole message" in finding.message for finding in findings]
+    assert ends == [True, False]

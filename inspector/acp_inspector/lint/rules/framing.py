@@ -39,7 +39,15 @@ from acp_inspector.lint.registry import check, check_at_end, check_event, track
 from acp_inspector.lint.state import IdKey, LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import PARSE_ERROR, Json, RequestId, id_key, is_json, is_request_id
+from acp_protocol.jsonrpc import (
+    PARSE_ERROR,
+    Json,
+    RequestId,
+    id_key,
+    is_json,
+    is_request_id,
+    message_at_end,
+)
 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
@@ -264,7 +272,9 @@ def no_log_text_on_stdout(context: Context) -> CheckResult:
     if not _is_log_text(context):
         return OK
     text = single_line(context.frame.data.decode(errors="replace"), 60)
-    return context.problem(f"stdout has text that is not a message: “{text}”")
+    has_message = message_at_end(context.frame.data) is not None
+    more = "; the line ends in a whole message, without a newline before it" if has_message else ""
+    return context.problem(f"stdout has text that is not a message: “{text}”{more}")
 
 
 def _is_log_text(context: Context) -> bool:
