@@ -476,11 +476,11 @@ class _Run:
         if call.name != "tool call" or call.session != request.session:
             return False
         is_within = call.frames[0] < request.frames[0] < call.frames[-1]
-        return is_within or self.names_call(request, call)
+        return is_within or get(call.value, "toolCallId") in self.calls_of(request)
 
-    def names_call(self, request: JournalStep, call: JournalStep) -> bool:
-        ids = {each.value for each in self.mark(request)[1] if each.kind == "toolCallId"}
-        return get(call.value, "toolCallId") in ids
+    def calls_of(self, step: JournalStep) -> set[Json]:
+        """Return the ids of the tool calls that a step names."""
+        return {each.value for each in self.mark(step)[1] if each.kind == "toolCallId"}
 
     def may_pass(self, one: JournalStep, other: JournalStep) -> bool:
         """Return whether two steps of one side may come in either order.
@@ -494,11 +494,7 @@ class _Run:
             return False
         if kinds == {"call"} and any({one.name, other.name} == each for each in _UNORDERED):
             return True
-        calls = [
-            {each.value for each in self.mark(step)[1] if each.kind == "toolCallId"}
-            for step in (one, other)
-        ]
-        if one.is_request != other.is_request and calls[0] & calls[1]:
+        if one.is_request != other.is_request and self.calls_of(one) & self.calls_of(other):
             return True
         (start, end), (other_start, other_end) = _span(one), _span(other)
         return start < other_end and other_start < end
@@ -827,6 +823,8 @@ class _Comparing:
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once only."""
         self._matches: list[_Match] = []
+        self._calls: dict[tuple[JournalStep, int], list[_Pair]] = {}
+        """The tool calls that requests of a turn belong to, with how many pairs were known."""
         self._misplaced: set[JournalStep] = set()
         """Steps of the left whose counterpart is in another place of its turn."""
         self._values: dict[Tolerance, set[tuple[str, str]]] = {}
@@ -907,18 +905,20 @@ class _Comparing:
 
     def _find_late_questions(self, matches: Sequence[_Match]) -> None:
         """Find the permissions that one of the runs asked for when the call had ended already."""
-        calls = [each for each in matches if each[0] is not None and each[0].name == "tool call"]
-        for ask, its in matches:
-            if ask is None or its is None or ask.name != "session/request_permission":
-                continue
-            for call, other in calls:
-                if call is not None and other is not None and self._left.names_call(ask, call):
-                    are_late = [
-                        _has_ended(each) and each.frames[-1] < asked.frames[0]
-                        for asked, each in ((ask, call), (its, other))
-                    ]
-                    if are_late[0] != are_late[1]:
-                        self._misplaced.add(ask)
+        pairs = [(one, other) for one, other in matches if one is not None and other is not None]
+        calls = {
+            get(one.value, "toolCallId"): (one, other)
+            for one, other in pairs if one.name == "tool call"
+        }  # fmt: skip
+        for ask, its in pairs:
+            named = self._left.calls_of(ask) if ask.name == "session/request_permission" else ()
+            for call, other in (calls[id_] for id_ in named if id_ in calls):
+                are_late = [
+                    _has_ended(each) and each.frames[-1] < asked.frames[0]
+                    for asked, each in ((ask, call), (its, other))
+                ]
+                if are_late[0] != are_late[1]:
+                    self._misplaced.add(ask)
 
     def _match_by_name(self, left: list[JournalStep], right: list[JournalStep]) -> None:
         names = [step.name for step in left], [step.name for step in right]
@@ -941,6 +941,7 @@ class _Comparing:
         if "request-order" not in self._tolerances or is_long:
             return moved
         fixed = list(equal)
+        self._calls.clear()
         for one in left:
             mark = self._left.mark_of(one)
             for other in right:
@@ -975,16 +976,23 @@ class _Comparing:
             is_request = request[0].is_request and request[0].side == "agent"
             is_streamed = streamed[0].name in _STREAMED or streamed[0].name.endswith("_chunk")
             if is_request and is_streamed:
-                calls = [
-                    call for call in known
-                    if self._left.belongs(request[0], call[0])
-                    or self._right.belongs(request[1], call[1])
-                ]  # fmt: skip
+                calls = self._calls_of(request, known)
                 return bool(calls) and not any(
                     call[run].frames[-1] < streamed[run].frames[0]
                     for call in calls for run in (0, 1)
                 )  # fmt: skip
         return False
+
+    def _calls_of(self, request: _Pair, known: Sequence[_Pair]) -> list[_Pair]:
+        """Return the tool calls that a request belongs to in one of the runs."""
+        key = request[0], len(known)
+        if key not in self._calls:
+            self._calls[key] = [
+                call for call in known
+                if self._left.belongs(request[0], call[0])
+                or self._right.belongs(request[1], call[1])
+            ]  # fmt: skip
+        return self._calls[key]
 
     def _match_misplaced(
         self, left: Sequence[JournalStep], right: Sequence[JournalStep], moved: set[JournalStep]
