@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -145,6 +146,10 @@ class Exchanges:
         """Requests of the agent in each session since its last turn ended."""
         self._by_frame: dict[int, tuple[Exchange, ...]] = {}
         self._batches: set[int] = set()
+        self._indexed: dict[
+            Side, tuple[int, Mapping[tuple[bool, tuple[str, RequestId]], Exchange]]
+        ] = {}
+        """The exchanges of the batch of each side that was looked at last, by its messages."""
         self._newest: dict[Side, int] = {}
         """The newest frame of each side, for a lean history."""
         self._steps: list[tuple[int, Exchange]] = []
@@ -213,6 +218,19 @@ class Exchanges:
             return None
         found = self._by_frame.get(frame.seq)
         return found[0] if found else None
+
+    def of_message(self, frame: Frame, message: Message) -> Exchange | None:
+        """Return the exchange of one message of a batch, whose frame has the batch's number."""
+        if not isinstance(message, Request | SuccessResponse | ErrorResponse):
+            return None
+        known = self._indexed.get(frame.side)
+        if known is None or known[0] != frame.seq:
+            index: dict[tuple[bool, tuple[str, RequestId]], Exchange] = {}
+            for each in self.all_of(frame):
+                is_own = each.request_frame.seq == frame.seq
+                index.setdefault((is_own, id_key(each.request.id)), each)
+            known = self._indexed[frame.side] = frame.seq, index
+        return known[1].get((isinstance(message, Request), id_key(message.id)))
 
     def all_of(self, frame: Frame) -> tuple[Exchange, ...]:
         """Return the exchanges that a frame belongs to: several for a batch."""

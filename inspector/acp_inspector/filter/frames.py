@@ -13,17 +13,7 @@ from acp_inspector.jsonpath import JSONPath, find_all
 from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
-from acp_protocol.jsonrpc import (
-    ErrorResponse,
-    Json,
-    Message,
-    Request,
-    RequestId,
-    SuccessResponse,
-    encode,
-    id_key,
-    read_message,
-)
+from acp_protocol.jsonrpc import Json, Message, RequestId, encode, read_message
 
 EntryKind: TypeAlias = Literal[messages.FrameKind, "stderr", "event"]
 
@@ -220,21 +210,13 @@ class EntryFields:
         entry = self.entry
         if self._exchanges is None or not isinstance(entry, Frame):
             return None
-        return self._exchanges.of(entry) or self._exchange_in_batch(self._exchanges, entry)
-
-    def _exchange_in_batch(self, exchanges: Exchanges, entry: Frame) -> Exchange | None:
-        """Return the exchange of a message whose frame is one of an array."""
-        several = exchanges.all_of(entry)
-        if several and self._message is None:
-            self._message = read_message(entry.data)
-        match self._message:
-            case Request(id=id_):
-                found = (each for each in several if each.request_frame.seq == entry.seq)
-            case SuccessResponse(id=id_) | ErrorResponse(id=id_):
-                found = (each for each in several if each.request_frame.seq != entry.seq)
-            case _:
-                return None
-        return next((each for each in found if id_key(each.request.id) == id_key(id_)), None)
+        found = self._exchanges.of(entry)
+        if found is None and self._exchanges.all_of(entry):
+            # The frame may be that of one message of an array.
+            if self._message is None:
+                self._message = read_message(entry.data)
+            found = self._exchanges.of_message(entry, self._message)
+        return found
 
     def _update(self) -> Json:
         return get(self.decoded.params, "update") if self.decoded else None

@@ -63,7 +63,8 @@ class BatchEdit:
             if (kind := _REPLACED.get(name)) is not None:
                 self._is_corrupted |= name == "corrupted"
                 self._done.setdefault(kind, []).append(index)
-            elif (name, data) not in self._others:
+            elif (name, data) not in self._others[-1:]:
+                # What is done to the line is done once.
                 self._others.append((name, data))
 
     def commit(self, by: str) -> None:

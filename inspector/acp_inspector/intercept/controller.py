@@ -30,7 +30,6 @@ from acp_inspector.intercept.message import (
     BatchHook,
     EventSink,
     Hook,
-    Inject,
     InterceptedFrame,
     InterceptError,
     check_json,
@@ -481,12 +480,8 @@ class InterceptController:
 
     def _run(self, hook: Hook, frame: InterceptedFrame) -> InterceptedFrame:
         """Run a hook on a frame; of an array, on each message."""
-        if not is_batch(frame.raw):
+        if not is_batch(frame.raw) or self._fits_all(hook, frame):
             return self._run_once(hook, frame)
-        if isinstance(hook, BatchHook):
-            processed = self._run_once(hook, frame, hook.process_batch)
-            if processed is not frame:
-                return processed
         batch = BatchEdit(frame.copy())
         for index, entry in batch.entries():
             if not batch.frame.is_dropped:
@@ -494,14 +489,16 @@ class InterceptController:
         batch.commit(hook.name)
         return batch.frame
 
-    def _run_once(
-        self,
-        hook: Hook,
-        frame: InterceptedFrame,
-        process: Callable[[InterceptedFrame, Inject], InterceptedFrame] | None = None,
-    ) -> InterceptedFrame:
+    def _fits_all(self, hook: Hook, frame: InterceptedFrame) -> bool:
         try:
-            processed = (process or hook.process)(frame, self.inject)
+            return isinstance(hook, BatchHook) and hook.fits_all(frame)
+        except Exception as problem:  # noqa: BLE001 - a filter must not end the traffic
+            self._warnings.failure(hook.name, problem)
+            return False
+
+    def _run_once(self, hook: Hook, frame: InterceptedFrame) -> InterceptedFrame:
+        try:
+            processed = hook.process(frame, self.inject)
         except BaseException as problem:  # noqa: BLE001 - even its exit must not end the traffic
             self._warnings.failure(hook.name, problem)
             return frame

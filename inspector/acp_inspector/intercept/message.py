@@ -66,8 +66,8 @@ class Hook(Protocol):
 class BatchHook(Hook, Protocol):
     """A hook that may act on all of an array."""
 
-    def process_batch(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
-        """Return an array after the action on all of it; `frame` itself if there is none."""
+    def fits_all(self, frame: InterceptedFrame) -> bool:
+        """Return whether it gets an array whole, instead of the messages one by one."""
         ...
 
 

@@ -104,10 +104,9 @@ class InterceptRule:
         ACTIONS[self.action].run(copy, self.values, self.name, self._rng[side])
         return copy
 
-    def process_batch(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
-        """Act on an array as a whole if it matches and none of its messages does."""
-        has_own = any(self._fits(entry) for _, entry in BatchEdit(frame).entries())
-        return frame if has_own else self.process(frame, inject)
+    def fits_all(self, frame: InterceptedFrame) -> bool:
+        """Return whether none of the messages of an array matches, so that all of it may."""
+        return not any(self._fits(entry) for _, entry in BatchEdit(frame).entries())
 
     def _fits(self, frame: InterceptedFrame) -> bool:
         return self.trigger.side in {None, frame.frame.side} and self.matches(frame.current)
