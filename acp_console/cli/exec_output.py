@@ -400,7 +400,9 @@ def _subject(call: Mapping[str, Json]) -> str | None:
 
 def _described(call: Mapping[str, Json]) -> str:
     """Return the title of a tool call, with what it runs or touches if that is not in it."""
-    title, subject = str(call.get("title") or call.get("kind") or "other"), _subject(call)
+    names = PermissionPrompt(0, "", call, ()).tool_names
+    title = str(call.get("title") or next(iter(names), None) or call.get("kind") or "other")
+    subject = _subject(call)
     shown = subject if command_of(call) is not None else PurePath(subject or "").name
     return title if subject is None or (shown or "") in title else f"{title}: {subject}"
 

@@ -118,7 +118,7 @@ class RequestedCalls:
             id_ = ask.call.get("toolCallId")
             if not (isinstance(id_, str) and id_ in calls):
                 others.append(ask)
-            elif id_ not in ask.completed:
+            elif id_ not in ask.completed and not _is_harmless_beside(ask.call, calls[id_]):
                 found[id_] = found.get(id_, False) or ask.is_allowed
         for ask in others:
             left = {
@@ -135,13 +135,19 @@ class RequestedCalls:
 
 def _may_be(call: ToolCall, request: ToolCall) -> bool:
     """Return whether a request may be about a call, for what is counted after the fact."""
-    if len(_kinds(call, request)) > 1:
+    if len({_effect(call), _effect(request)} - {"other"}) > 1:
         return False
     if _has_input_of(call, request):
         return True
     is_titled = bool(_title(call)) and _title(call) == _title(request)
     has_both = bool(call.get("rawInput")) and bool(request.get("rawInput"))
     return is_titled and (not has_both or _has_paths_of(call, request))
+
+
+def _is_harmless_beside(request: ToolCall, call: ToolCall) -> bool:
+    """Return whether a request was for less than the call did, such as for reading."""
+    harmless = _effect(request) not in {"other", *EFFECT_KINDS}
+    return harmless and _effect(call) in EFFECT_KINDS
 
 
 def _has_input_of(call: ToolCall, request: ToolCall) -> bool:

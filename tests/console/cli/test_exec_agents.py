@@ -439,6 +439,26 @@ def test_what_was_done_although_it_was_refused_is_reported_as_that(
     assert "warning: the agent says that it did what was refused (execute 1)\n" in done.err
 
 
+def test_who_asks_to_read_and_does_more_did_not_ask(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+say(ask_consent(toolCallId="a", title="Look", kind="read"))
+update("tool_call", toolCallId="a", title="Look", kind="execute", status="completed")
+say(ask_consent(toolCallId="own", title="See", kind="read"))
+update("tool_call", toolCallId="b", title="See", rawInput={"command": "rm x"})
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "--fail-on-unasked", "--json", "go", "--", *agent(script))
+    assert json.loads(done.out.splitlines()[-1])["unasked"] == {"execute": 2}
+    assert done.code == exit_codes.UNASKED
+
+
+def test_a_call_without_a_title_is_shown_by_the_name_of_its_tool(agent: Agent, call: Call) -> None:
+    script = "prompt = hear_prompt()\nask_consent(toolCallId='a', name='run_shell')\nend(prompt)"
+    assert "refused: run_shell (other)" in call("exec", "go", "--", *agent(script)).err
+
+
 def test_effects_that_nobody_asked_about_may_fail_the_command(agent: Agent, call: Call) -> None:
     assert call("exec", "go", "--", *agent(ACTING)).code == exit_codes.DONE
     words = ("exec", "--fail-on-unasked")
