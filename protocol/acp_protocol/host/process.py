@@ -31,6 +31,7 @@ from acp_protocol.host.orphan_guard import OrphanGuard
 from acp_protocol.host.process_marks import (
     OURS,
     ROUNDS,
+    descendants,
     kill_marked,
     marked,
     new_mark,
@@ -56,17 +57,22 @@ class ProcessMarker:
 
     def __init__(self) -> None:
         self._value = new_mark()
+        self._others: dict[int, bytes] = {}
 
     def added_to(self, env: Mapping[str, str] | None) -> dict[str, str]:
         """Return `env`, or our own environment, with the mark beside those of outer commands."""
         return marked(env, self._value)
+
+    async def remember(self, pid: int) -> None:
+        """Find also what is now below `pid` in the process tree, if it has lost the mark."""
+        self._others |= await anyio.to_thread.run_sync(descendants, pid)
 
     async def signal(self, number: int, *, but: int = 0) -> bool:
         """Send a signal to the processes with the mark; return whether there were any.
 
         The signal 0 only tests. The process group `but` is left out.
         """
-        return await anyio.to_thread.run_sync(signal_marked, self._value, number, but)
+        return await anyio.to_thread.run_sync(signal_marked, self._value, number, but, self._others)
 
     async def end(self, deadline: float) -> None:
         """Wait until no process has the mark; after `deadline` (loop time) kill those left."""
@@ -229,6 +235,8 @@ class ChildProcess:
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._drain)
+                # Once those between have ended, the tree does not show where a process belongs.
+                await self._mark.remember(self.pid)
                 await self.stdin.aclose()
                 with anyio.move_on_after(grace):
                     await self._process.wait()

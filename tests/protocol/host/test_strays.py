@@ -17,10 +17,10 @@ from tests.protocol.host.test_processes import LIMIT, first_line, is_running, sc
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
 
 LEAVING = """
-import subprocess, sys
+import os, subprocess, sys
 code = "import signal, time; signal.signal(signal.SIGTERM, signal.{}); print(1); time.sleep(1000)"
 left = subprocess.Popen(
-    [sys.executable, "-uc", code], start_new_session=True, stdout=subprocess.PIPE
+    [sys.executable, "-uc", code], start_new_session=True, stdout=subprocess.PIPE, env=ENV
 )
 left.stdout.readline()
 print(left.pid, flush=True)
@@ -28,10 +28,12 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.parametrize("env", ["os.environ", "{}"], ids=["marked", "cleared"])
 @pytest.mark.parametrize("answer", ["SIG_DFL", "SIG_IGN"])
-async def test_who_leaves_the_group_ends_with_the_child(answer: str) -> None:
+async def test_who_leaves_the_group_ends_with_the_child(answer: str, env: str) -> None:
     with anyio.fail_after(LIMIT):
-        async with spawn(script(LEAVING.format(answer)), grace=0.2) as child:
+        leaving = LEAVING.format(answer).replace("ENV", env)
+        async with spawn(script(leaving), grace=0.2) as child:
             left = int(await first_line(child))
             assert is_running(left)
         while is_running(left):
