@@ -99,10 +99,11 @@ def test_a_reader_of_ours_that_is_gone_ends_the_turn(stage: Stage, agent: Agent)
 
 
 def test_a_full_disk_costs_the_recording_alone(stage: Stage, agent: Agent, disk: Disk) -> None:
+    """The turn goes on; the exit code says that its recording lacks something."""
     command = agent("prompt = hear_prompt(); say('x' * 90_000); say(' and on'); end(prompt)")
     recorded = turn(command, "--record", str(disk.recording))
     done = stage.run(disk.seen_by(recorded))
-    assert (done.returncode, done.stdout) == (exit_codes.DONE, b"x" * 90_000 + b" and on\n")
+    assert (done.returncode, done.stdout) == (exit_codes.FOUND, b"x" * 90_000 + b" and on\n")
     assert done.stderr.count(b"the traffic goes on without it") == 1
 
 
