@@ -79,6 +79,8 @@ class TurnPrinter:
         """Ids of messages that were printed at least in part."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
+        self._asked: dict[str, dict[str, Json]] = {}
+        """Calls of permission requests that no update has announced."""
         self._version = 1
         self._has_begun = False
         self._prompt: Request | None = None
@@ -209,6 +211,12 @@ class TurnPrinter:
     def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
         """Print a refusal, and in JSON every decision."""
         self._requested.note(ask, is_allowed, self._calls)
+        id_ = ask.tool_call.get("toolCallId")
+        if isinstance(id_, str) and id_ not in self._calls:
+            # Some agents announce only the calls that need no permission.
+            self._asked[id_] = dict(ask.tool_call)
+            if len(self._asked) > MAX_CALLS:
+                del self._asked[next(iter(self._asked))]
         self.refusals += not is_allowed
         ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
@@ -230,7 +238,9 @@ class TurnPrinter:
             if ask.tool_names:
                 named = (single_line(name, TITLE_WIDTH) for name in ask.tool_names)
                 way = f"{' '.join(f'--allow-tool {name}' for name in named)} or {way}"
-            if ruling is not None:
+            if ask.is_choice:
+                way = f"only a person can choose between its {len(ask.options)} options"
+            elif ruling is not None:
                 way = f"denied by the rule at {ruling[1]}"
             say(f"{what} ({kind}{where}); {way}", "refused")
 
@@ -324,7 +334,7 @@ class TurnPrinter:
                 "sessionUpdate": "tool_call" | "tool_call_update" | "tool_call_content_chunk",
                 "toolCallId": str(id_),
             }:
-                known = self._calls.pop(id_, {})
+                known = self._calls.pop(id_, None) or self._asked.pop(id_, {})
                 self._calls[id_] = merge(known, cast("dict[str, Json]", update), self._version)
                 if len(self._calls) > MAX_CALLS:
                     del self._calls[next(iter(self._calls))]

@@ -130,6 +130,11 @@ class PermissionPrompt:
         """The `paths` outside the session's directory, with symbolic links resolved."""
         return tuple(path for path in self.paths if not self._is_inside(path))
 
+    @property
+    def is_choice(self) -> bool:
+        """Whether several options allow it once, so that the options are answers to choose from."""
+        return sum(option.kind == "allow_once" for option in self.options) > 1
+
     def find_option(self, *kinds: str) -> PermissionOption | None:
         """Return the first offered option of the first of `kinds` that is offered."""
         for kind in kinds:
@@ -194,6 +199,7 @@ class PolicyDecider:
             names = request.tool_names
             is_named = bool(names) and all(name in self._tools for name in names)
             is_allowed = is_named or allows(self._allowed, request)
+        is_allowed = is_allowed and not request.is_choice
         self._decided(request, is_allowed)
         verdict = "allow" if is_allowed else "reject"
         option = request.find_option(f"{verdict}_once", f"{verdict}_always")

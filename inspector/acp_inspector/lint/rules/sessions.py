@@ -170,6 +170,20 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     )
 
 
+@check("ACP-L524", on.response(*CREATIONS))
+def updates_follow_the_response_that_names_their_session(context: Context) -> CheckResult:
+    id_ = context.result_object.get("sessionId")
+    point = context.state.of(UnknownSessions).early.get(id_) if isinstance(id_, str) else None
+    if point is None:
+        return OK
+    return (
+        Problem(
+            f"the session {quoted(id_)} was mentioned before the response that names it",
+            (point.seq, context.seq),
+        ),
+    )
+
+
 @track(OF_AGENT)
 def _track_unknown(context: Context) -> None:
     unknown, session = context.state.of(UnknownSessions), context.session

@@ -187,3 +187,18 @@ def a_listed_session_is_resumed_through_a_link(talk: Talk) -> None:
 def a_client_goes_on_though_initialize_failed(talk: Talk) -> None:
     talk.refuse(talk.ask("initialize", protocolVersion=1), -32603)
     talk.refuse(talk.ask("session/new", cwd="here", mcpServers=[]), -32602)
+
+
+@breaks("ACP-L524")
+def a_session_is_mentioned_before_the_response_that_names_it(talk: Talk) -> None:
+    talk.initialize()
+    opening = talk.ask("session/new", cwd=CWD, mcpServers=[])
+    talk.update("available_commands_update", session="s1", availableCommands=[])
+    talk.answer(opening, sessionId="s1")
+
+
+@keeps("ACP-L524")
+def a_session_is_mentioned_after_the_response_that_names_it(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(talk.ask("session/new", cwd=CWD, mcpServers=[]), sessionId="s1")
+    talk.update("available_commands_update", session="s1", availableCommands=[])
