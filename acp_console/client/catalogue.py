@@ -82,6 +82,8 @@ class KnownAgent(_Facts):
     distribution: Distribution = Distribution()
     command: list[str] = []
     """What starts it where it is installed; not in the registry."""
+    env: Variables = {}
+    """Variables for it, however it is started; not in the registry."""
     sign_in: str = ""
     tried: str = ""
     """The version that was tried with this console; empty if none was."""
@@ -91,7 +93,7 @@ class KnownAgent(_Facts):
 
     def installed_command(self) -> list[str]:
         """Return the command of the installed program; empty if it is not known."""
-        binary = self.distribution.binary.get(_platform())
+        binary = self.distribution.binary.get(platform_name())
         if self.command or binary is None:
             return self.command
         return [PurePath(binary.cmd).name, *binary.args]
@@ -326,8 +328,8 @@ def _ways(facts: KnownAgent) -> Iterator[_Way]:
     """Yield how an agent can be started: its program, then the wrappers that download it."""
     command = facts.installed_command()
     if command:
-        binary = facts.distribution.binary.get(_platform())
-        yield _Way(tuple(command), {} if binary is None else binary.env)
+        binary = facts.distribution.binary.get(platform_name())
+        yield _Way(tuple(command), {**facts.env, **({} if binary is None else binary.env)})
     npx, uvx = facts.distribution.npx, facts.distribution.uvx
     if npx is not None:
         args = command[1:] if npx.args is None else npx.args
@@ -335,19 +337,20 @@ def _ways(facts: KnownAgent) -> Iterator[_Way]:
         words = ["npx", "-y", npx.package]
         if command and command[0] != npx.name.rpartition("/")[2]:
             words = ["npx", "-y", f"--package={npx.package}", "--", command[0]]
-        yield _Way((*words, *args), npx.env, f"npm install -g {npx.name}")
+        yield _Way((*words, *args), {**facts.env, **npx.env}, f"npm install -g {npx.name}")
     if uvx is not None:
         args = command[1:] if uvx.args is None else uvx.args
         words = ["uvx", uvx.package]
         if command and command[0] != uvx.name:
             words = ["uvx", "--from", uvx.package, command[0]]
-        yield _Way((*words, *args), uvx.env, f"uv tool install {uvx.name}")
+        yield _Way((*words, *args), {**facts.env, **uvx.env}, f"uv tool install {uvx.name}")
 
 
-def _platform() -> str:
-    """Return this machine as the registry names it, as in `linux-x86_64`."""
-    machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
-    return f"{sys.platform}-{machine}"
+def platform_name(system: str = sys.platform, machine: str | None = None) -> str:
+    """Return a machine, by default this one, as the registry names it: `linux-x86_64`."""
+    machine = (platform.machine() if machine is None else machine).lower()
+    known = {"arm64": "aarch64", "amd64": "x86_64", "win32": "windows"}
+    return f"{known.get(system, system)}-{known.get(machine, machine)}"
 
 
 def parse_snapshot(name: str, text: str | bytes) -> Snapshot:
@@ -376,7 +379,8 @@ def bundled_snapshot() -> Snapshot:
 def merged_snapshot(old: Snapshot, new: Snapshot) -> Snapshot:
     """Return `new` with what only `old` knows: programs, sign-in, what was tried, other agents.
 
-    An agent of `new` is one of `old` if the id or a package is the same.
+    An agent of `new` is one of `old` if the id or a package is the same. If `new` has only archives
+    for it, which we do not unpack, its package in `old` stays.
     """
     agents: list[KnownAgent] = []
     rest = {each.id: each for each in old.agents}
@@ -387,7 +391,10 @@ def merged_snapshot(old: Snapshot, new: Snapshot) -> Snapshot:
             continue
         del rest[ours.id]
         given = {name: getattr(theirs, name) for name in theirs.model_fields_set}
-        kept = {"id": ours.id, "registry_id": ours.registry_id or theirs.id}
+        kept: dict[str, object] = {"id": ours.id, "registry_id": ours.registry_id or theirs.id}
+        if not theirs.package_names():
+            packages = {"npx": ours.distribution.npx, "uvx": ours.distribution.uvx}
+            kept["distribution"] = theirs.distribution.model_copy(update=packages)
         agents.append(ours.model_copy(update=given | kept))
     return Snapshot(version=new.version, agents=[*agents, *rest.values()])
 

@@ -16,6 +16,7 @@ from acp_console.client.catalogue import (
     bundled_snapshot,
     merged_snapshot,
     parse_snapshot,
+    platform_name,
 )
 from acp_console.client.session_options import SessionOption
 from acp_console.config import Config, parse_config
@@ -52,9 +53,48 @@ def snapshot(*agents: Mapping[str, object]) -> Snapshot:
 
 def test_the_bundled_catalogue_has_all_known_agents_with_how_to_start_and_sign_in() -> None:
     agents = bundled_snapshot().agents
-    assert len(agents) == 23
+    assert len(agents) == 44
     assert len({each.id for each in agents}) == len(agents)
-    assert all(each.command and each.sign_in for each in agents)
+    assert all(each.sign_in for each in agents)
+    assert all(each.command or each.distribution.binary for each in agents)
+    # Each can be installed, or says where it comes from.
+    assert all(each.package_names() or each.repository or each.website for each in agents)
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "name"),
+    [
+        ("linux", "x86_64", "linux-x86_64"),
+        ("darwin", "arm64", "darwin-aarch64"),
+        ("win32", "AMD64", "windows-x86_64"),
+        ("win32", "ARM64", "windows-aarch64"),
+    ],
+)
+def test_a_machine_is_named_as_in_the_registry(system: str, machine: str, name: str) -> None:
+    assert platform_name(system, machine) == name
+
+
+def test_variables_of_an_agent_are_set_however_it_is_started(open_: Open) -> None:
+    variables = {"DROID_DISABLE_AUTO_UPDATE": "true", "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"}
+    for programs in (["npx"], ["droid"]):
+        droid = open_(*programs).find("factory-droid")
+        assert droid.env == variables
+        assert droid.command[-3:] == ("exec", "--output-format", "acp-daemon")
+
+
+def test_an_update_with_archives_alone_keeps_the_package_of_an_agent(open_: Open) -> None:
+    archive = {platform_name(): {"archive": "https://x.example/a.tgz", "cmd": "./kimi-bin"}}
+    kimi = {"id": "kimi", "name": "Kimi", "distribution": {"binary": archive}}
+    merged = merged_snapshot(bundled_snapshot(), snapshot(kimi))
+    found = open_("uvx", snapshot=merged).find("kimi")
+    assert found.command == ("uvx", "--from", "kimi-cli", "kimi", "acp")
+    assert found.install == "uv tool install kimi-cli"
+
+
+def test_an_update_with_another_package_takes_the_place_of_the_old_one(open_: Open) -> None:
+    kimi = {"id": "kimi", "name": "Kimi", "distribution": {"npx": {"package": "kimi-acp"}}}
+    merged = merged_snapshot(bundled_snapshot(), snapshot(kimi))
+    assert open_("uvx", "npx", snapshot=merged).find("kimi").command[:2] == ("npx", "-y")
 
 
 def test_the_demo_is_first_then_what_is_installed_then_what_a_wrapper_would_download(
