@@ -36,8 +36,18 @@ _ZONE: Final = r"(?: ?(?:GMT|UTC)?[+-]\d\d:?\d\d(?: \([A-Z][\w ]*\))?| ?(?:Z|UTC
 _ID_START: Final = (
     r"call|toolu|msg|chatcmpl|resp|fc|rs|run|req|session|sess|thread|task|item|prompt|user"
 )
+_LABELS: Final = (
+    r"call|cell|chunk|command|exec|execution|invocation|job|output|request|result|run|session|shell"
+    r"|span|task|terminal|tool|trace"
+)
 PROMPT_SHAPES: Final[Mapping[str, str]] = {
     "secret": PLACEHOLDER.pattern,
+    # The wrapper of a tool names them: "Chunk ID: bc2962".
+    "short": (
+        rf"""(?P<label>\b(?i:(?:{_LABELS})[ _-]?id)["']?(?: ?[:=] ?)["'(]?)"""
+        r"(?P<value>[0-9a-f]{4,31}|(?=\d*[A-Za-z])(?=[A-Za-z]*\d)[0-9A-Za-z]{4,31})"
+        r"(?![\w-]|[.:]\w)"
+    ),
     "uuid": SHAPES["uuid"],
     "hex": r"(?<![0-9a-zA-Z])[0-9a-f]{32,}(?![0-9a-zA-Z])",
     "id": rf"(?<![0-9a-zA-Z])(?:{_ID_START})[_-](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{{8,}}"
@@ -60,12 +70,14 @@ PROMPT_SHAPES: Final[Mapping[str, str]] = {
 In prompts there are more of them than in the frames of ACP: dates as people write them, ids of any
 model service, and hashes.
 """
-BOUND_SHAPES: Final = frozenset({"secret", "uuid", "hex", "id"})
+BOUND_SHAPES: Final = frozenset({"secret", "short", "uuid", "hex", "id"})
 """Shapes whose values are one to one; the others only have to be there."""
 ID_FIELDS: Final = frozenset(
     {
         "call_id",
         "callId",
+        "chunkId",
+        "chunk_id",
         "conversation_id",
         "id",
         "item_id",
@@ -90,6 +102,8 @@ UNORDERED_FIELDS: Final = frozenset(
 """Fields with what an agent lists by itself, often in the order in which a directory is read."""
 UNORDERED_ROLES: Final = frozenset({"developer", "system"})
 """Roles of messages of the same kind."""
+MIN_LONG: Final = 8
+"""Characters from which a value hardly stands in a text by chance."""
 MAX_DIFFERENCES: Final = 200
 """Differences that are collected of two requests."""
 MAX_DIRECTORIES: Final = 8
@@ -176,11 +190,18 @@ class Comparison:
     def edits(self, text: str) -> list[TextEdit]:
         """Return what turns recorded ids and directories in a response into live ones."""
         pairs = {**self.live, **self._places}
-        pairs = {old: new for old, new in pairs.items() if old != new}
+        # A short number may be any other one as well.
+        pairs = {
+            old: new
+            for old, new in pairs.items()
+            if old != new and not (old.isdigit() and _is_short(old))
+        }
         if not pairs:
             return []
         longest = sorted(pairs, key=len, reverse=True)
-        pattern = rf"(?:{'|'.join(map(re.escape, longest))})(?!\.*[\w-])"
+        starts = (r"(?<![0-9A-Za-z])" if _is_short(old) else "" for old in longest)
+        each = (start + re.escape(old) for start, old in zip(starts, longest, strict=True))
+        pattern = rf"(?:{'|'.join(each)})(?!\.*[\w-])"
         return [
             TextEdit(found.start(), found.end(), pairs[found[0]])
             for found in re.finditer(pattern, text)
@@ -258,6 +279,10 @@ class Comparison:
             else:
                 self.tolerated += value != live_value
         return True
+
+
+def _is_short(id_: str) -> bool:
+    return len(id_) < MIN_LONG
 
 
 _NOTHING: Final = "(absent)"
@@ -443,8 +468,8 @@ def _shaped(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     values: list[tuple[str, str]] = []
 
     def name(found: re.Match[str]) -> str:
-        values.append((found.lastgroup or "", found[0]))
-        return f"«{found.lastgroup}»"
+        values.append((found.lastgroup or "", found["value"] or found[0]))
+        return f"{found['label'] or ''}«{found.lastgroup}»"
 
     return _SHAPE.sub(name, text), tuple(values)
 

@@ -48,6 +48,9 @@ def matched(recorded: Any, live: Any) -> Comparison:
         ("read_file-1764188560123-abc12f", "read_file-1800000000123-0011ff"),
         ("call_9f3kA81bXz", "call_7d2jB70aYy"),
         ("Process Group PGID: 1234", "Process Group PGID: 77"),
+        ("Chunk ID: bc2962\nWall time: 0.1 s", "Chunk ID: 00ff1a\nWall time: 0.2 s"),
+        ('{"chunk_id":"bc2962"}', '{"chunk_id":"1234"}'),
+        ("exec-id=a1B2c3, chunk id: face", "exec-id=Zz9y8x, chunk id: 0123"),
         ("took 0.12s", "took 12.5s"),
         ("in /home/me/project/src.", "in /tmp/run-1/src."),
         ("in /home/me/project and -home-me-project", "in /tmp/run-1 and -tmp-run-1"),
@@ -361,3 +364,26 @@ def test_cuts_of_other_bytes_stay_where_they_are(cut: int) -> None:
     edited = edit_chunks([body[:cut], body[cut:]], replacing("OLD", "a new one"))
     assert b"".join(edited) == body.replace(b"OLD", b"a new one")
     assert edited[0].startswith(body[: min(cut, 7)])
+
+
+@pytest.mark.parametrize(
+    ("recorded", "live"),
+    [
+        ("Chunk ID: bc2962, again bc2962", "Chunk ID: 00ff1a, again bc2963"),
+        ("Chunk ID: aa11, Chunk ID: bb22", "Chunk ID: cc33, Chunk ID: cc33"),
+        ("the version is bc2962", "the version is 00ff1a"),
+        ("the task id is face", "the task id is fade"),
+        ("Task ID: write the docs", "Task ID: read the docs"),
+        ("User ID: 1234", "User ID: 4321"),
+    ],
+)
+def test_a_short_id_is_bound_only_where_it_is_called_one(recorded: str, live: str) -> None:
+    assert not matched({"text": recorded}, {"text": live}).is_equal
+
+
+def test_a_response_gets_the_live_short_id_and_no_part_of_another_word() -> None:
+    comparison = matched(
+        {"text": "Chunk ID: bc2962, Run ID: 4242"}, {"text": "Chunk ID: 00ff1a, Run ID: 5353"}
+    )
+    text = "chunk bc2962 of abc2962, 4242 lines"
+    assert apply_edits(text, comparison.edits(text)) == "chunk 00ff1a of abc2962, 4242 lines"
