@@ -175,3 +175,22 @@ async def test_a_replay_of_version_2_fails_where_diff_finds_a_difference(
     one, other, expected = DIFFERENT[name]
     recorded, live = talk(*one, version=2), talk(*other, version=2)
     assert await replay(recorded, live, tmp_path) == expected
+
+
+async def test_a_prompt_of_version_1_that_is_answered_without_a_reason_ends_its_turn(
+    tmp_path: Path,
+) -> None:
+    """The next prompt is played at once, and what comes between both belongs to its turn."""
+    between = update("plan", entries=[])
+    said = [
+        *talk(chunk("one"))[:-1],
+        answer("agent", 3, {}),
+        between,
+        prompt(4, "again"),
+        chunk("two"),
+        answer("agent", 4, {}),
+    ]
+    late = [each for each in said if each is not between]
+    late.insert(late.index(said[-2]), between)
+    assert await replay(said, said, tmp_path) == []
+    assert await replay(said, late, tmp_path) == []
