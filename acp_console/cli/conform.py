@@ -400,6 +400,8 @@ def _text(report: Report, format_: Format, gone: Json, *, is_all: bool) -> str:
 def _markdown(report: Report) -> str:
     failed = [each for each in report.results if each.verdict == "fail" and not each.is_known]
     unreached = Counter(each.reason for each in report.results if each.verdict == "not reached")
+    advice = [each.case.id for each in report.results if each.verdict == "advice"]
+    against = [f"{plural(len(advice), 'case')} against advice: {', '.join(advice)}"]
     return build_summary(
         f"ACP conformance of {report.peer}",
         report.headline,
@@ -408,7 +410,10 @@ def _markdown(report: Report) -> str:
         rows=[
             (each.case.id, each.case.sentence, each.reason, each.case.section) for each in failed
         ],
-        notes=[f"{plural(n, 'case')} not reached: {why}" for why, n in unreached.most_common()],
+        notes=[
+            *(against if advice else ()),
+            *(f"{plural(n, 'case')} not reached: {why}" for why, n in unreached.most_common()),
+        ],
     )
 
 

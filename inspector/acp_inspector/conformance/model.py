@@ -290,7 +290,7 @@ class Traffic:
                 frames[entry.seq] = entry
                 self.has_frames = self.has_frames or entry.side == side
         linter.report.exercised = set()
-        linter.finish()
+        missing = linter.finish()
         self.exercised |= linter.report.exercised
         findings = [each for each in linter.report.findings if each.severity in COUNTED]
         special = {
@@ -302,7 +302,7 @@ class Traffic:
             if finding.rule.id in BROAD_RULES and finding.frames[-1:] in special:
                 # Another rule says more about that frame.
                 continue
-            if _is_fault_of(side, finding, frames):
+            if _is_fault_of(side, finding, frames, is_missing=finding in missing):
                 proof = [frames[seq] for seq in finding.frames if seq in frames]
                 self.found.setdefault(finding.rule.id, []).append((finding, evidence(proof)))
 
@@ -337,13 +337,19 @@ def softened(result: Result, profile: Profile) -> Result:
     return replace(result, verdict="advice") if is_advice else result
 
 
-def _is_fault_of(side: Side, finding: Finding, frames: Mapping[int, Frame]) -> bool:
-    """Return whether `side` broke the rule: by the rule's text, or as sender of the last frame."""
+def _is_fault_of(
+    side: Side, finding: Finding, frames: Mapping[int, Frame], *, is_missing: bool
+) -> bool:
+    """Return whether `side` broke the rule: by the rule's text, or as sender of the last frame.
+
+    If what a receiver had to send is missing, the last frame is the one that it received.
+    """
     blamed = rules()[finding.rule.id].side
     if blamed in {"client", "agent"}:
         return blamed == side
     last = finding.frames[-1] if finding.frames else 0
-    return last in frames and frames[last].side == side
+    is_sender = last in frames and frames[last].side == side
+    return last in frames and not is_sender if is_missing and blamed == "receiver" else is_sender
 
 
 AGENT: Final = Suite("agent")

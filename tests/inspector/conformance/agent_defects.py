@@ -526,7 +526,6 @@ DEFECTS: dict[str, Defect] = {
             ),
         ),
         "tool-call.final",
-        versions=(V2,),
     ),
     "call kind": sent(update("tool_call", ("kind", "magic")), "tool-call.kind"),
     "bare content": sent(
@@ -555,10 +554,7 @@ DEFECTS: dict[str, Defect] = {
     "relative file": sent(
         change("request fs/read_text_file", ("params.path", "notes.txt")), "files.absolute"
     ),
-    # A warning, which fails no case.
-    "line 0": sent(
-        change("request fs/read_text_file", ("params.line", 0)), "files.line", versions=()
-    ),
+    "line 0": sent(change("request fs/read_text_file", ("params.line", 0)), "files.line"),
     "env object": sent(
         change("request terminal/create", ("params.env", {"A": "1"})), "terminal.create"
     ),
