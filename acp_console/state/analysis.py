@@ -266,11 +266,10 @@ class BackgroundFold(Generic[T]):
             raise
         except Exception as problem:
             # Boundary: catch everything, because what follows can be read all the same.
-            logger.exception("a fold failed at entry %d", entry.seq)
             self.progress.missed += 1
-            self.progress.first_missed = (
-                self.progress.first_missed or f"entry {entry.seq}: {type(problem).__name__}"
-            )
+            if not self.progress.first_missed:
+                logger.exception("a fold failed at entry %d", entry.seq)
+                self.progress.first_missed = f"entry {entry.seq}: {type(problem).__name__}"
 
     def _read_rows(self, fold: T, entries: EntrySequence) -> None:
         progress = self.progress

@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -20,6 +21,7 @@ from acp_console.state.changed_files import ChangedFiles
 from acp_console.state.chat_session import ChatSession
 from acp_console.state.line_diff import FileChange
 from acp_console.state.running_agent import RunningAgent
+from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import AgentMessage, Notice, ToolCallItem, UserMessage
 from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
@@ -754,3 +756,36 @@ async def test_queued_prompts_wait_for_late_history_and_late_replies(
         first = ["one", "begun 1, ", late, "ended 1"]
         second = ["two", "begun 2, ", late, "ended 2"]
         assert shown_now == ["earlier", "old reply", *first, *second]
+
+
+async def test_a_frame_that_we_cannot_show_by_a_bug_hides_no_other(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = Conversations.apply
+
+    def fail_at_plans(self: Conversations, frame: Frame, paired: Any) -> Any:
+        if b'"sessionUpdate": "plan"' in frame.data:
+            raise KeyError("a bug")
+        return apply(self, frame, paired)
+
+    monkeypatch.setattr(Conversations, "apply", fail_at_plans)
+    script = """
+prompt = hear_prompt()
+update("plan", entries=[])
+say("the reply")
+end(prompt)
+hear("never")
+"""
+    async with chats() as found:
+        chat = found.open(command_agent(agent(script)), tmp_path)
+        chat.send("hello")
+        shown: list[str] = []
+
+        def has_all() -> bool:
+            items = chat.take_changes()[1]
+            shown.extend(each.text for each in items if isinstance(each, AgentMessage | Notice))
+            return "the reply" in shown and any("has a bug" in each for each in shown)
+
+        await found.until(has_all)
+        [bug] = {each for each in shown if "has a bug" in each}
+        assert bug.endswith("is not shown (KeyError)")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from acp_console.state.analysis import AnalysisFolds, BackgroundFold, Query
+from acp_console.tui.analysis.tab import progress_text
 from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
 from acp_inspector.journal import Entry
@@ -178,16 +179,22 @@ def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_is_answered
     seen.close()
 
 
-def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
+def test_a_fold_that_fails_at_an_entry_says_so_and_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def broken(fold: Seen, entry: Entry) -> None:
-        raise ValueError(f"entry {entry.seq} of {fold}")
+        if entry.seq % 2:
+            raise ValueError(f"entry {entry.seq} of {fold}")
+        fold.take(entry)
 
     said = EntryList(talk())
     seen = BriskFold(lambda: said, Seen, broken)
     seen.start()
-    until(seen, lambda: seen.progress.problem)
-    assert "entry 1" in seen.progress.problem
-    assert not seen.progress.is_behind
+    until(seen, lambda: seen.progress.read == len(said))
+    assert (seen.progress.missed, seen.progress.problem) == (len(said) // 2, "")
+    assert seen.progress.first_missed == "entry 1: ValueError"
+    assert "a bug: 5 messages left out, the first is entry 1" in progress_text(seen.progress, "")
+    assert len(caplog.records) == 1
     assert answered(seen, lambda _: 1).result == 1
     seen.close()
 
