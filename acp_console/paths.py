@@ -1,4 +1,4 @@
-"""The files and directories of the user: configuration, and what the console keeps by itself.
+"""The configuration of the user, and how the console writes files that are private.
 
 Source: XDG Base Directory Specification.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from acp_agent.paths import APP_NAME, config_directory
+from acp_agent.paths import config_directory
 from acp_protocol.errors import AcpError
 from acp_protocol.host.regular_files import check_replaceable, replacing
 
@@ -25,14 +25,6 @@ def config_path(environment: Mapping[str, str] = os.environ) -> Path:
         ConfigPathError: the user has no home.
     """
     return config_directory(environment) / CONFIG_NAME
-
-
-def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory for what programs keep between runs, whether it exists or not."""
-    home = environment.get("XDG_STATE_HOME", "")
-    # The specification requires to ignore relative paths.
-    base = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
-    return base / APP_NAME
 
 
 class FileWriteError(AcpError):

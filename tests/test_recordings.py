@@ -15,6 +15,7 @@ from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import PlayLimits, play_as_client, prepare_workspace
+from acp_inspector.replay.trust import TRUSTED
 from tests.interop.published import misfits
 from tools.stories import RECORDINGS
 
@@ -61,7 +62,7 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     agent = [sys.executable, "-m", "acp_agent", *recording.header.command[1:]]
     with anyio.fail_after(LIMIT):
         result = await play_as_client(
-            recording, agent, directories, limits=PlayLimits(timeout=20), is_trusted=True
+            recording, agent, directories, limits=PlayLimits(timeout=20), trust=TRUSTED
         )
     assert result.is_passed, result.render()
     assert result.render().startswith("pass: ")

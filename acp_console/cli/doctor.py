@@ -27,12 +27,13 @@ from acp_console.client.agents import DEMO_AGENT
 from acp_console.client.catalogue import Catalogue, open_catalogue
 from acp_console.client.installed import installed_version
 from acp_console.client.probe import probe_agent
-from acp_console.paths import config_path, state_directory
+from acp_console.paths import config_path
 from acp_console.render.values import format_size, plural
 from acp_inspector.proxy.client import running_proxies
 from acp_inspector.proxy.control import SocketDirectoryError, socket_directory, sockets
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import FEATURES
 from acp_protocol.version import NEWEST_RELEASE, SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION

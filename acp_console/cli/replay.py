@@ -29,11 +29,12 @@ from acp_console.cli.replay_roles import ROLE_SECTIONS, role_options
 from acp_console.cli.run_async import run_until_signal
 from acp_console.client.permissions import AllowLevel
 from acp_inspector.analysis.steps import Level
-from acp_inspector.journal import Frame, Journal
+from acp_inspector.journal import Journal
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.handover import handover
-from acp_inspector.replay.parts import whole_frames
+from acp_inspector.replay.acts import count_prompts
+from acp_inspector.replay.parts import joined_frames
 from acp_inspector.replay.player import STEP_TIMEOUT, PlayLimits
+from acp_inspector.replay.trust import project_trust, recorded_acts
 from acp_protocol.host.sanitize import escape_controls
 
 MAX_DIFFERENCES_SHOWN: Final = 20
@@ -106,8 +107,8 @@ MAX_DIFFERENCES_SHOWN: Final = 20
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent the recording's MCP servers, and directories that cannot be replaced. As "
-    "the agent: have the client write files and run commands as recorded.",
+    help="Play the recording also if it acts: if it names MCP servers, allows permissions, sets "
+    "modes, has broken frames, or, as the agent, has the client write files and run commands.",
 )
 @click.option(
     "--learn",
@@ -180,8 +181,12 @@ def command(
     expected = applied_expectations(expect)
     for fault in recording.bad_lines:
         warn(f"{file}, line {fault.line}: {fault.reason}")
-    frames = [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
-    for line in handover(frames).describe():
+    frames = joined_frames(recording)
+    prompts = count_prompts(frames)
+    for line in [
+        *recorded_acts(recording, "client", frames),
+        *([f"prompts: {prompts}"] if prompts else []),
+    ]:
         say(f"hands to the agent: {line}")
     client = ClientReplay(
         recording=recording,
@@ -192,7 +197,7 @@ def command(
         forwards_as=(allow or "reads") if forwards else None,
         output=output,
         allows_redacted=allow_redacted,
-        is_trusted=trust,
+        trust=project_trust(Path.cwd(), is_given=trust),
     )
     if learn:
         return run_until_signal(lambda: learn_expectations(client, file, format_))

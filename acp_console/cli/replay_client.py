@@ -36,6 +36,7 @@ from acp_inspector.replay.expectations import (
 from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.testing import prepare_directory
+from acp_inspector.replay.trust import Trust, check_trust
 from acp_protocol.errors import AcpError, RequestFailedError, describe_os_error
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import get_int, get_text
@@ -92,7 +93,7 @@ class ClientReplay:
     output: Path | None
     """A new recording of the live traffic."""
     allows_redacted: bool
-    is_trusted: bool
+    trust: Trust
 
     async def play(
         self,
@@ -106,6 +107,7 @@ class ClientReplay:
             AcpError: see `play_as_client`.
         """
         header = self.recording.header
+        check_trust(self.recording, "client", self.trust, self.frames)
         with self._directories() as directories:
             live = new_header(self.agent.command, directories.cwd, about=header.about)
             async with AsyncExitStack() as stack:
@@ -124,7 +126,7 @@ class ClientReplay:
                     ignores=ignores,
                     options=options,
                     allows_redacted=self.allows_redacted,
-                    is_trusted=self.is_trusted,
+                    trust=self.trust,
                     on_miss=means,
                     journal=journal,
                     env={**os.environ, **self.agent.env},
@@ -293,7 +295,7 @@ def record_replay(journal: Journal, path: Path | None, header: Header) -> Genera
         return
     if path.exists():
         raise RecordingError(f"{path} exists already; choose another name")
-    writer = RecordingWriter(path, header, warn=warn)
+    writer = RecordingWriter(path, header, warn=warn, is_ours=True)
 
     def write(entry: Entry) -> None:
         writer.write([entry])

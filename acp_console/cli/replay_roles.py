@@ -39,9 +39,9 @@ from acp_inspector.replay.agent_player import (
 )
 from acp_inspector.replay.agent_script import AgentScript, connections
 from acp_inspector.replay.expectations import expectations_beside
-from acp_inspector.replay.handover import client_actions
 from acp_inspector.replay.reports import reported_refusal, write_report
 from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.trust import Trust, check_trust, project_trust, recorded_acts
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.transport.stdio import open_stdio
 
@@ -115,7 +115,7 @@ def role_options(command: Decorated) -> Decorated:
                 expect=expectations_file(recording.path, options["expect"]),
                 level=options["level"],
                 strict=options["strict"],
-                is_trusted=options["trust"],
+                trust=project_trust(Path.cwd(), is_given=options["trust"]),
                 is_json=is_json,
                 limit=None if is_all else MAX_DIFFERENCES_SHOWN,
             )
@@ -194,7 +194,7 @@ class _AgentOptions:
     expect: Path | None
     level: Level
     strict: Sequence[str]
-    is_trusted: bool
+    trust: Trust
     is_json: bool
     limit: int | None
     """Differences of each kind to show; None: all."""
@@ -285,15 +285,9 @@ def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
         found[options.connection - 1],
         is_complete=recording.footer is not None and not recording.bad_lines,
     )
-    actions = client_actions(script.frames)
-    if actions and not options.is_trusted:
-        named = "".join(f"\n  {escape_controls(line)}" for line in actions)
-        raise RecordingError(
-            f"{recording.path} would have the client do this:{named}",
-            hint="allow it with --trust if you trust the recording",
-        )
-    for line in actions:
-        say(f"the client will be requested to do this: {escape_controls(line)}")
+    check_trust(recording, "agent", options.trust, script.frames, has_files=False)
+    for line in recorded_acts(recording, "agent", script.frames, has_files=False):
+        say(f"the client will be requested to do this: {line}")
     return script
 
 

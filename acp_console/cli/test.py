@@ -44,6 +44,7 @@ from acp_inspector.replay.testing import (
     run_recording,
     run_recordings,
 )
+from acp_inspector.replay.trust import project_trust
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -126,8 +127,8 @@ class _ShardParam(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
 @click.option(
     "--trust",
     is_flag=True,
-    help="Hand the agent MCP servers, and directories that cannot be replaced. With --client: have "
-    "the client write files and run commands as recorded.",
+    help="Play recordings also if they act: if they name MCP servers, allow permissions, set "
+    "modes, have broken frames, or, with --client, have the client write files and run commands.",
 )
 @click.option(
     "--junit",
@@ -181,6 +182,7 @@ def command(
     if update and level == "strict":
         raise UsageError("--update writes what differs in meaning", "leave out --level strict")
     chosen = chosen_agent(context, agent)
+    trusted = project_trust(Path.cwd(), is_given=trust)
     is_named = chosen is not None or client is not None
     played = _without(_found(paths or (Path(),), shard, is_named=is_named), ignored)
     known = Baseline(baseline, "test", is_updating=update_baseline)
@@ -192,7 +194,7 @@ def command(
             command=_client_command(context, client),
             level=level,
             timeout=CLIENT_TIMEOUT if is_default else timeout,
-            is_trusted=trust,
+            trust=trusted,
         )
     else:
         command = () if chosen is None else chosen.absolute_command()
@@ -200,7 +202,7 @@ def command(
             command=command,
             level=level,
             timeout=timeout,
-            is_trusted=trust,
+            trust=trusted,
             allows_redacted=allow_redacted,
             is_updating=update,
             env=None if chosen is None else {**os.environ, **chosen.env},

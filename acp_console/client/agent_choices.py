@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from acp_agent.config.source import InvalidFileError, read_text
 from acp_console.client.agents import AgentSpec
 from acp_console.client.session_options import SessionOption
-from acp_console.paths import state_directory, write_private
+from acp_console.paths import write_private
+from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 
 VERSION: Final = 1

@@ -24,7 +24,8 @@ from acp_agent.config.source import MAX_BYTES, InvalidFileError, did_you_mean, r
 from acp_console.client.agent_choices import AgentChoices, ChoiceStore
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
 from acp_console.config import AgentTable, Config, Variables, expand_variables, load_config
-from acp_console.paths import state_directory, write_private
+from acp_console.paths import write_private
+from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 
 MAX_LISTED: Final = 12

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acp_console.paths import state_directory, write_private
+from acp_console.paths import write_private
+from acp_protocol.host.state import state_directory
 from acp_protocol.json_values import as_object, get_text
 from acp_protocol.jsonrpc import Json
 

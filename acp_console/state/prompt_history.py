@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from acp_console.paths import FileWriteError, state_directory, write_private
+from acp_console.paths import FileWriteError, write_private
+from acp_protocol.host.state import state_directory
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -31,13 +31,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 from acp_agent.paths import ConfigPathError
 from acp_console.client.agents import AgentSpec
-from acp_console.paths import (
-    PRIVATE_DIRECTORY,
-    FileWriteError,
-    config_path,
-    state_directory,
-    write_private,
-)
+from acp_console.paths import PRIVATE_DIRECTORY, FileWriteError, config_path, write_private
 from acp_inspector.analysis.conversation import Conversation, SessionInfo
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
@@ -48,6 +42,7 @@ from acp_inspector.recording.format import SUFFIX, Header, RecordingError, new_h
 from acp_inspector.recording.reader import read_header, read_lines
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.state import state_directory
 from acp_protocol.json_values import get, get_int, get_text
 from acp_protocol.jsonrpc import Json, Notification, Request
 
@@ -337,7 +332,8 @@ class SessionStore:
             try:
                 self._make_folder()
                 self._prune()
-                writer = RecordingWriter(path, new_header(agent.command, cwd), warn=warn)
+                header = new_header(agent.command, cwd)
+                writer = RecordingWriter(path, header, warn=warn, is_ours=True)
                 stack.callback(writer.close)
                 stack.enter_context(_lock_of(path, waits=True))
                 # Closed before it is unlocked: an unlocked recording is whole.

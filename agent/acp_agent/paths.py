@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-APP_NAME: Final = "acp-console"
+from acp_protocol.host.state import AGENT_HOME, APP_NAME
+
 CONFIG_NAMES: Final = ("acp-agent.toml", "acp-agent.yaml")
 CONFIG_VARIABLE: Final = "ACP_AGENT_CONFIG"
 
@@ -26,9 +27,15 @@ class ConfigPathError(ValueError):
 def config_directory(environment: Mapping[str, str]) -> Path:
     """Return the user's directory for configuration, whether it exists or not.
 
+    That is the directory that `ACP_AGENT_HOME` names, if it is set: the agent then has nothing of
+    the user's.
+
     Raises:
         ConfigPathError: the user has no home.
     """
+    own = environment.get(AGENT_HOME, "")
+    if os.path.isabs(own):  # noqa: PTH117 - may be no valid path
+        return Path(own)
     configured = environment.get("XDG_CONFIG_HOME", "")
     # The specification ignores relative paths: they would lead into the project.
     is_absolute = os.path.isabs(configured)  # noqa: PTH117 - may be no valid path

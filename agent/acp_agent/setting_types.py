@@ -14,11 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import urlsplit
 
+from acp_protocol.host.state import AGENT_PREFIX
 from acp_protocol.jsonrpc import Json
 
 T = TypeVar("T")
 
-PREFIX: Final = "ACP_AGENT_"
+PREFIX: Final = AGENT_PREFIX
 """Prefix of the environment variables that set keys."""
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NEVER: Final = "never"

@@ -12,6 +12,7 @@ import argparse
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         HeldConversation,
     )
     from acp_inspector.replay.testing import PlayOptions, PlayOutcome
+    from acp_inspector.replay.trust import Trust
 
 SUFFIX: Final = ".acp.ndjson"
 LEVELS: Final = ("strict", "semantic", "shape")
@@ -34,7 +36,7 @@ RECORD_MODES: Final = ("none", "once", "new", "rewrite")
 UPDATED: Final = "acp_updated"
 """The property of a report that has the differences of an updated recording."""
 HANDED: Final = "acp_handed"
-"""The property of a report that has what the recording decided in place of the user."""
+"""The property of a report that has what a trusted recording had the agent do."""
 MARKER: Final = "acp_recording"
 _CONVERSATION: Final[pytest.StashKey[HeldConversation]] = pytest.StashKey()
 _MODEL: Final[pytest.StashKey[AcpModel]] = pytest.StashKey()
@@ -79,7 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--acp-trust",
         action="store_true",
-        help="hand the agent MCP servers and directories that recordings name",
+        help="play recordings that act, such as by MCP servers or permissions, also if neither "
+        "acp_recordings nor pyproject.toml names them",
     )
     group.addoption(
         "--acp-allow-redacted",
@@ -204,16 +207,27 @@ def play_options(config: pytest.Config, **given: Any) -> PlayOptions:
     """Return the options of the project, and those that are `given` and not None instead."""
     from acp_inspector.replay.testing import PlayOptions
 
+    is_trusted = given.pop("is_trusted", None)
     options: dict[str, Any] = {
         "command": agent_command(config),
         "level": config.getoption("--acp-level") or config.getini("acp_level"),
         "timeout": config.getoption("--acp-timeout"),
-        "is_trusted": config.getoption("--acp-trust"),
+        "trust": trust_of(config, is_given=is_trusted),
         "allows_redacted": config.getoption("--acp-allow-redacted"),
         "is_updating": config.getoption("--acp-update"),
         **{name: value for name, value in given.items() if value is not None},
     }
     return PlayOptions(**{name: value for name, value in options.items() if value is not None})
+
+
+def trust_of(config: pytest.Config, *, is_given: bool | None = None) -> Trust:
+    """Return what the project trusts: what its configuration names, and what `--acp-trust` says."""
+    from acp_inspector.replay.trust import project_trust
+
+    option = config.getoption("--acp-trust")
+    is_said = bool(option) if is_given is None else is_given
+    project = project_trust(config.rootpath, is_given=is_said)
+    return replace(project, paths=(*project.paths, *_recording_paths(config)))
 
 
 def agent_command(config: pytest.Config) -> Sequence[str]:
@@ -296,7 +310,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, title in ((UPDATED, "updated recordings"), (HANDED, "handed to the agent")):
         shown = [str(text) for each in reports for key, text in each.user_properties if key == name]
         if name == HANDED and shown and terminalreporter.verbosity <= 0:
-            what = "recordings that set modes or options, or allow permissions"
+            what = "recordings that act, such as by MCP servers, modes or permissions"
             terminalreporter.write_line(f"{what}: {len(shown)}; -v lists them")
         elif shown:
             terminalreporter.section(title)
@@ -389,7 +403,8 @@ def acp_client(request: pytest.FixtureRequest, tmp_path: Path) -> AcpClient:
     from acp_inspector.replay.fixtures import AcpClient
 
     mode: Any = request.config.getoption("--acp-record")
-    client = AcpClient(request.path.parent, tmp_path, marked_recording(request.node), mode)
+    trust = trust_of(request.config)
+    client = AcpClient(request.path.parent, tmp_path, marked_recording(request.node), mode, trust)
     request.node.stash.setdefault(_PLAYERS, []).append(client)
     return client
 

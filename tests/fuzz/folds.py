@@ -34,9 +34,9 @@ from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.engine import Linter
 from acp_inspector.messages import Decoder
+from acp_inspector.replay.acts import acts_of, count_prompts
 from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.handover import client_actions, handover
 from acp_inspector.replay.script import Script
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import RequestFailedError
@@ -177,8 +177,9 @@ def replay_fold() -> Fold:
         if len(entries) % LOOK_EVERY:
             return
         found = [each for each in entries if isinstance(each, Frame)]
-        handover(found).decisions()
-        client_actions(found)
+        acts_of("client", found)
+        acts_of("agent", found)
+        count_prompts(found)
         replay_directories(found, None, Path("/nowhere"))
         Script(found)
         AgentScript(found)

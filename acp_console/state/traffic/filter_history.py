@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from acp_console.paths import FileWriteError, state_directory, write_private
+from acp_console.paths import FileWriteError, write_private
+from acp_protocol.host.state import state_directory
 
 MAX_FILTERS: Final = 200
 """Filters that are kept, at most."""

@@ -17,13 +17,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from acp_console.paths import FileWriteError, state_directory, write_private
+from acp_console.paths import FileWriteError, write_private
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import SUFFIX
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.regular_files import read_regular
+from acp_protocol.host.state import state_directory
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -55,6 +55,7 @@ from acp_agent.settings import (
     setting_keys,
     settings_with,
 )
+from acp_protocol.host.state import AGENT_HOME
 from acp_protocol.jsonrpc import Json
 
 DEFAULT: Final = "default"
@@ -176,7 +177,7 @@ def read_source(path: Path) -> ParsedFile:
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Return a sentence for each variable that looks like a setting and is none."""
     keys = setting_keys()
-    known = {CONFIG_VARIABLE, TOKEN_VARIABLE, *(key.variable for key in keys.values())}
+    known = {AGENT_HOME, CONFIG_VARIABLE, TOKEN_VARIABLE, *(key.variable for key in keys.values())}
     notes: list[str] = []
     for name in sorted(name for name in environment if name.startswith(PREFIX)):
         if name not in known:

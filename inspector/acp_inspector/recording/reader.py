@@ -6,7 +6,7 @@ Reading is inert: nothing that a recording names is run, fetched or followed.
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +57,8 @@ class Recording:
     bad_lines: tuple[BadLine, ...]
     footer: Footer | None
     """None if the recording was not closed cleanly."""
+    digest: str = ""
+    """The SHA-256 of all decompressed bytes that were read, by which its origin is known."""
 
     @property
     def frames(self) -> tuple[Frame, ...]:
@@ -77,7 +79,8 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
     entries: list[Entry] = []
     bad_lines: list[BadLine] = []
     footer: Footer | None = None
-    lines = read_lines(path, max_line=max_line)
+    digests: list[str] = []
+    lines = read_lines(path, max_line=max_line, on_end=digests.append)
     header = next(lines)
     assert isinstance(header, Header)
     with garbage_collection_off():
@@ -93,7 +96,7 @@ def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
                     pass
                 case _:
                     assert_never(line)
-    return Recording(path, header, tuple(entries), tuple(bad_lines), footer)
+    return Recording(path, header, tuple(entries), tuple(bad_lines), footer, *digests)
 
 
 @contextmanager
@@ -120,17 +123,23 @@ def read_header(path: Path) -> Header:
     return header
 
 
-def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
+def read_lines(
+    path: Path,
+    *,
+    max_line: int | None = None,
+    on_end: Callable[[str], object] = lambda digest: None,
+) -> Generator[Row]:
     """Yield the decoded lines of the recording, header first, holding one line at a time.
 
-    Lines longer than `max_line` bytes, `MAX_LINE` by default, are skipped.
+    Lines longer than `max_line` bytes, `MAX_LINE` by default, are skipped. `on_end` gets the digest
+    of all bytes.
 
     Raises:
         RecordingError: see `read_recording`; also while the file is read.
     """
     try:
         with DecompressedFile(path) as stream:
-            yield from _read_stream(path, stream, max_line)
+            on_end((yield from _read_stream(path, stream, max_line)))
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
 
@@ -151,7 +160,10 @@ def header_of(path: Path, line: bytes, problem: str | None = None) -> Header:
     return header
 
 
-def _read_stream(path: Path, stream: DecompressedFile, max_line: int | None) -> Generator[Row]:
+def _read_stream(
+    path: Path, stream: DecompressedFile, max_line: int | None
+) -> Generator[Row, None, str]:
+    """Yield the lines; return the digest of all bytes."""
     # Imported late: a proxy starts without it.
     import hashlib
 
@@ -180,3 +192,4 @@ def _read_stream(path: Path, stream: DecompressedFile, max_line: int | None) -> 
         offset += len(line)
     if stream.problem and not is_cut:
         yield BadLine(number + 1, stream.problem, offset)
+    return digest.hexdigest()

@@ -62,14 +62,16 @@ def open_writer(
     warn: Callable[[str], None],
     retry_when_full: bool = False,
 ) -> RecordingWriter:
-    """Open a recording to write; recover first what a killed proxy had noted for it.
+    """Open a recording of ours to write; recover first what a killed proxy had noted for it.
 
     Raises:
         RecordingError: see `RecordingWriter`.
     """
     if mode != "new":
         recover(path)
-    writer = RecordingWriter(path, header, mode=mode, warn=warn, retry_when_full=retry_when_full)
+    writer = RecordingWriter(
+        path, header, mode=mode, warn=warn, retry_when_full=retry_when_full, is_ours=True
+    )
     if writer.is_created or mode == "overwrite":
         # Otherwise the frames of another recording would be recovered into this one.
         discard(path)

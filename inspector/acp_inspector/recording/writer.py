@@ -45,6 +45,7 @@ from acp_inspector.recording.lines import (
     pieces_between,
     read_at,
 )
+from acp_inspector.recording.origin import is_our_recording, remember_recording
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.regular_files import part_beside
 
@@ -76,10 +77,13 @@ class RecordingWriter:
         mode: WriteMode = "new",
         warn: Callable[[str], None] = lambda text: None,
         retry_when_full: bool = False,
+        is_ours: bool = False,
     ) -> None:
         """Open `path`, with mode 0600, never through a symbolic link.
 
         `retry_when_full`: if the disk is full, do not raise but retry with the first entries.
+        `is_ours`: what is written was sent on this machine, so that the recording is trusted here
+        once it is closed; if it is appended to, only if what it already has was trusted too.
 
         Raises:
             RecordingError: the file exists (`new`), is not a recording (`append`), is neither a
@@ -88,6 +92,7 @@ class RecordingWriter:
         self._path = path
         self._warn = warn
         self._retry_when_full = retry_when_full
+        self._is_ours = is_ours
         self._has_warned = False
         self._counts: Counter[str] = Counter()
         self._digest: Digest | None = None
@@ -165,6 +170,8 @@ class RecordingWriter:
                 self._put(self._dropped_event())
                 self._count_dropped_event()
                 self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
+                if self._is_ours and stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                    remember_recording(self._hashed().hexdigest())
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
         self._end(keep=keep and self.has_begun())
@@ -263,6 +270,7 @@ class RecordingWriter:
         if found is None:
             raise RecordingError(f"cannot append to {self._path}: it is not a recording")
         self._digest, self._counts = found.digest, found.counts
+        self._is_ours = self._is_ours and is_our_recording(found.digest.hexdigest())
         self.first_number, self.time_offset = found.last_number + 1, found.last_time
         if not found.is_whole:
             self._put([b"\n"])

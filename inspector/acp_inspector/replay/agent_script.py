@@ -18,6 +18,7 @@ from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reframe import reframe
+from acp_inspector.replay.directories import DIRECTORY_NAMES
 from acp_protocol.dialects.base import session_in
 from acp_protocol.json_values import as_list, as_object, as_text, get, get_object, get_text
 from acp_protocol.jsonrpc import (
@@ -51,8 +52,6 @@ _ASYNCHRONOUS: Final = frozenset(
 )
 """Updates that a turn does not cause if another request is open."""
 _UNSTABLE: Final = frozenset({*GENERATED_IDS, *TIMESTAMPS, "session_id"})
-_PLACES: Final = frozenset({"cwd", "working_dir", "additionalDirectories"})
-"""Members whose absolute paths do not decide which recorded request a live one is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -382,7 +381,7 @@ def _stable(value: Json) -> Json:
     if isinstance(value, dict):
         members = cast("dict[str, Json]", value).items()
         return {
-            name: _masked(each, "/") if name in _PLACES
+            name: _masked(each, "/") if name in DIRECTORY_NAMES
             else _masked(each, "") if name in _UNSTABLE
             else _stable(each)
             for name, each in members if name != "_meta"

@@ -32,6 +32,7 @@ from acp_inspector.replay.testing import (
     error_outcome,
     prepare_directory,
 )
+from acp_inspector.replay.trust import UNTRUSTED, Trust, check_trust
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentStartError
 from acp_protocol.host.process import ChildProcess, spawn
@@ -131,10 +132,13 @@ class ClientRun:
         return errors[0].removeprefix("error: ") if errors else ""
 
 
-def recorded_agent(path: Path, *, is_trusted: bool = False, level: Level = "semantic") -> list[str]:
-    """Return the command of an agent that plays a recording."""
+def recorded_agent(path: Path, trust: Trust = UNTRUSTED, *, level: Level = "semantic") -> list[str]:
+    """Return the command of an agent that plays a recording.
+
+    It runs elsewhere, so what the project trusts is decided here.
+    """
     words = [*_REPLAY, str(path.absolute()), "--as", "agent", "--level", level]
-    return [*words, "--trust"] if is_trusted else words
+    return [*words, "--trust"] if trust.names(path) else words
 
 
 async def run_client(
@@ -196,7 +200,7 @@ async def play_client(
     *,
     level: Level = "semantic",
     timeout: float = CLIENT_TIMEOUT,
-    is_trusted: bool = False,
+    trust: Trust = UNTRUSTED,
 ) -> PlayOutcome:
     """Return whether a client sends what is recorded at `path`, with the recorded agent.
 
@@ -205,10 +209,11 @@ async def play_client(
     began = time.monotonic()
     try:
         recording = await anyio.to_thread.run_sync(read_recording, path)
+        check_trust(recording, "agent", trust)
         with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
             cwd = Path(name)
             await anyio.to_thread.run_sync(prepare_directory, recording, cwd)
-            agent = recorded_agent(path, is_trusted=is_trusted, level=level)
+            agent = recorded_agent(path, trust, level=level)
             run = await run_client(command, agent, cwd, timeout=timeout, has_verdict=True)
         if run.problem:
             outcome = PlayOutcome(path, "failed", f"fail: {run.text}")

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.recording.format import RecordingError
+from acp_protocol.dialects.spellings import spellings
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import parse
 
+DIRECTORY_NAMES: Final = spellings("cwd") | spellings("additionalDirectories")
+"""The members that name a directory, in all dialects."""
 _MAX_NAME: Final = 200
 """Characters of the name of a directory; systems allow at least 255 bytes."""
 _WIDTH: Final = 200
@@ -33,6 +35,10 @@ class ReplayDirectories:
     """The place of the first session's directory; the agent starts in it."""
     places: Mapping[str, Path]
     """The place of each recorded directory, as the recording spells it."""
+
+    def without_place(self, frames: Iterable[Frame]) -> list[str]:
+        """Return the recorded directories of which an agent would get the name itself."""
+        return [each for each in named_directories(frames) if each.rstrip("/") not in self.places]
 
     def create(self) -> None:
         """Create the places that are not there.
@@ -68,7 +74,7 @@ def replay_directories(
     it has places below `new`, as everything has without `cwd`. Both are without links.
     """
     named = named_directories(frames) or [recorded_cwd]
-    normal = {each: os.path.normpath(each) for each in named if _is_placed(each)}
+    normal = {each: os.path.normpath(each) for each in named if is_placed(each)}
     paths = [PurePosixPath(each) for each in dict.fromkeys(normal.values())]
     tops = [each for each in paths if not any(above in paths for above in each.parents)]
     homes: dict[PurePosixPath, Path] = {}
@@ -104,11 +110,6 @@ def _of_length(directory: Path, length: int) -> Path:
     return directory / ("_" * missing) if 0 < missing <= _MAX_NAME else directory
 
 
-def unplaced_directories(frames: Iterable[Frame]) -> Sequence[str]:
-    """Return the recorded directories that can have no place: the root and relative ones."""
-    return [each for each in named_directories(frames) if not _is_placed(each)]
-
-
 def named_directories(frames: Iterable[Frame]) -> list[str]:
     """Return the directories of all sessions, each once, those of new sessions first."""
     opened: dict[str, None] = {}
@@ -123,7 +124,7 @@ def named_directories(frames: Iterable[Frame]) -> list[str]:
 
 def _directories(message: Members) -> Iterator[str]:
     for name, value in all_members(message):
-        if name in {"cwd", "additionalDirectories"}:
+        if name in DIRECTORY_NAMES:
             yield from (each for each in listed(value) if isinstance(each, str))
 
 
@@ -151,13 +152,14 @@ def listed(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
-def is_json(line: bytes) -> bool:
-    """Return whether a line is JSON without extensions, so that it is played with its places."""
-    try:
-        parse(line)
-    except ValueError:
-        return False
-    return True
+def read_members(line: bytes) -> Any:
+    """Return the value of a line, with every member of its objects, also those with one name.
+
+    Raises:
+        ValueError: it is no JSON in UTF-8.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(line.decode("utf-8-sig"), object_pairs_hook=Members)
 
 
 def all_members(value: Any) -> Iterator[tuple[str, Any]]:
@@ -172,5 +174,7 @@ def all_members(value: Any) -> Iterator[tuple[str, Any]]:
             stack += cast("list[Any]", each)
 
 
-def _is_placed(directory: str) -> bool:
-    return directory.startswith("/") and os.path.normpath(directory).strip("/") != ""
+def is_placed(directory: str) -> bool:
+    """Return whether a recorded directory can have a place: not the root nor a relative one."""
+    is_absolute = directory.startswith("/") and not directory.startswith("//")
+    return is_absolute and os.path.normpath(directory).strip("/") != ""

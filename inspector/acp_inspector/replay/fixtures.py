@@ -36,6 +36,7 @@ from acp_inspector.replay.live_agent import (
     PromptTurn,
     start_agent,
 )
+from acp_inspector.replay.parts import joined_frames
 from acp_inspector.replay.result import counted
 from acp_inspector.replay.testing import (
     STARTED_ELSEWHERE,
@@ -45,6 +46,7 @@ from acp_inspector.replay.testing import (
     run_recording,
     update_recording,
 )
+from acp_inspector.replay.trust import Trust
 from acp_inspector.replay.updating import replace_recording
 from acp_protocol.errors import AcpError, AgentExitedError, LocalProtocolError
 from acp_protocol.host.agent_command import resolved_command
@@ -298,7 +300,7 @@ class HeldConversation:
 
     def _update(self, outcome: PlayOutcome) -> PlayOutcome:
         recording, cwd = read_recording(self.path), self.agent.cwd.resolve()
-        directories = replay_directories(recording.frames, cwd, cwd)
+        directories = replay_directories(joined_frames(recording), cwd, cwd)
         meta = {**recording.header.meta, "files": self.agent.files}
         recording = replace(recording, header=replace(recording.header, meta=meta))
         return update_recording(recording, self.agent.journal.entries, directories, outcome)
@@ -311,7 +313,7 @@ class HeldConversation:
         header = new_header(self.agent.command, self.agent.cwd, about=self.about)
         # A test's recording is kept with the code: whose variables there were is of no use.
         header = replace(header, env=[], meta={"files": self.agent.files})
-        replace_recording(self.path, header, self.agent.journal.entries)
+        replace_recording(self.path, header, self.agent.journal.entries, is_ours=True)
         return PlayOutcome(self.path, "updated", text)
 
 
@@ -362,7 +364,7 @@ class AcpReplay:
             command: instead of the project's agent.
             level: instead of the project's level.
             timeout: seconds for each wait.
-            trust: hand the agent MCP servers and directories that the recording names.
+            trust: play it also if it acts, such as by MCP servers or permissions.
         """
         path = self._recording if recording is None else self._folder / recording
         self.has_played_marked = self.has_played_marked or path == self._recording
@@ -377,10 +379,13 @@ class AcpReplay:
 class AcpClient:
     """Starts the client under test, with an agent that plays a script or a recording."""
 
-    def __init__(self, folder: Path, cwd: Path, recording: Path | None, mode: RecordMode) -> None:
+    def __init__(
+        self, folder: Path, cwd: Path, recording: Path | None, mode: RecordMode, trust: Trust
+    ) -> None:
         self._folder = folder
         self._recording = recording
         self._mode: RecordMode = mode
+        self._trust = trust
         self.has_played_marked = False
         """Whether a client was run with the recording of the marker."""
         self.problem = ""
@@ -411,7 +416,7 @@ class AcpClient:
             stdin: what the client reads.
             env: variables that are added to ours.
             timeout: seconds that it may run.
-            trust: let the recorded agent request files and commands of the client.
+            trust: let the recorded agent act, such as by files and commands of the client.
         """
         path = self._recording if recording is None else self._folder / recording
         is_marked = path is not None and path == self._recording
@@ -423,7 +428,9 @@ class AcpClient:
         if path is not None and not is_recorded:
             if not path.exists():
                 raise LocalProtocolError(f"there is no {path}; --acp-record once records it")
-            agent = recorded_agent(path, is_trusted=trust)
+            agent = recorded_agent(
+                path, replace(self._trust, is_given=True) if trust else self._trust
+            )
             run = self._run(command, agent, **options, has_verdict=True)
             if run.is_as_recorded is False:
                 run = replace(run, hint=_RECORD_ANEW if script is not None else "")
@@ -435,7 +442,8 @@ class AcpClient:
         agent = [*_AGENT, "--script", str(file if file.exists() else script)]
         run = self._run(command, agent, **options)
         if path is not None and run.passed and run.traffic is not None:
-            replace_recording(path, replace(run.traffic.header, env=[]), run.traffic.entries)
+            header = replace(run.traffic.header, env=[])
+            replace_recording(path, header, run.traffic.entries, is_ours=True)
         elif is_marked:
             self.problem = f"not recorded: {run.text}"
         return run

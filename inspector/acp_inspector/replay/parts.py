@@ -34,6 +34,11 @@ def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
     return recording.entries, "lines" if name is None else open_dialect(name, "").framing
 
 
+def joined_frames(recording: Recording) -> list[Frame]:
+    """Return the frames of `whole_frames`, as they are played."""
+    return [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
+
+
 def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Return the entries of each connection that has frames.
 

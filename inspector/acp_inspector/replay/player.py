@@ -31,12 +31,18 @@ from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.directories import ReplayDirectories
-from acp_inspector.replay.handover import handover
 from acp_inspector.replay.judging import Judge
 from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_inspector.replay.script import ASYNCHRONOUS, Event, LiveRun, Script, ScriptStep
+from acp_inspector.replay.trust import (
+    UNTRUSTED,
+    Trust,
+    UntrustedRecordingError,
+    agent_environment,
+    check_trust,
+)
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import (
     AcpError,
@@ -91,10 +97,6 @@ class RedactedRecordingError(RecordingError):
     """The live agent would get placeholders instead of secrets."""
 
 
-class UntrustedRecordingError(RecordingError):
-    """The recording names MCP servers or directories, and the user has not said to trust it."""
-
-
 class ReplayStoppedError(AcpError):
     """The replay cannot go on."""
 
@@ -145,7 +147,7 @@ async def play_as_client(
     ignores: Sequence[Ignore] = (),
     options: CompareOptions | None = None,
     allows_redacted: bool = False,
-    is_trusted: bool = False,
+    trust: Trust = UNTRUSTED,
     on_miss: MissHandler | None = None,
     journal: Journal | None = None,
     env: Mapping[str, str] | None = None,
@@ -162,15 +164,14 @@ async def play_as_client(
         ignores: what is not compared; each counts how often it applied.
         options: how the two are compared.
         allows_redacted: send placeholders where the recording has no secrets any more.
-        is_trusted: hand over the recording's MCP servers and directories without a place.
+        trust: what the user trusts; without trust the recording may only talk.
         on_miss: responds to requests that the recording does not have; None: they fail.
         journal: gets the live traffic.
         env: the agent's variables; ours by default.
 
     Raises:
         RedactedRecordingError: it is redacted; nothing was started.
-        UntrustedRecordingError: it would have the agent start or touch what it names; nothing
-            was started.
+        UntrustedRecordingError: it would act, and is not trusted; nothing was started.
         AgentStartError: the command could not be started.
     """
     entries, framing = whole_frames(recording)
@@ -183,39 +184,37 @@ async def play_as_client(
             f"{recording.path} is redacted: the agent would get placeholders instead of secrets; "
             "allow it with --allow-redacted"
         )
-    given = handover(frames)
-    if given.needs_trust and not is_trusted:
-        named = "".join(f"\n  {line}" for line in given.describe())
-        raise UntrustedRecordingError(
-            f"{recording.path} would hand this to the agent; allow it with --trust:{named}"
-        )
+    is_trusted = check_trust(recording, "client", trust, frames)
+    if not is_trusted and (unplaced := directories.without_place(frames)):
+        raise UntrustedRecordingError(f"{recording.path}: no directory replaces {unplaced[0]}")
     journal = Journal() if journal is None else journal
     missing = gaps(recording)
     places = {each: str(place) for each, place in directories.places.items()}
     ids = IdMap(places, is_redacted=is_redacted)
     results: list[ReplayResult] = []
-    for part in connections(entries):
-        journal.event("spawn", command=list(command))
-        async with spawn(command, cwd=directories.cwd, env=env) as child:
-            player = RecordingPlayer(
-                [entry for entry in part if isinstance(entry, Frame)],
-                StreamTransport(child.stdout, child.stdin, framing=framing),
-                directories,
-                ignores,
-                options=options or {},
-                ids=ids,
-                new_ids=partial(IdMap, places, is_redacted=is_redacted),
-                journal=journal,
-                on_miss=on_miss,
-                has_gaps=bool(missing),
-            )
-            result = await player.play(limits or PlayLimits())
-            if player.has_hung_up or not player.is_connected:
-                result = await _with_exit(result, child, has_left=not player.is_connected)
-        results.append(result)
-        ids = ids.for_next_connection()
-        if result.errors:
-            break
+    with agent_environment(env, is_trusted=is_trusted) as env:
+        for part in connections(entries):
+            journal.event("spawn", command=list(command))
+            async with spawn(command, cwd=directories.cwd, env=env) as child:
+                player = RecordingPlayer(
+                    [entry for entry in part if isinstance(entry, Frame)],
+                    StreamTransport(child.stdout, child.stdin, framing=framing),
+                    directories,
+                    ignores,
+                    options=options or {},
+                    ids=ids,
+                    new_ids=partial(IdMap, places, is_redacted=is_redacted),
+                    journal=journal,
+                    on_miss=on_miss,
+                    has_gaps=bool(missing),
+                )
+                result = await player.play(limits or PlayLimits())
+                if player.has_hung_up or not player.is_connected:
+                    result = await _with_exit(result, child, has_left=not player.is_connected)
+            results.append(result)
+            ids = ids.for_next_connection()
+            if result.errors:
+                break
     result = results[0]
     for each in results[1:]:
         result = result.joined(each)

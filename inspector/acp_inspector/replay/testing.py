@@ -28,6 +28,7 @@ from acp_inspector.analysis.steps import Level
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.reports import xml_text
 from acp_inspector.recording.format import SUFFIX, RecordingError
+from acp_inspector.recording.origin import is_our_recording
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.expectations import (
@@ -36,8 +37,7 @@ from acp_inspector.replay.expectations import (
     expectations_beside,
     read_expectations,
 )
-from acp_inspector.replay.handover import handover
-from acp_inspector.replay.parts import gaps
+from acp_inspector.replay.parts import gaps, joined_frames
 from acp_inspector.replay.player import (
     STEP_TIMEOUT,
     PlayLimits,
@@ -45,6 +45,7 @@ from acp_inspector.replay.player import (
     prepare_workspace,
 )
 from acp_inspector.replay.result import ReplayResult, first_problem
+from acp_inspector.replay.trust import UNTRUSTED, Trust, recorded_acts
 from acp_inspector.replay.updating import replace_recording, updated_entries
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -72,8 +73,8 @@ class PlayOptions:
     level: Level = "semantic"
     timeout: float = STEP_TIMEOUT
     """Seconds for each wait."""
-    is_trusted: bool = False
-    """Hand over the recording's MCP servers and directories without a place."""
+    trust: Trust = UNTRUSTED
+    """What the user trusts."""
     allows_redacted: bool = False
     """Send placeholders where the recording has no secrets any more."""
     is_updating: bool = False
@@ -97,7 +98,7 @@ class PlayOutcome:
     problem: AcpError | None = None
     """Why nothing could be played."""
     handed: str = ""
-    """What the recording decides for the user: modes, options, logins and permissions."""
+    """What a trusted recording has the agent do in place of the user."""
     seconds: float = 0.0
     is_known: bool = False
     """Whether it is a failure that a baseline holds."""
@@ -143,7 +144,7 @@ async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
         recording = await anyio.to_thread.run_sync(read_recording, path)
         notes = tuple(gaps(recording))
         outcome = await _play(recording, options)
-        handed = handover(recording.frames).decisions() if options.command else []
+        handed = recorded_acts(recording, "client") if options.command else []
         text = single_line("; ".join(handed), _HANDED_WIDTH)
         outcome = replace(outcome, notes=notes, handed=text)
     except AcpError as problem:
@@ -167,7 +168,7 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
             ignores=expected.ignores,
             options={"level": options.level, "matchers": expected.matchers},
             allows_redacted=options.allows_redacted,
-            is_trusted=options.is_trusted,
+            trust=options.trust,
             env=options.env,
             journal=journal,
         )
@@ -200,7 +201,7 @@ def _play_alone(recording: Recording, *, is_updating: bool) -> PlayOutcome:
 
 
 def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
-    directories = replay_directories(recording.frames, None, folder.resolve())
+    directories = replay_directories(joined_frames(recording), None, folder.resolve())
     directories.create()
     prepare_directory(recording, directories.cwd)
     return directories
@@ -260,7 +261,8 @@ def update_recording(
     if compare(entries, live, ids=IdMap(places)).differences:
         # Streams with Content-Length headers, several processes.
         return replace(outcome, text=f"{outcome.text}{NOT_UPDATED}record it anew")
-    replace_recording(recording.path, recording.header, entries)
+    is_ours = is_our_recording(recording.digest)
+    replace_recording(recording.path, recording.header, entries, is_ours=is_ours)
     return replace(outcome, status="updated", text=f"updated; {outcome.text}")
 
 
@@ -271,7 +273,8 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     """
     try:
         recording, expected = read_recording(path), _expected(path)
-        places = replay_directories(recording.frames, cwd.resolve(), cwd.resolve()).places
+        frames = joined_frames(recording)
+        places = replay_directories(frames, cwd.resolve(), cwd.resolve()).places
     except AcpError as problem:
         return error_outcome(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})

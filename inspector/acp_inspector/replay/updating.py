@@ -111,8 +111,12 @@ def _in_order(entries: Sequence[Entry], recorded: Sequence[Entry]) -> list[Entry
     return ordered
 
 
-def replace_recording(path: Path, header: Header, entries: Iterable[Entry]) -> None:
+def replace_recording(
+    path: Path, header: Header, entries: Iterable[Entry], *, is_ours: bool = False
+) -> None:
     """Write a recording at `path`, whole or not at all.
+
+    `is_ours`: all of it was sent on this machine.
 
     Raises:
         RecordingError: it cannot be written, or there is a link or no regular file.
@@ -123,7 +127,7 @@ def replace_recording(path: Path, header: Header, entries: Iterable[Entry]) -> N
     except OSError as problem:
         raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
     with atomic_replacement(path, overwrite=True) as part:
-        writer = RecordingWriter(part, header)
+        writer = RecordingWriter(part, header, is_ours=is_ours)
         writer.write(entries)
         writer.close()
         if writer.failure:

@@ -50,6 +50,7 @@ from acp_protocol.dialects.base import (
     with_result,
     without,
 )
+from acp_protocol.dialects.spellings import WIRE_NAMES
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, get_object
 from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
@@ -243,6 +244,7 @@ _TERMINAL: Final = ("create", "output", "waitForExit", "kill", "release")
 _FOREIGN: Final = ("prompts", "authenticationMethods")
 _DONE: Final = frozenset({"done", "stop", "complete"})
 _GATED: Final = ("fs/", "terminal/", "session/load")
+_WORDS: Final = WIRE_NAMES["acpex"]
 _CODES: Final = {
     PERMISSION_DENIED: jsonrpc.INTERNAL_ERROR,
     INVALID_STATE: jsonrpc.INVALID_REQUEST,
@@ -268,7 +270,7 @@ class Acpex(Dialect):
                 params = without(params, "data")
             case "client", "session/prompt":
                 self.begin_text(session_in(params))
-                params = with_blocks(params, "content", "prompt", read_block)
+                params = with_blocks(params, _WORDS["prompt"], "prompt", read_block)
             case _:
                 pass
         return Translation((with_params(call, params),))
@@ -323,14 +325,14 @@ class Acpex(Dialect):
                 params = _write_capabilities(params)
             case "client", "session/prompt":
                 self.begin_text(session_in(params))
-                params = with_blocks(params, "prompt", "content", write_block)
+                params = with_blocks(params, "prompt", _WORDS["prompt"], write_block)
             case _:
                 pass
         return (with_params(call, params),)
 
     def write_response(self, response: AnyResponse, request: PendingRequest) -> tuple[bytes, ...]:
         if isinstance(response, ErrorResponse):
-            response = in_words(response, {"prompt": "content"})
+            response = in_words(response, _WORDS)
             return (self._write_failure(response, request.method),)
         result = as_object(response.result)
         match request.method:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
+from acp_protocol.dialects.spellings import spellings
 from acp_protocol.framing import Framing, Side, opposite
 from acp_protocol.json_values import as_object, as_text
 from acp_protocol.jsonrpc import (
@@ -43,6 +44,7 @@ META: Final = "_meta"
 PROMPT: Final = "session/prompt"
 OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 """Requests that make their session the current one if they succeed."""
+_SESSION: Final = ("sessionId", *sorted(spellings("sessionId") - {"sessionId"}))
 _ENDING: Final = frozenset({"session/close", "session/delete"})
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
 """Capabilities that only official peers have; a dialect's peer must not seem to have them."""
@@ -239,7 +241,10 @@ def string(value: Json) -> str:
 
 def session_in(value: Json) -> str | None:
     members = as_object(value)
-    return as_text(members.get("sessionId", members.get("session_id")))
+    for name in _SESSION:
+        if name in members:
+            return as_text(members[name])
+    return None
 
 
 def without(value: Mapping[str, Json], *names: str) -> Object:

@@ -55,6 +55,7 @@ from acp_protocol.dialects.base import (
     without,
     without_moved,
 )
+from acp_protocol.dialects.spellings import WIRE_NAMES, official_names
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, get_object
 from acp_protocol.jsonrpc import (
@@ -229,7 +230,9 @@ _TIMES: Final = ("createdAt", "updatedAt")
 _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
-_WORDS: Final = {"prompt": "content", "modeId": "mode", "methodId": "method"}
+_WORDS: Final = WIRE_NAMES["continuum"]
+_METHOD: Final = official_names("continuum", "methodId")
+_MODE: Final = official_names("continuum", "modeId")
 _ABSENT: Final = re.compile(r"not found|no such|not exist|not open|unknown|expired", re.IGNORECASE)
 """In the message of an application error: something does not exist."""
 _CURRENT: Final = frozenset({"session/cancel", "session/prompt", "session/set_mode"})
@@ -273,7 +276,7 @@ class Continuum(Dialect):
             case "initialize":
                 params = _read_capabilities(params)
             case "authenticate":
-                params = without(renamed(params, {"method": "methodId"}), "token")
+                params = without(renamed(params, _METHOD), "token")
                 params = marked(params, self.name, _IS_CLIENT)
             case "session/new":
                 params = move_to_meta(params, ("mode",), self.name)
@@ -285,7 +288,7 @@ class Continuum(Dialect):
                 params = self._in_session(_read_mode(params))
             case "session/prompt":
                 params = move_to_meta(params, _GENERATION, self.name)
-                params = self._in_session(with_blocks(params, "content", "prompt", read_block))
+                params = self._in_session(_read_prompt(params))
             case _:
                 pass
         return Translation((with_params(call, params),))
@@ -394,14 +397,14 @@ class Continuum(Dialect):
             case "initialize":
                 params = _write_capabilities(params)
             case "authenticate":
-                params = renamed(without_moved(params, self.name), {"methodId": "method"})
+                params = renamed(without_moved(params, self.name), {"methodId": _WORDS["methodId"]})
             case "session/new" | "session/load":
                 params = without(moved_back(params, ("mode",), self.name), "cwd", "mcpServers")
             case "session/set_mode":
-                params = self._out_of_session(renamed(params, {"modeId": "mode"}))
+                params = self._out_of_session(renamed(params, {"modeId": _WORDS["modeId"]}))
             case "session/prompt":
                 params = moved_back(params, _GENERATION, self.name)
-                params = with_blocks(params, "prompt", "content", write_block)
+                params = with_blocks(params, "prompt", _WORDS["prompt"], write_block)
             case _:
                 pass
         return (with_params(call, params),)
@@ -508,10 +511,14 @@ class Continuum(Dialect):
         return without(params, "sessionId") if session_in(params) == self.session else params
 
 
+def _read_prompt(params: Object) -> Object:
+    return with_blocks(params, _WORDS["prompt"], "prompt", read_block)
+
+
 def _read_mode(params: Object) -> Object:
     if "mode" not in params:
         return params
-    return marked(renamed(params, {"mode": "modeId"}), Continuum.name, _IS_CLIENT)
+    return marked(renamed(params, _MODE), Continuum.name, _IS_CLIENT)
 
 
 def _read_capabilities(params: Object) -> Object:

@@ -51,6 +51,7 @@ from acp_protocol.dialects.base import (
     without,
     without_moved,
 )
+from acp_protocol.dialects.spellings import WIRE_NAMES, official_names
 from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_diff
 from acp_protocol.framing import Framing, Side
 from acp_protocol.json_values import as_list, as_object, as_text, get_object
@@ -149,15 +150,14 @@ VERSION: Final[Object] = {"protocolVersion": 1}
 """Added to the handshake, which has no version."""
 CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
-_WIRE_NAMES: Final = {
-    "sessionId": "session_id",
-    "cwd": "working_dir",
-    "modeId": "mode_id",
-    "configId": "config_id",
-    "updatedAt": "updated_at",
-    "nextCursor": "next_cursor",
-}
-_NAMES: Final = {wire: name for name, wire in _WIRE_NAMES.items()} | {"mcp_servers": "mcpServers"}
+_FIELDS: Final = ("sessionId", "cwd", "modeId", "configId", "updatedAt", "nextCursor")
+"""Members that have another name in most messages."""
+_WIRE_NAMES: Final = {name: WIRE_NAMES["openoxide"][name] for name in _FIELDS}
+_NAMES: Final = official_names("openoxide", *_FIELDS, "mcpServers")
+_OPTION: Final = official_names("openoxide", "optionId")
+_PROMPT: Final = official_names("openoxide", "prompt")
+_REQUEST_ID: Final = WIRE_NAMES["openoxide"]["requestId"]
+_STOP: Final = WIRE_NAMES["openoxide"]["stopReason"]
 _RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
 """Prefixes of the methods whose fields are renamed."""
 
@@ -198,7 +198,7 @@ class Openoxide(Dialect):
                 return Translation((with_params(call, _named(call.method, params, _NAMES)),))
             session = session_in(params) or self.session
             return self._read_event(params, session, call.raw)
-        if call.method in _CANCELS and ("request_id" in params or call.method == CANCEL):
+        if call.method in _CANCELS and (_REQUEST_ID in params or call.method == CANCEL):
             return self._read_cancel(call, params)
         if call.method == "session/cancel" and isinstance(call, Request) and session_in(params):
             official = encode_notification(call.method, _named(call.method, params, _NAMES))
@@ -243,14 +243,14 @@ class Openoxide(Dialect):
                 return Translation(tuple(frames))
             case "session/prompt":
                 is_cancelled = request.notes.get("key") in self._cancelled
-                stop = string(result.get("stop_reason", result.get("stopReason")))
+                stop = string(result.get(_STOP, result.get("stopReason")))
                 stop = stop or ("cancelled" if is_cancelled else "end_turn")
                 kept = without(result, "role", "content", "tool_uses", "tool_results")
-                ended = without(kept, "stop_reason") | {"stopReason": stop}
+                ended = without(kept, _STOP) | {"stopReason": stop}
                 last = self._read_last(result, request.session)
                 return Translation((*last, with_result(response, ended)))
             case "session/request_permission" if isinstance(result.get("outcome"), dict):
-                outcome = renamed(as_object(result["outcome"]), {"option_id": "optionId"})
+                outcome = renamed(as_object(result["outcome"]), _OPTION)
                 return Translation((with_result(response, result | {"outcome": outcome}),))
             case _:
                 translated = _named(request.method, result, _NAMES) if result else response.result
@@ -306,23 +306,23 @@ class Openoxide(Dialect):
         if "prompt" not in params and isinstance(params.get("content"), list):
             if params.get("type") == "prompt":
                 params = without(params, "type")
-            params = renamed(params, {"content": "prompt"})
+            params = renamed(params, _PROMPT)
         if not isinstance(params.get("prompt"), list):
             return params
         return params | {"prompt": [_read_block(block) for block in params["prompt"]]}
 
     def _read_cancel(self, call: Call, params: Object) -> Translation:
-        if "request_id" not in params:
-            problem = "Invalid params: request_id is missing"
+        if _REQUEST_ID not in params:
+            problem = f"Invalid params: {_REQUEST_ID} is missing"
             is_request = isinstance(call, Request)
             refusal = encode_error(call.id, INVALID_PARAMS, problem) if is_request else None
             return Translation((), (refusal,) if refusal else ())
-        prompt = self.find_request("client", params["request_id"])
+        prompt = self.find_request("client", params[_REQUEST_ID])
         back = (encode_result(call.id, {}),) if isinstance(call, Request) else ()
         if prompt is not None and prompt.method == PROMPT:
             session = {"sessionId": prompt.session}
             return Translation((encode_notification("session/cancel", session),), back)
-        official = {"requestId": params["request_id"]}
+        official = {"requestId": params[_REQUEST_ID]}
         return Translation((encode_notification("$/cancel_request", official),), back)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
@@ -353,7 +353,7 @@ class Openoxide(Dialect):
                 if type(id_) not in (str, int):
                     return (call.raw,)
                 keep(self._cancelled, (type(id_).__name__, id_), None)
-                return (encode_notification(CANCEL, {"request_id": id_}),)
+                return (encode_notification(CANCEL, {_REQUEST_ID: id_}),)
             case "session/prompt":
                 self._begin_turn(session_in(params))
                 if "content" in params or not isinstance(params.get("prompt"), list):
@@ -386,7 +386,7 @@ class Openoxide(Dialect):
                 return (with_result(response, abilities),)
             case "session/prompt":
                 turn: Object = {"role": "agent", "content": []}
-                turn |= renamed(result, {"stopReason": "stop_reason"})
+                turn |= renamed(result, {"stopReason": _STOP})
                 if not request.notes.get("is_bare"):
                     return (with_result(response, turn),)
                 bare: Object = {"type": "response", "session_id": request.session}

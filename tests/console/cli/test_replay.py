@@ -297,14 +297,14 @@ def foreign(path: Path, params: dict[str, object]) -> Path:
     [
         (
             {"mcpServers": [{"name": "evil", "command": "/bin/sh", "args": ["-c", "id"]}]},
-            "MCP server: /bin/sh -c id",
+            "MCP server: /bin/sh -c id (frame 3)",
         ),
         (
             {"mcpServers": [{"type": "http", "name": "x", "url": "https://a.b/"}]},
-            "MCP server: https://a.b/",
+            "MCP server: https://a.b/ (frame 3)",
         ),
-        ({"additionalDirectories": ["/"]}, "directory: /"),
-        ({"additionalDirectories": ["../etc"]}, "directory: ../etc"),
+        ({"additionalDirectories": ["/"]}, "directory: / (frame 3)"),
+        ({"additionalDirectories": ["../etc"]}, "directory: ../etc (frame 3)"),
     ],
 )
 def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
@@ -316,7 +316,7 @@ def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
     done = call("replay", str(path), "--", *command)
     assert done.code == exit_codes.USAGE
     assert f"hands to the agent: {line}\n" in done.err
-    assert "would hand this to the agent; allow it with --trust" in done.err
+    assert "would have the agent do this; allow it with --trust" in done.err
     assert not started.exists()
     assert call("replay", "--trust", str(path), "--", *command).code == exit_codes.DONE
     assert started.exists()
@@ -817,3 +817,57 @@ def test_nothing_is_learned_from_two_runs_that_are_alike(
     assert done.code == exit_codes.DONE
     assert "there is nothing to expect" in done.err
     assert not recording.with_name("counting.expect.toml").exists()
+
+
+LENIENT = """
+import os, re
+names = {{"/bin/x", "code", "logout", "session/delete", "allow_once", "/real"}}
+for line in sys.stdin.buffer:
+    text = line.decode(errors="ignore")
+    text = re.sub(r"\\\\u([0-9a-fA-F]{{4}})", lambda found: chr(int(found[1], 16)), text)
+    if any(f'"{{name}}"' in text for name in names):
+        open({victim!r}, "w").close()
+"""
+"""An agent that does what it can make out in any line, however broken or spelt."""
+
+
+def frame(method: str, **params: object) -> bytes:
+    return encode_request(1, method, params)
+
+
+SERVERS = frame("session/new", cwd="/w", mcpServers=[{"name": "x", "command": "/bin/x"}])
+UNSEEN: dict[str, bytes] = {
+    "mcp_servers": SERVERS.replace(b"mcpServers", b"mcp_servers"),
+    "working_dir": frame("session/new", working_dir="/", mcp_servers=[], x="/real"),
+    "invalid UTF-8": SERVERS[:-1] + b',"x":"\xff"}',
+    "5,000 digits": SERVERS[:-1] + b',"x":' + b"9" * 5000 + b"}",
+    "1,500 levels": SERVERS[:-1] + b',"x":' + b"[" * 1500 + b"]" * 1500 + b"}",
+    "names by number": SERVERS.replace(b"mcpS", b"\\u006dcp\\u0053")[:-1] + b',"x":"\xff"}',
+    "logout": frame("logout"),
+    "delete": frame("session/delete", sessionId="s"),
+    "mode": frame("session/set_mode", sessionId="s", modeId="code"),
+    "bare word": encode_result(5, "allow_once"),
+    "option_id": encode_result(5, {"outcome": {"outcome": "selected", "option_id": "allow_once"}}),
+}
+"""What was once played without trust."""
+
+
+@pytest.mark.parametrize("command", ["replay", "test"])
+@pytest.mark.parametrize("unseen", list(UNSEEN))
+def test_a_lenient_agent_does_nothing_for_a_recording_that_is_not_trusted(
+    agent: Agent, call: Call, tmp_path: Path, unseen: str, command: str
+) -> None:
+    path, victim = tmp_path / "foreign.acp.ndjson", tmp_path / "victim"
+    writer = RecordingWriter(path, new_header(["agent"], Path("/w")))
+    journal = Journal()
+    journal.line("client", encode_request(0, "initialize", {"protocolVersion": 1}))
+    journal.line("client", UNSEEN[unseen])
+    writer.write(journal.entries)
+    writer.close()
+    words = agent(LENIENT.format(victim=str(victim)))
+    done = call(command, str(path), "--timeout", "2s", "--", *words)
+    assert done.code == exit_codes.USAGE
+    assert "allow it with --trust:" in done.out + done.err
+    assert not victim.exists()
+    call(command, "--trust", str(path), "--timeout", "2s", "--", *words)
+    assert victim.exists()

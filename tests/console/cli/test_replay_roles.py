@@ -19,6 +19,7 @@ from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import PlayLimits, play_as_client
+from acp_inspector.replay.trust import TRUSTED
 from tests.console.conftest import Agent, Call, Outcome
 
 FOLDER = Path(__file__).parents[3] / "recordings"
@@ -299,12 +300,14 @@ def test_a_recording_that_would_have_the_client_do_things_needs_trust(
 ) -> None:
     path = tmp_path / "foreign.acp.ndjson"
     call("exec", "--record", str(path), "hi", "--", *agent(WRITING))
+    # As if it came from another machine.
+    path.write_bytes(path.read_bytes().replace(b'"tool":"', b'"tool":"other '))
     done = talk(path, lines=b"")
     assert (done.code, done.out) == (exit_codes.USAGE, "")
-    assert "  file to write: /etc/motd\n" in done.err
-    assert "  command: rm -r x␛[2J\n" in done.err
-    assert "  file to read: /etc/passwd\n" in done.err
-    assert "hint: allow it with --trust" in done.err
+    assert "  file to write: /etc/motd (frame " in done.err
+    assert "  command: rm -r x␛[2J (frame " in done.err
+    assert "  file to read: /etc/passwd (frame " in done.err
+    assert "allow it with --trust" in done.err
     report = tmp_path / "verdict.json"
     call("exec", "hi", "--", *as_agent(path, "--trust", "--report", report))
     assert verdict(report)["passed"], verdict(report)
@@ -334,7 +337,7 @@ async def test_each_recording_replays_as_client_against_itself_as_agent(
     directories.create()
     command = as_agent(path, "--trust", "--report", report)
     result = await play_as_client(
-        recording, command, directories, limits=PlayLimits(timeout=20), is_trusted=True
+        recording, command, directories, limits=PlayLimits(timeout=20), trust=TRUSTED
     )
     assert result.is_passed, result.render()
     assert verdict(report)["passed"], verdict(report)

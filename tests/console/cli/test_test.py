@@ -195,7 +195,9 @@ def test_what_a_recording_decides_for_the_user_is_shown(
     frame = {"n": 99, "t": 9.0, "from": "client", "msg": mode}
     path.write_text("".join([*lines, json.dumps(frame) + "\n"]))
     done = call("test", str(path), "--timeout", "500ms", "--", *agent(COUNTING))
-    assert "hands to the agent: mode or option: mode = yolo\n" in done.err
+    assert "mode or option: mode = yolo" in done.out
+    done = call("test", str(path), "--trust", "--timeout", "500ms", "--", *agent(COUNTING))
+    assert "hands to the agent: mode or option: mode = yolo" in done.err
 
 
 BESIDE = ("one.expect.toml", "one.acp.ndjson.snapshot.json")

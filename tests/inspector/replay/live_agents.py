@@ -15,6 +15,7 @@ from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import MissHandler, PlayLimits, play_as_client
 from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.trust import TRUSTED
 from tests.inspector.talks import Said, answer, ask, frames
 
 LIMIT = 30.0
@@ -113,5 +114,11 @@ async def replay(
     with anyio.fail_after(LIMIT):
         directories = replay_directories(played.frames, cwd, cwd)
         return await play_as_client(
-            played, command, directories, limits=limits, on_miss=on_miss, allows_redacted=True
+            played,
+            command,
+            directories,
+            limits=limits,
+            on_miss=on_miss,
+            allows_redacted=True,
+            trust=TRUSTED,
         )

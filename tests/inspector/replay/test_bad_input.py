@@ -15,6 +15,7 @@ from acp_inspector.analysis.diff import Ignore
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import PlayLimits, play_as_client
+from acp_inspector.replay.trust import TRUSTED
 from tests.inspector.replay.live_agents import LIMIT, QUICK, agent, begun, ended, recording, replay
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
@@ -315,6 +316,8 @@ respond(turn, stopReason="end_turn")
     cancelling = Cancelling()
     ignores = [Ignore("", cancelling)]
     with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
-        await play_as_client(recorded, agent(script), directories, limits=QUICK, ignores=ignores)
+        await play_as_client(
+            recorded, agent(script), directories, limits=QUICK, ignores=ignores, trust=TRUSTED
+        )
     assert scope.cancelled_caught
     assert 0 < cancelling.seen < len(recorded.frames)

@@ -17,6 +17,7 @@ from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import QUIET_SECONDS, PlayLimits, play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.trust import TRUSTED
 
 FOLDER = Path(__file__).parents[3] / "recordings"
 AGENT = [sys.executable, "-m", "acp_agent"]
@@ -31,7 +32,11 @@ async def play(
     with anyio.fail_after(LIMIT):
         directories = replay_directories(recording.frames, cwd, cwd)
         return await play_as_client(
-            recording, command, directories, limits=PlayLimits(timeout=20, quiet=quiet)
+            recording,
+            command,
+            directories,
+            limits=PlayLimits(timeout=20, quiet=quiet),
+            trust=TRUSTED,
         )
 
 

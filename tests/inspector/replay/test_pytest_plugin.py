@@ -278,7 +278,7 @@ def test_a_redacted_recording_is_played_only_if_that_is_allowed(pytester: pytest
     run(pytester, "--acp-allow-redacted").assert_outcomes(passed=1)
 
 
-def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
+def test_what_acts_is_played_only_where_the_project_names_the_recording(
     pytester: pytest.Pytester,
 ) -> None:
     command = scripted(pytester.path, COUNTING)
@@ -288,25 +288,24 @@ def test_what_a_recording_names_is_handed_over_only_if_it_is_trusted(
     path.write_text("".join(lines[:-1]))
     project(pytester, command)
     done = run(pytester)
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["recordings that act, such as by *: 1; -v lists them"])
+    done = run(pytester, "-v")
+    done.stdout.fnmatch_lines(["*handed to the agent*", "one.acp.ndjson: MCP server: /bin/true *"])
+    other = pytester.path / "other"
+    other.mkdir()
+    path.rename(other / path.name)
+    pytester.makepyfile(
+        """
+        def test_it(acp_replay):
+            acp_replay("other/one.acp.ndjson").assert_passed()
+        """
+    )
+    done = run(pytester)
     done.assert_outcomes(failed=1)
-    assert "allow it with --acp-trust" in text_of(done)
+    assert "allow it with --trust" in text_of(done)
     assert "MCP server: /bin/true" in text_of(done)
     run(pytester, "--acp-trust").assert_outcomes(passed=1)
-
-
-def test_what_a_recording_decides_for_the_user_is_shown(pytester: pytest.Pytester) -> None:
-    command = scripted(pytester.path, ASKING)
-    record(pytester.path / "recordings/one.acp.ndjson", command, "write it")
-    project(pytester, command)
-    done = run(pytester)
-    done.assert_outcomes(passed=1)
-    done.stdout.fnmatch_lines(
-        ["recordings that set modes or options, or allow permissions: 1; -v lists them"]
-    )
-    done = run(pytester, "-v")
-    done.stdout.fnmatch_lines(
-        ["*handed to the agent*", "one.acp.ndjson: permissions that allow: 1"]
-    )
 
 
 def test_an_agent_that_is_missing_fails_with_a_sentence(pytester: pytest.Pytester) -> None:

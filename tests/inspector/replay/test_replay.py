@@ -13,6 +13,7 @@ import pytest
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import PlayLimits, play_as_client
+from acp_inspector.replay.trust import TRUSTED
 from tests.inspector.talks import Said, answer, ask, chunk, encoded, frames, prompt, update
 
 HELLO = Path(__file__).parents[3] / "recordings" / "hello.acp.ndjson"
@@ -41,7 +42,7 @@ async def replay(recorded: Sequence[Said], live: Sequence[Said], cwd: Path) -> l
     command = [sys.executable, "-c", AGENT, json.dumps(lines)]
     directories = replay_directories(recording.frames, cwd, cwd)
     result = await play_as_client(
-        recording, command, directories, limits=PlayLimits(timeout=5, settle=0.1)
+        recording, command, directories, limits=PlayLimits(timeout=5, settle=0.1), trust=TRUSTED
     )
     assert result.errors == ()
     return [f"{each.name} {each.path}".strip() for each in result.differences]

@@ -9,7 +9,6 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
 from acp_console.client.agents import DEMO_AGENT
-from acp_console.paths import state_directory
 from acp_console.state.session_store import SessionStore
 from acp_console.state.sources import FileSource
 from acp_console.state.traffic.marks import Mark, Marks, NotesError, NotesFile, digest
@@ -21,6 +20,7 @@ from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.host.state import state_directory
 from tests.console.tui.analysed import EVIL, recording
 from tests.console.tui.conftest import notices, say, settled, until
 

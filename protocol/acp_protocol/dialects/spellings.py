@@ -1,0 +1,40 @@
+"""The names that dialects have for members of official version 1.
+
+Dialects read by this table. Whoever has to find a member in any dialect asks `spellings`, so a name
+that is added here is known there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "acpex": {"prompt": "content"},
+    "continuum": {"prompt": "content", "modeId": "mode", "methodId": "method"},
+    "openoxide": {
+        "sessionId": "session_id",
+        "cwd": "working_dir",
+        "modeId": "mode_id",
+        "configId": "config_id",
+        "updatedAt": "updated_at",
+        "nextCursor": "next_cursor",
+        "mcpServers": "mcp_servers",
+        "optionId": "option_id",
+        "requestId": "request_id",
+        "stopReason": "stop_reason",
+        "prompt": "content",
+    },
+}
+"""The name of a member in each dialect, by its official one."""
+
+
+def official_names(dialect: str, *names: str) -> dict[str, str]:
+    """Return the official names by those of a dialect: all, or only these official ones."""
+    known = WIRE_NAMES[dialect]
+    return {wire: name for name, wire in known.items() if not names or name in names}
+
+
+def spellings(name: str) -> frozenset[str]:
+    """Return the names that a member has in official version 1 and in every dialect."""
+    return frozenset({name, *(each[name] for each in WIRE_NAMES.values() if name in each)})

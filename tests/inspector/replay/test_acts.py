@@ -1,0 +1,311 @@
+"""Whatever a lenient reader could act on in a recording is found, in every dialect and side."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Frame
+from acp_inspector.replay.acts import acts_of
+from acp_protocol.dialects.registry import DIALECTS, open_dialect
+from acp_protocol.dialects.spellings import WIRE_NAMES, official_names, spellings
+from acp_protocol.framing import Side
+
+SERVER = {"name": "m", "command": "/evil", "args": ["a"], "env": [{"name": "A", "value": "b"}]}
+NEW: dict[str, Any] = {"cwd": "/w", "mcpServers": []}
+
+
+def call(method: str, params: Any = None, **members: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 2, "method": method, "params": params or {}, **members}
+
+
+def notice(method: str, params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def result(value: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 5, "result": value}
+
+
+def found(*lines: Any, side: Side = "client") -> list[str]:
+    """Return what the messages of one side do."""
+    data = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
+    return acts_of(side, [Frame(n, 0, side, line) for n, line in enumerate(data, 1)])
+
+
+CLIENT_ACTS: dict[str, dict[str, Any]] = {
+    "server": call("session/new", {"cwd": "/w", "mcpServers": [SERVER]}),
+    "servers by name": call("session/new", {"cwd": "/w", "mcpServers": {"m": SERVER}}),
+    "server in _meta": call("session/new", NEW | {"_meta": {"x": {"mcpServers": {"m": SERVER}}}}),
+    "flag in _meta": call("session/new", NEW | {"_meta": {"skipPermissions": True}}),
+    "root": call("session/new", NEW | {"cwd": "/"}),
+    "relative directory": call("session/new", NEW | {"cwd": "../real"}),
+    "directory of two slashes": call("session/new", NEW | {"cwd": "//etc"}),
+    "other directory": call("session/new", NEW | {"additionalDirectories": ["/"]}),
+    "mode": call("session/set_mode", {"sessionId": "s", "modeId": "code"}),
+    "mode of a new session": call("session/new", {"modeId": "code"}),
+    "model": call("session/set_model", {"sessionId": "s", "modelId": "m"}),
+    "option": call("session/set_config_option", {"configId": "policy", "value": "allow_all"}),
+    "flag": call("session/set_config_option", {"configId": "ask", "value": False}),
+    "login": call("authenticate", {"methodId": "key"}),
+    "logout": call("logout"),
+    "list": call("session/list"),
+    "load": call("session/load", NEW | {"sessionId": "s"}),
+    "resume": call("session/resume", NEW | {"sessionId": "s"}),
+    "delete": call("session/delete", {"sessionId": "s"}),
+    "close": call("session/close", {"sessionId": "s"}),
+    "archive": call("session/archive", {"sessionId": "s"}),
+    "provider": call("providers/set", {"id": "o", "baseUrl": "http://evil"}),
+    "extension": call("_x/run", {}),
+    "bridge": call("mcp/connect", {"id": "filesystem"}),
+    "allow": result({"outcome": {"outcome": "selected", "optionId": "allow"}}),
+    "bare word": result("allow_once"),
+    "word as outcome": result({"outcome": "allow_always"}),
+    "flat outcome": result({"outcome": "selected", "optionId": "allow"}),
+    "cancelled and allowed": result({"outcome": "cancelled", "optionId": "allow"}),
+    "own form": result({"approved": True}),
+    "form in a text": result({"content": {"approved": True}}),
+    "form in an error": {
+        "jsonrpc": "2.0",
+        "id": 5,
+        "error": {"code": 1, "message": "", "outcome": "allow"},
+    },
+    "form": result({"action": "accept", "content": {}}),
+    "slash command": call(
+        "session/prompt", {"sessionId": "s", "prompt": [{"type": "text", "text": "\ufeff /logout"}]}
+    ),
+    "link": call(
+        "session/prompt",
+        {"sessionId": "s", "prompt": [{"type": "resource_link", "uri": "file:///etc/x"}]},
+    ),
+    "abilities": call("initialize", {"clientCapabilities": {"x": {"command": "/evil"}}}),
+}
+AGENT_ACTS: dict[str, dict[str, Any]] = {
+    "command": call("terminal/create", {"sessionId": "s", "command": "rm"}),
+    "kill": call("terminal/kill", {"sessionId": "s", "terminalId": "t"}),
+    "write": call("fs/write_text_file", {"sessionId": "s", "path": "/w/a", "content": "x"}),
+    "read": call("fs/read_text_file", {"sessionId": "s", "path": "/etc/passwd"}),
+    "bridge": call("mcp/message", {"serverId": "s", "method": "tools/call"}),
+    "page": call("elicitation/create", {"mode": "url", "url": "https://evil"}),
+    "extension": call("_x/run", {}),
+    "login": result({"authMethods": [{"id": "x", "type": "terminal", "args": ["--evil"]}]}),
+    "login in _meta": result({"authMethods": [{"_meta": {"terminal-auth": {"command": "x"}}}]}),
+}
+ACTS: list[tuple[Side, str, dict[str, Any]]] = [
+    *(("client", name, each) for name, each in CLIENT_ACTS.items()),
+    *(("agent", name, each) for name, each in AGENT_ACTS.items()),
+]
+
+
+@pytest.mark.parametrize(("side", "message"), [(side, each) for side, _, each in ACTS])
+def test_each_act_needs_trust_as_the_published_protocol_has_it(
+    side: Side, message: dict[str, Any]
+) -> None:
+    assert found(message, side=side)
+
+
+def respelt(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        return {names.get(name, name): respelt(each, names) for name, each in members}
+    if isinstance(value, list):
+        return [respelt(each, names) for each in cast("list[Any]", value)]
+    return value
+
+
+def put_in(message: bytes, member: str) -> bytes:
+    """Add a member at the end of a message."""
+    return message[:-1] + b", " + member.encode("utf-8", "surrogateescape") + b"}"
+
+
+def escaped(message: bytes) -> bytes:
+    """Spell the first letter of each name by its number."""
+    return re.sub(rb'"(\w)(\w*)": ', lambda m: b'"\\u%04x%b": ' % (m[1][0], m[2]), message)
+
+
+def doubled(message: bytes) -> bytes:
+    """Hide the members of the params behind others of the same name."""
+    return message.replace(b'"params": {', b'"params": {"mcpServers": [], "cwd": "/w", ', 1)
+
+
+def upper(message: bytes) -> bytes:
+    return re.sub(rb'"([a-zA-Z_]+)": ', lambda m: b'"%b": ' % m[1].upper(), message)
+
+
+MUTATIONS: dict[str, Callable[[bytes], bytes]] = {
+    "as it is": lambda line: line,
+    "invalid UTF-8": lambda line: put_in(line, '"x": "\udcff"'),
+    "5,000 digits": lambda line: put_in(line, f'"x": {"9" * 5000}'),
+    "1,500 levels": lambda line: put_in(line, f'"x": {"[" * 1500}{"]" * 1500}'),
+    "150 levels": lambda line: put_in(line, f'"x": {"[" * 150}{"]" * 150}'),
+    "names by number": escaped,
+    "names twice": doubled,
+    "capital names": upper,
+    "NaN": lambda line: put_in(line, '"x": NaN'),
+    "out of range": lambda line: put_in(line, '"x": 1e999'),
+    "comma at the end": lambda line: line[:-1] + b",}",
+    "comment": lambda line: b"/* x */" + line,
+    "mark": lambda line: b"\xef\xbb\xbf" + line,
+    "array": lambda line: b"[" + line + b"]",
+    "array in an array": lambda line: b"[[" + line + b"]]",
+    "line break": lambda line: (
+        b'{"jsonrpc":"2.0","method":"session/update","params":{"x":[\n' + line + b"\n]}}"
+    ),
+    "carriage return": lambda line: b'{"x":\r' + line + b"\r}",
+    "cut": lambda line: line + b"}",
+    "no version": lambda line: line.replace(b'"jsonrpc": "2.0", ', b""),
+    "id of another type": lambda line: line.replace(b'"id": ', b'"id": {}, "_id": '),
+    "behind something": lambda line: b"garbage " + line,
+    "zero byte": lambda line: line + b"\0",
+}
+
+
+@settings(max_examples=150)
+@given(
+    act=st.sampled_from(ACTS),
+    dialect=st.sampled_from([None, *WIRE_NAMES]),
+    mutations=st.lists(st.sampled_from(list(MUTATIONS)), max_size=3),
+    is_begun=st.booleans(),
+)
+def test_no_spelling_and_no_broken_frame_hides_an_act(
+    act: tuple[Side, str, dict[str, Any]],
+    dialect: str | None,
+    mutations: list[str],
+    is_begun: bool,
+) -> None:
+    """Dialects, sides, and every combination of mutations; also in a connection that has begun."""
+    side, _, message = act
+    names = {} if dialect is None else dict(WIRE_NAMES[dialect])
+    line = json.dumps(respelt(message, names)).encode()
+    for each in mutations:
+        line = MUTATIONS[each](line)
+    begun = harmless_frames(dialect) if is_begun else []
+    assert acts_of(side, [*begun, Frame(99, 9.0, side, line)])
+
+
+def harmless_frames(dialect: str | None) -> list[Frame]:
+    """Return a conversation that only talks, written in a dialect."""
+    options = [{"optionId": "reject_once", "kind": "reject_once", "name": "No"}]
+    text = {"type": "text", "text": "read / and stop!"}
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": text}
+    permission = {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}
+    refused = {"outcome": {"outcome": "selected", "optionId": "reject_once"}}
+    files = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
+    opening = {"protocolVersion": 1, "clientCapabilities": files, "clientInfo": {"name": "x"}}
+    said: list[tuple[Side, dict[str, Any]]] = [
+        ("client", call("initialize", opening, id=0)),
+        ("agent", {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}}),
+        ("client", call("session/new", NEW | {"additionalDirectories": ["/w2"]}, id=1)),
+        ("agent", {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}),
+        ("client", call("session/prompt", {"sessionId": "s", "prompt": [text]}, id=2)),
+        ("agent", notice("session/update", {"sessionId": "s", "update": chunk})),
+        ("agent", call("session/request_permission", permission, id=3)),
+        ("client", {"jsonrpc": "2.0", "id": 3, "result": refused}),
+        ("agent", call("fs/read_text_file", {"sessionId": "s", "path": "/w/a.txt"}, id=4)),
+        ("client", {"jsonrpc": "2.0", "id": 4, "result": {"content": "mcpServers"}}),
+        ("client", notice("session/cancel", {"sessionId": "s"})),
+        ("agent", {"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}}),
+    ]
+    writer = None if dialect is None else open_dialect(dialect, "/w")
+    frames: list[Frame] = []
+    for side, message in said:
+        raw = json.dumps(message).encode()
+        for line in (raw,) if writer is None else writer.write(raw, side):
+            frames.append(Frame(len(frames) + 1, len(frames) / 10, side, line))
+    return frames
+
+
+@pytest.mark.parametrize("dialect", [None, *DIALECTS])
+@pytest.mark.parametrize("side", ["client", "agent"])
+def test_what_only_talks_needs_no_trust(side: Side, dialect: str | None) -> None:
+    acts = acts_of(side, harmless_frames(dialect))
+    # Its client names no directory, so none of a live client can stand for it.
+    is_without = (side, dialect) == ("agent", "continuum")
+    assert acts == (["file to read: /w/a.txt (frame 9)"] if is_without else [])
+
+
+def test_the_table_of_spellings_has_every_name_that_a_dialect_writes() -> None:
+    """A name that a dialect alone could read would hide what it means."""
+    assert WIRE_NAMES.keys() == DIALECTS.keys()
+    for dialect, names in WIRE_NAMES.items():
+        for name, wire in names.items():
+            assert wire in spellings(name)
+            assert official_names(dialect, name) == {wire: name}
+
+
+@pytest.mark.parametrize("dialect", list(DIALECTS))
+def test_members_of_each_dialect_are_read_by_the_table(dialect: str) -> None:
+    """What a dialect renames when it reads is what the table says, and nothing else."""
+    known = official_names(dialect)
+    words = {
+        *("session_id", "working_dir", "mode_id", "mcp_servers", "mode", "method", "config_id"),
+        *("dir", "servers", "mcp", "workspace", "cwd", "modeId", "option_id", "content"),
+        *known,
+    }
+    for method in ("session/new", "session/set_mode", "authenticate", "session/set_config_option"):
+        for word in words:
+            raw = json.dumps(call(method, {word: "value-of-it"})).encode()
+            for line in open_dialect(dialect, "/d").read(raw, "client").forward:
+                params = json.loads(line)["params"]
+                read = {name for name, value in params.items() if value == "value-of-it"}
+                assert read <= {word, known.get(word, word)}
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen", "is_allowed"),
+    [
+        ([{"optionId": "reject-not", "kind": "allow_always"}], "reject-not", True),
+        ([{"optionId": "allow-not", "kind": "reject_once"}], "allow-not", True),
+        ([{"optionId": "reject", "kind": "allow_once"}], "reject", True),
+        ([{"optionId": "reject", "kind": "reject_once"}], "reject", False),
+        ([{"option_id": "reject", "kind": "allow_once"}], "reject", True),
+        ([], "reject_always", False),
+    ],
+)
+def test_an_option_rejects_only_by_its_id_and_its_kind(
+    options: Sequence[Any], chosen: str, is_allowed: bool
+) -> None:
+    """The recorded kind may lie, and the live agent knows the id alone."""
+    asked = json.dumps(call("session/request_permission", {"options": options})).encode()
+    answer = json.dumps(result({"outcome": {"outcome": "selected", "optionId": chosen}})).encode()
+    frames = [Frame(1, 0, "agent", asked), Frame(2, 0, "client", answer)]
+    assert bool(acts_of("client", frames)) is is_allowed
+
+
+def test_each_act_is_said_once_with_its_frame() -> None:
+    given = found(
+        CLIENT_ACTS["server"], CLIENT_ACTS["server"], CLIENT_ACTS["provider"], CLIENT_ACTS["logout"]
+    )
+    assert given == [
+        "MCP server: A=b /evil a (frame 1)",
+        "model service: http://evil (frame 3)",
+        "model service: providers/set o (frame 3)",
+        "login: logout (frame 4)",
+    ]
+
+
+def test_a_file_is_read_only_in_the_directory_of_the_session() -> None:
+    """A directory that only the recording names later stands for none of the client's."""
+    opened = Frame(2, 0, "agent", json.dumps(result({"sessionId": "s"})).encode())
+    params = {"sessionId": "s", "path": "/secret/key"}
+    read = json.dumps(call("fs/read_text_file", params)).encode()
+    new = json.dumps(call("session/new", NEW | {"cwd": "/secret"})).encode()
+    first = json.dumps(call("session/new", NEW)).encode()
+    asks, opens, opens_first = (
+        Frame(3, 0, "agent", read),
+        Frame(2, 0, "client", new),
+        Frame(1, 0, "client", first),
+    )
+    assert acts_of("agent", [opens, opened, asks]) == []
+    assert acts_of("agent", [opens_first, opens, opened, asks])
+    assert acts_of("agent", [asks, opens, opened])
+    assert acts_of("agent", [opens, asks])
+    params = {"sessionId": "s", "path": "/secret/../etc/x"}
+    outside = json.dumps(call("fs/read_text_file", params)).encode()
+    assert acts_of("agent", [opens, opened, Frame(3, 0, "agent", outside)])
