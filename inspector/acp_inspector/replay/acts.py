@@ -264,7 +264,7 @@ class _ClientJudge(_Judge):
                 yield from _about(name, value)
             elif _is_full(value):
                 yield f"unknown member: {method} {name} = {_text(value)}"
-            elif official in {"modeId", "value"} and value not in ASKING_MODES:
+            elif official in {"modeId", "value"} and not _is_asking(value):
                 yield f"mode or option: {_setting(params)} = {_text(value)}"
 
     def judge_result(self, result: Any) -> Iterator[str]:
@@ -397,6 +397,10 @@ def _setting(params: Members) -> str:
     given = _members(params)
     named = sorted(spellings("configId") & given.keys())
     return _text(given[named[0]]) if named else "mode"
+
+
+def _is_asking(mode: Any) -> bool:
+    return isinstance(mode, str) and mode in ASKING_MODES
 
 
 def _is_command(text: Any) -> bool:

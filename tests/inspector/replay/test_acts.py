@@ -52,6 +52,8 @@ CLIENT_ACTS: dict[str, dict[str, Any]] = {
     "mode of a new session": call("session/new", {"modeId": "code"}),
     "model": call("session/set_model", {"sessionId": "s", "modelId": "m"}),
     "option": call("session/set_config_option", {"configId": "policy", "value": "allow_all"}),
+    "empty mode": call("session/set_mode", {"sessionId": "s", "modeId": {}}),
+    "empty option": call("session/set_config_option", {"configId": "x", "value": []}),
     "flag": call("session/set_config_option", {"configId": "ask", "value": False}),
     "login": call("authenticate", {"methodId": "key"}),
     "logout": call("logout"),
