@@ -38,6 +38,11 @@ async def test_every_case_can_be_played_alone(profile: Profile) -> None:
         assert result.verdict == "pass" or case.id in NOT_PLAYED[profile], result
 
 
+@pytest.mark.parametrize("dialect", ["continuum", "openoxide"])
+def test_dialects_without_servers_have_no_cases_about_them(dialect: str) -> None:
+    assert not [each for each in agent_suite().select("v1", ["mcp.*"], dialect=dialect)]
+
+
 async def test_what_is_only_advised_does_not_fail() -> None:
     report = await judge("v1", DEFECTS["early sessions"], ["initialize.no-session-before"])
     assert (report.counts["advice"], report.counts["fail"], report.has_failed) == (1, 0, False)

@@ -22,6 +22,8 @@ case = AGENT.case
 SECTION: Final = "Session setup, MCP servers"
 LOOKS: Final = 100
 """How often the notes of the server are looked at, until what is awaited stands there."""
+NO_SERVERS: Final = ("continuum", "openoxide")
+"""Dialects whose session/new has no MCP servers."""
 FIRST: Final = ("initialize", "server/discover")
 """Methods with which a client of MCP may begin."""
 
@@ -94,6 +96,7 @@ def _register(transport: ServerTransport, name: str) -> None:
         SECTION,
         f"The agent connects to an MCP server {name} that the client names.",
         own=True,
+        unlike=NO_SERVERS,
     )
     async def connects(peer: Peer) -> None:
         await peer.open()
@@ -107,6 +110,7 @@ def _register(transport: ServerTransport, name: str) -> None:
         f"The agent lists the tools of an MCP server {name}.",
         advice=PROFILES,
         own=True,
+        unlike=NO_SERVERS,
     )
     async def lists(peer: Peer) -> None:
         await peer.open()
@@ -121,6 +125,7 @@ def _register(transport: ServerTransport, name: str) -> None:
         SECTION,
         f"A tool of an MCP server {name} can be called.",
         own=True,
+        unlike=NO_SERVERS,
     )
     async def calls(peer: Peer) -> None:
         await peer.open()
@@ -155,6 +160,7 @@ _register("http", "over HTTP")
     "New agents should support MCP servers over HTTP.",
     profiles=V1,
     advice=V1,
+    unlike=NO_SERVERS,
 )
 async def http_offered(peer: Peer) -> None:
     if peer.offers("mcpCapabilities.http") is None:
