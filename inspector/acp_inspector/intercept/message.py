@@ -165,7 +165,7 @@ class InterceptedFrame:
         Raises:
             InterceptError: `raw` contains a line ending.
         """
-        check_single_line(raw)
+        check_single_line(raw, self.raw)
         if raw != self.raw:
             self.add_event(name, by, **change(self.raw, raw))
             self.raw = raw
@@ -283,9 +283,12 @@ def parse_or_none(raw: bytes) -> Json:
         return None
 
 
-def check_single_line(raw: bytes) -> None:
-    """Raise `InterceptError` if there is a line ending in `raw`."""
-    if b"\n" in raw or b"\r" in raw:
+def check_single_line(raw: bytes, original: bytes = b"") -> None:
+    r"""Raise `InterceptError` if there is a line ending in `raw`.
+
+    Only `\n` ends a line. `\r` may stay in a message that had it; whoever adds one means CRLF.
+    """
+    if b"\n" in raw or raw.count(b"\r") > original.count(b"\r"):
         raise InterceptError("a frame is one line: there must be no line ending inside")
 
 

@@ -62,6 +62,13 @@ def test_what_is_struck_does_not_depend_on_the_other_direction(
     assert struck(one) == struck(other)
 
 
+def test_a_text_is_replaced_beside_a_carriage_return() -> None:
+    r"""Only `\n` ends a line; a frame with `\r` in it must not pass with what is to be replaced."""
+    replace = {"text": b"secret", "with": b"******"}
+    scene = Scene([InterceptRule("r", everything, "replace", replace, Trigger())])
+    assert scene.passed("agent", b"a\rsecret") == [b"a\r******\n"]
+
+
 def test_another_seed_strikes_others() -> None:
     def struck(seed: int) -> list[bytes]:
         scene = Scene([InterceptRule("r", everything, "drop", {}, Trigger(probability=0.5), seed)])
