@@ -40,6 +40,9 @@ AUTH_REQUIRED: Final = -32000
 RESOURCE_NOT_FOUND: Final = -32002
 REQUEST_CANCELLED: Final = -32800
 
+ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+"""The members of all messages."""
+
 
 @dataclass_transform(frozen_default=True)
 def frozen_dataclass(of: type[T]) -> type[T]:

@@ -29,7 +29,7 @@ from acp_inspector.importers.model import FrameItem, Item, NoteItem, broken, sec
 from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side, opposite
-from acp_protocol.jsonrpc import Batch, Json, Notification, Request
+from acp_protocol.jsonrpc import ENVELOPE, Batch, Json, Notification, Request
 
 # Who sent a message, by the text around it
 
@@ -159,7 +159,6 @@ _MAX_NESTING: Final = 5
 """How deep in the objects and texts of a log a message is looked for."""
 _MAX_AROUND: Final = 300
 """Characters on each side of a message in which its sender and time are looked for."""
-_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _OPENING: Final = re.compile(r'\{(?=\s*["}])|\[(?=\s*\{)')
 _DECODER: Final = json.JSONDecoder()
 
@@ -189,7 +188,7 @@ def is_message(value: Json) -> bool:
     members = cast("dict[str, Json]", value)
     is_call = isinstance(members.get("method"), str)
     is_response = "id" in members and ("result" in members or "error" in members)
-    return (is_call or is_response) and ("jsonrpc" in members or members.keys() <= _MEMBERS)
+    return (is_call or is_response) and ("jsonrpc" in members or members.keys() <= ENVELOPE)
 
 
 def messages_in(text: str) -> list[FoundMessage]:

@@ -19,7 +19,7 @@ from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.jsonrpc import ENVELOPE, Json, RequestId, id_key, is_request_id
 from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.validate import accepts
 
@@ -232,6 +232,9 @@ class Context:
                 self.update = as_object(self.params.get("update"))
                 variant = self.update.get("sessionUpdate")
                 self.variant = variant if isinstance(variant, str) else None
+            return
+        if "jsonrpc" not in value and not value.keys() <= ENVELOPE:
+            # A line of a log in JSON, which may have an id, and a result, of its own.
             return
         if "result" in value and value.get("error") is None:
             # Even with `"error": null` beside it, which only ACP-L018 reports.

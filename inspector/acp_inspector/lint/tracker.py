@@ -19,7 +19,6 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 from acp_protocol.tool_calls import FINAL_STATUSES
 
-"""Final statuses of tool calls."""
 REMEMBERED: Final = 4096
 """Completed requests to keep, to recognize duplicate responses."""
 

@@ -139,3 +139,15 @@ def test_history_at_resume() -> None:
         after=[OPENING[0], answer("agent", 0, {"protocolVersion": 1, "agentCapabilities": claims})],
     )
     assert "ACP-L110" in rules
+
+
+def test_a_log_in_json_answers_nothing() -> None:
+    """A structured logger writes the id of the request that it is about."""
+    rules = found(
+        prompt(2, "go"),
+        ("agent", b'{"id": 2, "level": "info", "result": "cache warmed"}'),
+        ("agent", b'{"id": 2, "level": "error", "error": "retrying"}'),
+        answer("agent", 2, {"stopReason": "end_turn"}),
+    )
+    assert not {"ACP-L026", "ACP-L030", "ACP-L046"} & rules.keys()
+    assert "ACP-L016" in rules

@@ -14,9 +14,8 @@ from acp_inspector.lint.json_lines import LineState
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, RequestId, is_request_id
+from acp_protocol.jsonrpc import ENVELOPE, Json, RequestId, is_request_id
 
-ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 ERROR: Final = frozenset({"code", "message", "data"})
 INTEGERS: Final = range(-(2**63), 2**63)
 """Integers that every reader represents exactly."""
