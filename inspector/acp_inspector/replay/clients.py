@@ -50,7 +50,8 @@ MAX_OUTPUT_LINES: Final = 50
 """Last lines of an output that a failed test shows."""
 SIGNALS: Final = 128
 """Exit codes from here on are those of programs that were ended by a signal."""
-_CONSOLE: Final = (sys.executable, "-m", "acp_console")
+_CONSOLE: Final = (sys.executable, "-P", "-m", "acp_console")
+"""With -P, a package of that name in the working directory is not run instead."""
 _PROXY: Final = (*_CONSOLE, "proxy", "--no-control")
 _REPLAY: Final = (*_CONSOLE, "replay")
 

@@ -61,9 +61,10 @@ MAX_FILE_BYTES: Final = 1 << 16
 """Bytes of such a file; larger ones are left out."""
 __tracebackhide__ = True
 """Keeps our lines out of the tracebacks of pytest: an error points to the line of the test."""
-_CONSOLE: Final = (sys.executable, "-m", "acp_console")
+# With -P, a package of that name in the working directory is not run instead.
+_CONSOLE: Final = (sys.executable, "-P", "-m", "acp_console")
 _MODEL: Final = (*_CONSOLE, "model")
-_AGENT: Final = (sys.executable, "-m", "acp_agent")
+_AGENT: Final = (sys.executable, "-P", "-m", "acp_agent")
 _RECORD_ANEW: Final = "if that is wanted, --acp-record rewrite records it anew, with the script"
 
 _Result = TypeVar("_Result")

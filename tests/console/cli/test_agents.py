@@ -23,7 +23,7 @@ def test_agents_are_listed_for_people_and_for_programs(call: Call, install: Inst
     assert lines[1].startswith("demo ")
     assert lines[2].split()[:3] == ["goose", "Goose", "found"]
     listed = [json.loads(line) for line in call("agents", "--json").out.splitlines()]
-    assert listed[0]["command"] == [sys.executable, "-m", "acp_agent", "--no-config"]
+    assert listed[0]["command"] == [sys.executable, "-P", "-m", "acp_agent", "--no-config"]
     assert listed[1]["program"].endswith("bin/goose")
     assert (listed[1]["state"], listed[1]["confirmed"]) == ("ready", False)
 

@@ -512,3 +512,17 @@ hear("never")
         "  * Run the tests: make",
         "  * z: rm /z",
     ]
+
+
+def test_a_package_in_the_working_directory_is_not_the_demo_agent(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cloned project must not run code by having a package of the demo agent's name."""
+    package = tmp_path / "acp_agent"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text("open('ran', 'w').close()")
+    monkeypatch.chdir(tmp_path)
+    done = call("exec", "hello")
+    assert done.code == exit_codes.DONE
+    assert not (tmp_path / "ran").exists()

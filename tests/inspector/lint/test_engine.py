@@ -190,7 +190,7 @@ def test_only_the_refusal_of_an_array_counts_as_one() -> None:
     assert not [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L359"]
     del talk.entries[array + 2]
     (found,) = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L359"]
-    assert (found.frames, found.message) == ((array,), "an array got no error response")
+    assert (found.frames, found.message) == ((array,), "an array got no response")
 
 
 def repeat_a_foreign_method(talk: Talk) -> None:
