@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -21,6 +22,7 @@ from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.render.frames import (
+    EDITED,
     FIELDS,
     NUMBERS,
     TABLE_FIELDS,
@@ -31,6 +33,7 @@ from acp_console.render.frames import (
 from acp_console.render.tables import GAP, join_cells
 from acp_console.render.values import format_seconds
 from acp_inspector.analysis.annotations import Annotations
+from acp_inspector.analysis.edits import EDIT_EVENTS, Edit, edit_of
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
 from acp_inspector.filter.compiler import Filter
@@ -39,12 +42,14 @@ from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
+from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import MAX_WAITING
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.tail import RecordingTail
+from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
@@ -180,11 +185,11 @@ def _print_frames(
             entries = (entry for entry in read_entries(file) if isinstance(entry, Frame))
         _write_bytes(entries, is_followed=follow)
     elif format_ == "json":
-        for _, row_of in found:
+        for _, row_of in found if follow else _sent(file, found):
             row = row_of()
             print_json({name: _value(name, row, known) for name in names or FIELDS})
     else:
-        rows = (row_of() for _, row_of in found)
+        rows = (row_of() for _, row_of in (found if follow else _sent(file, found)))
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
     warn_about_filter(wanted)
     return exit_codes.DONE
@@ -236,6 +241,41 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
                 yield entry, partial(_indexed_row, recording, row, entry)
             elif isinstance(entry, StderrChunk | JournalEvent) and _is_named(entry, wanted):
                 yield entry, partial(other_row, entry)
+
+
+def _sent(file: Path, found: Iterable[Found]) -> Iterator[Found]:
+    """Yield entries with the rows of what was sent: of an edited frame that is another text."""
+    # The event comes after the frame.
+    edits = _read_edits(file) if file.is_file() else {}
+    for entry, row_of in found:
+        edit = edits.get(entry.seq) if isinstance(entry, Frame) else None
+        yield entry, row_of if edit is None else partial(_edited_row, row_of, edit)
+
+
+def _read_edits(file: Path) -> dict[int, Edit]:
+    """Return the last edit of each edited frame."""
+    found: dict[int, Edit] = {}
+    # The other pass over the file reports its bad lines.
+    with RecordingScan(file, lambda bad_line: None) as recording:
+        for block in recording.blocks():
+            places = {
+                at for name in EDIT_EVENTS for at in block.lines_with(b'"%b"' % name.encode())
+            }
+            for at in sorted(places):
+                event = decode_line(block.line_at(at))
+                edit = edit_of(event) if isinstance(event, JournalEvent) else None
+                if edit is not None:
+                    found[edit.of] = edit
+    return found
+
+
+def _edited_row(row_of: Callable[[], ShownRow], edit: Edit) -> ShownRow:
+    row = row_of()
+    if not isinstance(row, FrameRow):
+        return row
+    sent = decoded_row(DecodedFrame(Frame(row.n, row.at, row.side, edit.now)))
+    summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
+    return replace(row, kind=sent.kind, size=sent.size, summary=summary)
 
 
 def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from acp_console.render.tables import join_cells
 from acp_console.render.values import sender
+from acp_inspector.analysis.edits import edit_of, edit_text
 from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_protocol.host.sanitize import single_line
@@ -50,6 +51,8 @@ FIELDS: Final[dict[str, Callable[[ShownRow], Json]]] = {
 }
 """The fields of each frame, in display order."""
 
+EDITED: Final = "✎"
+"""Before a frame that was sent with other bytes than it came with."""
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
 """Most characters shown of an id."""
@@ -60,9 +63,21 @@ def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
     if isinstance(entry, StderrChunk):
         text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
         return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
-    words = [entry.name, *(f"{key} {value}" for key, value in entry.data.items())]
-    text = single_line(" ".join(words), SUMMARY_WIDTH)
-    return OtherRow(entry.seq, entry.time, None, "event", 0, text)
+    return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry))
+
+
+def event_text(event: JournalEvent) -> str:
+    """Return an event on one line: of an edit what it changed."""
+    if (edit := edit_of(event)) is not None:
+        who = f" by {single_line(edit.by, 60)}" if edit.by else ""
+        text = f"{EDITED} {event.name} frame {edit.of}{who}: {edit_text(edit)}"
+        return single_line(text, SUMMARY_WIDTH)
+    words = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in event.data.values()
+    )
+    named = (f"{key} {word}" for key, word in zip(event.data, words, strict=True))
+    return single_line(" ".join([event.name, *named]), SUMMARY_WIDTH)
 
 
 def frame_cell(name: str, row: ShownRow) -> str:

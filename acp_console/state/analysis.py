@@ -316,11 +316,15 @@ class AnalysisFolds:
             self.annotations.clear_findings()
             return Linter(limit=MAX_FINDINGS_PER_RULE)
 
+        def lint_entry(linter: Linter, entry: Entry) -> None:
+            self.annotations.note_edit(entry)
+            self.annotations.add_findings(linter.feed(entry))
+
         self.model: BackgroundFold[SessionModel] = BackgroundFold(entries, new_model, apply_entry)
         self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,
             begin_linting,
-            lambda linter, entry: self.annotations.add_findings(linter.feed(entry)),
+            lint_entry,
             finish=lambda linter: self.annotations.add_findings(linter.finish()),
             is_over=is_over,
             # No pauses: it keeps little per entry, and all rows get marks.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -12,11 +13,12 @@ from acp_console.state.traffic.marks import Marks, NotesFile
 from acp_console.state.traffic.rows import TrafficRow, read_row, run_row, time_of
 from acp_console.state.traffic.runs import Run, Runs
 from acp_inspector.analysis.annotations import Annotations, FrameNotes
+from acp_inspector.analysis.edits import Edit, edit_of
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, fields_of_row
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import FilterSearch, RunSlow
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
@@ -95,9 +97,13 @@ class TrafficModel:
                 values = self.seen[name]
                 if value and len(values) < _MAX_SEEN:
                     values[value] = None
-        if found.is_open and self.entries.response_row(row) is not None:
-            # It was answered since.
-            found = read_row(self.entries, row)
+        is_answered = found.is_open and self.entries.response_row(row) is not None
+        if is_answered or self.annotations.edited_by(found.seq) != found.edited_by:
+            # It was answered or edited since.
+            edit = self.edit_of(found.seq)
+            found = read_row(self.entries, row, edit=edit)
+            if edit is None:
+                found = replace(found, edited_by=self.annotations.edited_by(found.seq))
         self._kept[row] = found
         if len(self._kept) > _CACHED_ROWS:
             del self._kept[next(iter(self._kept))]
@@ -114,7 +120,9 @@ class TrafficModel:
         if not line.is_folded:
             return self.at(line.begin)
         try:
-            return run_row(self.entries, line)
+            return replace(
+                run_row(self.entries, line, self.edit_of), edited_by=self.edited_by(line)
+            )
         except (AcpError, ValueError):
             return self.at(line.begin)
 
@@ -286,6 +294,18 @@ class TrafficModel:
         numbers = range(first, min(last + 1, first + MAX_HIDDEN))
         letters = set(map(self.annotations.mark, numbers))
         return next((each for each in "EWIewi" if each in letters), "")
+
+    def edited_by(self, line: Run) -> int:
+        """Return the last event that reports an edit of a frame in a line; 0 for none."""
+        first, last = self.at(line.begin).seq, self.at(line.last).seq
+        return self.annotations.edited_between(first, last)
+
+    def edit_of(self, n: int) -> Edit | None:
+        """Return the last edit of frame `n`; None if it was sent as it came."""
+        seq = self.annotations.edited_by(n)
+        row = self.row_of(seq) if seq else None
+        entry = None if row is None else self.entries[row]
+        return edit_of(entry) if isinstance(entry, JournalEvent) else None
 
     def found_beside(self, row: int, *, is_next: bool) -> int | None:
         """Return the next, or the previous, shown row with a lint finding."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from rich.cells import cell_len, set_cell_size
 
+from acp_console.render.frames import EDITED, event_text
 from acp_console.render.tables import fit_cell
 from acp_console.state.traffic.runs import Run
+from acp_inspector.analysis.edits import Edit
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.frame_row import frame_row
 from acp_inspector.filter.entries import EntrySequence
@@ -75,6 +78,8 @@ class TrafficRow:
     """Whether it is a request without a response."""
     size: int = 0
     """Bytes."""
+    edited_by: int = 0
+    """The event that reports its last edit; 0: it was sent as it came."""
 
     @property
     def is_for_person(self) -> bool:
@@ -103,8 +108,13 @@ def size_of(entries: EntrySequence, row: int) -> int:
     return len(entry.data) if isinstance(entry, Frame) else 0
 
 
-def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> TrafficRow:
-    """Return the row; of an entry of more than `max_size` bytes only what the index knows."""
+def read_row(
+    entries: EntrySequence, row: int, *, max_size: int = LARGE, edit: Edit | None = None
+) -> TrafficRow:
+    """Return the row; of an entry of more than `max_size` bytes only what the index knows.
+
+    A frame with an `edit` is shown as it was sent.
+    """
     if (size := size_of(entries, row)) > max_size:
         method = ""
         if isinstance(entries, IndexedRecording):
@@ -114,18 +124,14 @@ def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> Traf
     entry: Row = entries[row]
     match entry:
         case Frame():
-            return _frame(entries, row, entry)
+            if edit is None:
+                return _frame(entries, row, entry)
+            return replace(_frame(entries, row, edit.sent(entry)), edited_by=edit.seq)
         case StderrChunk(seq=n, time=at, data=text):
             shown = single_line(text.decode(errors="replace").rstrip("\n"), MAX_SUMMARY)
             return TrafficRow(n, at, "agent", "stderr", shown, size=len(text))
-        case JournalEvent(seq=n, time=at, name=name, data=data):
-            words = (
-                value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                for value in data.values()
-            )
-            named = (f"{key} {word}" for key, word in zip(data, words, strict=True))
-            text = single_line(" ".join([name, *named]), MAX_SUMMARY)
-            return TrafficRow(n, at, "", "event", text)
+        case JournalEvent(seq=n, time=at):
+            return TrafficRow(n, at, "", "event", event_text(entry))
         case BadLine(line=line, reason=reason):
             return TrafficRow(0, 0.0, "", "unreadable", single_line(f"line {line}: {reason}", 200))
         case Header(tool=tool):
@@ -137,13 +143,17 @@ def read_row(entries: EntrySequence, row: int, *, max_size: int = LARGE) -> Traf
             assert_never(entry)
 
 
-def run_row(entries: EntrySequence, run: Run) -> TrafficRow:
-    """Return one row for a run, with the first words of its text."""
+def run_row(
+    entries: EntrySequence, run: Run, edit_of: Callable[[int], Edit | None] = lambda n: None
+) -> TrafficRow:
+    """Return one row for a run, with the first words of its text, as `edit_of` its frames."""
     first = read_row(entries, run.begin)
     words = ""
     for row in range(run.begin, min(run.end, run.begin + _CHUNKS_READ)):
         entry = entries[row]
-        value = parse(entry.data) if isinstance(entry, Frame) else None
+        edit = edit_of(entry.seq) if isinstance(entry, Frame) else None
+        data = edit.now if edit is not None else entry.data if isinstance(entry, Frame) else b"null"
+        value = parse(data)
         content = get(get(get(value, "params"), "update"), "content")
         text = get(content, "text")
         words += text if isinstance(text, str) else ""
@@ -264,7 +274,7 @@ def picture(row: TrafficRow, width: int, *, names_person: bool = True) -> str:
     `names_person`: whether it says how long a person has taken to answer.
     """
     sign = _SIGNS.get(row.kind, "")
-    label = _label(row)
+    label = f"{EDITED} {_label(row)}" if row.edited_by else _label(row)
     if row.side not in {"client", "agent"} or row.kind in {"stderr", "large"}:
         return f"{sign or '·'} {_fit_words(label, width - 2)}"
     line = "┄" if row.kind in {"notification", "run"} else "─"

@@ -46,7 +46,7 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
 
     def is_settled(self) -> bool:
         current, n = self.answer, self.moment.n
-        if self.moment.now is None and not self.folding.progress.is_finished:
+        if self.moment.now is None and self.folding.progress.is_behind:
             # What is still to be read may hold a response.
             return False
         return current is not None and n is not None and current.n == n <= current.analysed

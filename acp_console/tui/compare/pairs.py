@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
@@ -13,19 +13,17 @@ from rich.style import Style
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from acp_console.render.comparison import step_text, value_text
 from acp_console.render.values import arrow, plural
 from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.transcript.cards import changed_runs
+from acp_console.tui.transcript.diff_view import SPLIT_WIDTH, theme_look
 from acp_console.tui.transcript.rows import Look, Row, Run
 from acp_inspector.analysis.diff import StepDifference, StepPair
 from acp_inspector.analysis.steps import JournalStep
 from acp_protocol.host.sanitize import single_line
 
-SPLIT_WIDTH: Final = 100
-"""Columns from which on both sides are beside each other."""
 MAX_DIFFERENCES: Final = 6
 """Differences of one pair that are listed; all of them are in the whole messages."""
 MAX_CHARS: Final = 20_000
@@ -44,12 +42,6 @@ class _Line:
     begin: int
     end: int
     difference: StepDifference | None = None
-
-
-def theme_look(widget: Widget, *, is_split: bool) -> Look:
-    """Return the styles of the theme."""
-    look = Look.from_theme(widget.app.theme_variables, has_colors=not widget.app.no_color)
-    return replace(look, is_split=is_split)
 
 
 class PairList(CursorList):

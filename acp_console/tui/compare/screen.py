@@ -9,21 +9,16 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.events import Resize
-from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 from textual.widgets import Static
 
 from acp_console.render.comparison import comparison_summary, difference_lines, step_json
 from acp_console.state.comparison import ComparisonRun, ComparisonSource
 from acp_console.tui.commands import bindings
-from acp_console.tui.compare.pairs import SPLIT_WIDTH, PairList, theme_look
+from acp_console.tui.compare.pairs import PairList
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy
-from acp_console.tui.transcript.cards import diff_rows
-from acp_console.tui.transcript.rows import Row
+from acp_console.tui.transcript.diff_view import RowView
 from acp_inspector.analysis.diff import StepPair, frame_numbers, tolerated_text
 from acp_inspector.analysis.steps import JournalStep
 from acp_protocol.host.sanitize import single_line
@@ -127,49 +122,6 @@ class CompareScreen(Screen[None]):
 
     def action_back(self) -> None:
         self.dismiss(None)
-
-
-class RowView(ScrollView, can_focus=True):
-    """Shows how two texts differ, all of both."""
-
-    DEFAULT_CSS = """
-    RowView {
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
-        overflow-x: hidden;
-    }
-    """
-
-    def __init__(self, old: str, new: str) -> None:
-        super().__init__()
-        self._texts = old, new
-        self._rows: list[Row] = []
-        self.wants_split: bool | None = None
-
-    def on_resize(self, event: Resize) -> None:
-        del event
-        self.lay_out()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        if self.is_mounted:
-            self.lay_out()
-
-    @property
-    def is_split(self) -> bool:
-        wide = self.size.width >= SPLIT_WIDTH
-        return wide if self.wants_split is None else self.wants_split
-
-    def lay_out(self) -> None:
-        width = self.scrollable_content_region.width
-        self._rows = diff_rows(*self._texts, width, theme_look(self, is_split=self.is_split))
-        self.virtual_size = Size(width, len(self._rows))
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.scrollable_content_region.width, y + self.scroll_offset.y
-        row = self._rows[place] if place < len(self._rows) else Row([])
-        return row.strip(width, self.rich_style)
 
 
 class StepScreen(ModalScreen[None]):

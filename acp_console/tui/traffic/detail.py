@@ -16,6 +16,7 @@ from acp_console.state.traffic.model import TrafficModel
 from acp_console.state.traffic.rows import LARGE, size_of
 from acp_console.tui.traffic.text_view import TextLines
 from acp_console.tui.traffic.tree import JsonNode, JsonTree
+from acp_console.tui.transcript.diff_view import RowView
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row
@@ -43,6 +44,8 @@ class DetailSubject:
     response: Frame | None = None
     problem: str = ""
     """Why it cannot be shown, if it cannot."""
+    was: Frame | None = None
+    """The frame as it came, if another one was sent in its place."""
 
 
 def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
@@ -53,7 +56,15 @@ def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
         text = f"This frame has {format_number(size / 2**20)} MB: press {WHOLE_KEY} to show it."
         return DetailSubject(None, problem=text)
     try:
-        return DetailSubject(view.entry_at(row), *view.pair_of(row))
+        entry, pair = view.entry_at(row), view.pair_of(row)
+        edit = view.edit_of(entry.seq) if isinstance(entry, Frame) else None
+        if edit is None or not isinstance(entry, Frame):
+            return DetailSubject(entry, *pair)
+        sent = edit.sent(entry)
+        request, response = (
+            sent if each is not None and each.seq == entry.seq else each for each in pair
+        )
+        return DetailSubject(sent, request, response, was=entry)
     except AcpError as problem:
         return DetailSubject(None, problem=str(problem))
 
@@ -121,17 +132,30 @@ class FrameDetail(Vertical):
                         yield Static(classes="pair-head", id=f"pair-{half}-head", markup=False)
                         yield TextLines(id=f"pair-{half}")
 
+            with TabPane("was │ now", id="edit"):
+                yield RowView(id="edit-diff")
+
     def on_mount(self) -> None:
+        self.tabs.hide_tab("edit")
         self._fill()
 
     def show(self, subject: DetailSubject) -> None:
         self._subject = subject
         self._filled.clear()
+        if subject.was is not None:
+            self.tabs.show_tab("edit")
+        else:
+            if self.tabs.active == "edit":
+                self.tabs.active = "tree"
+            self.tabs.hide_tab("edit")
         self._fill()
 
-    def open_tab(self, name: str) -> None:
-        """Open a tab: `tree`, `raw`, `pretty` or `pair`."""
+    def open_tab(self, name: str) -> bool:
+        """Open a tab, `tree`, `raw`, `pretty`, `pair` or `edit`; return whether there is one."""
+        if name == "edit" and self._subject.was is None:
+            return False
         self.tabs.active = name
+        return True
 
     @on(TabbedContent.TabActivated)
     def fill_opened(self, event: TabbedContent.TabActivated) -> None:
@@ -140,7 +164,9 @@ class FrameDetail(Vertical):
 
     def focus_content(self) -> None:
         """Move the focus into the open tab."""
-        for widget in self.query(f"#{self.tabs.active}").first().query("JsonTree, TextLines"):
+        for widget in (
+            self.query(f"#{self.tabs.active}").first().query("JsonTree, TextLines, RowView")
+        ):
             if widget.display and widget.is_on_screen:
                 widget.focus()
                 return
@@ -202,6 +228,9 @@ class FrameDetail(Vertical):
                 self.query_one("#raw-text", TextLines).show(text[: self._max_shown], note=note)
             case "pretty":
                 self._fill_pretty("pretty-text", self._subject.entry)
+            case "edit":
+                texts = (_shown_text(each) for each in (self._subject.was, self._subject.entry))
+                self.query_one("#edit-diff", RowView).show(*texts)
             case _:
                 self._fill_pair()
 
@@ -272,6 +301,12 @@ def pretty_json(value: Json) -> str:
         except RecursionError:
             continue
     return TOO_DEEP
+
+
+def _shown_text(entry: Row | None) -> str:
+    """Return a frame as indented JSON, or its bytes if it is none."""
+    value, problem = _value(entry)
+    return raw_text(entry) if problem else shortened(value)[0]
 
 
 def shortened(value: Json) -> tuple[str, bool]:

@@ -169,6 +169,7 @@ class TrafficPane(Vertical):
         self._sort = "mark"
         """What was jumped to last."""
         self._was_open = False
+        self._edited_by = 0
         self._staleness = FilterStaleness(self._view)
         self._beside: Sequence[str] = ()
         self.goes_on = True
@@ -287,6 +288,8 @@ class TrafficPane(Vertical):
             held.sync(self.table.digits)
         self._staleness.see_findings()
         self.table.sync_findings()
+        if self._row is not None and self._edited_by != self._view.row(self._row).edited_by:
+            self._show_row(self._row)
         if self._staleness.take():
             self._renew()
         has_grown = self._work.poll()
@@ -421,7 +424,8 @@ class TrafficPane(Vertical):
             self.notify("No run of updates here to fold or unfold", severity="warning")
 
     def action_tab(self, name: str) -> None:
-        self.detail.open_tab(name)
+        if not self.detail.open_tab(name):
+            self.notify("This row was sent as it came", severity="warning")
 
     def action_jump(self) -> None:
         row = self._chosen()
@@ -735,7 +739,10 @@ class TrafficPane(Vertical):
     def _show_row(self, row: int | None) -> None:
         self._row = row
         self._anchor = self._anchor if row is None else row
-        self._was_open = row is not None and self._view.row(row).is_open
+        shown = None if row is None else self._view.row(row)
+        self._was_open, self._edited_by = (
+            (False, 0) if shown is None else (shown.is_open, shown.edited_by)
+        )
         self.detail.show(subject_of(self._view, row))
 
     def _head(self) -> None:

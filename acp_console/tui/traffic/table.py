@@ -220,9 +220,12 @@ class FrameTable(CursorList):
             self.redraw()
 
     def sync_findings(self) -> None:
-        """Redraw if findings of visible rows changed."""
+        """Redraw if findings or edits of visible rows changed."""
         top = self.top
-        letters = "".join(self._rows.finding_of(line) or " " for line in self._lines_from(top))
+        letters = "".join(
+            f"{self._rows.finding_of(line)} {self._rows.edited_by(line)}"
+            for line in self._lines_from(top)
+        )
         if (top, letters) != self._found:
             self._found = top, letters
             self.redraw()

@@ -119,7 +119,8 @@ class Annotations:
         self._schemas: list[tuple[int, int | None]] = []
         """Protocol versions, behind the first entry that is read by each."""
         self._held: set[int] = set()
-        self._edited: set[int] = set()
+        self._edits: dict[int, int] = {}
+        """The edited frames, each with the event that reports its last edit."""
         self.finding_counts: Counter[Severity] = Counter()
         """Findings so far."""
         self.findings_revision = self.entries_revision = 0
@@ -157,6 +158,7 @@ class Annotations:
 
     def clear_findings(self) -> None:
         self._ranks, self._places = array("B"), array("H")
+        self._edits.clear()
         self.finding_counts.clear()
         self.findings_revision += 1
 
@@ -165,7 +167,9 @@ class Annotations:
         if isinstance(entry, JournalEvent):
             match intervention_of(entry):
                 case n, "held" | "edited" as intervention:
-                    (self._held if intervention == "held" else self._edited).add(n)
+                    if intervention == "held":
+                        self._held.add(n)
+                    self.note_edit(entry)
                     self.entries_revision += 1
                 case _:
                     pass
@@ -182,12 +186,29 @@ class Annotations:
                 self._schemas.append((entry.seq, notes.version))
                 self.entries_revision += 1
 
+    def note_edit(self, entry: Entry) -> None:
+        """Add the edit of a frame, if the entry reports one."""
+        if isinstance(entry, JournalEvent) and (found := intervention_of(entry)) is not None:
+            n, intervention = found
+            if intervention == "edited" and self._edits.get(n, 0) < entry.seq:
+                self._edits[n] = entry.seq
+
+    def edited_by(self, n: int) -> int:
+        """Return the event that reports the last edit of frame `n`; 0 if it was not edited."""
+        return self._edits.get(n, 0)
+
+    def edited_between(self, first: int, last: int) -> int:
+        """Return the last event that reports an edit of a frame from `first` to `last`, or 0."""
+        if first == last or not self._edits:
+            return self._edits.get(first, 0)
+        return max((seq for n, seq in [*self._edits.items()] if first <= n <= last), default=0)
+
     def clear_entries(self) -> None:
         """Remove everything but the findings."""
         self._turns = array("I")
         self._gaps = array("d")
         self._schemas = []
-        self._held, self._edited = set(), set()
+        self._held = set()
         self.entries_revision += 1
 
     # Reading
@@ -200,7 +221,7 @@ class Annotations:
         schemas = self._schemas
         place = bisect_right(schemas, n, key=lambda each: each[0])
         schema = schemas[place - 1][1] if place and isinstance(entry, Frame) else None
-        is_held, is_edited = n in self._held, n in self._edited
+        is_held, is_edited = n in self._held, n in self._edits
         gap = self.gap(n)
         if not (verdicts or turn or schema or is_held or is_edited or is_marked or gap is not None):
             return NO_NOTES

@@ -540,6 +540,16 @@ class Conversation:
             self.unbound.append(message)
         return message
 
+    def edit_prompt(self, was: list[Json], now: list[Json]) -> list[ConversationChange]:
+        """Replace the last prompt that is `was`; None if there is none."""
+        for item in reversed(self.items):
+            if isinstance(item, UserMessage) and item.content == was:
+                item.replace(now, self.cursor.n)
+                if item is self.prompted:
+                    self.echo = PromptEcho(item)
+                return [ConversationChange(self.session_id, item)]
+        return []
+
     def begin_turn(self, *, is_prompted: bool = True) -> SessionTurn:
         """Begin a turn; in version 2 a prompt joins the running turn, if any."""
         if self.version >= 2 and (running := self.turn) is not None:

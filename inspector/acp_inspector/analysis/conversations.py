@@ -31,7 +31,7 @@ from acp_inspector.analysis.items import (
     ToolCallItem,
     string,
 )
-from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts, shown
+from acp_inspector.analysis.updates import apply_call, apply_update, edit_update, exit_facts, shown
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder
 from acp_protocol.dialects.base import Dialect
@@ -141,6 +141,29 @@ class Conversations:
         message.add_texts([frame.seq for frame in frames], texts)
         self._cache.note(message, sum(len(frame.data) for frame in frames))
 
+    def edit(
+        self, n: int, was: Sequence[Message], now: Sequence[Message]
+    ) -> list[ConversationChange]:
+        """Apply what was sent in place of a frame that was applied before.
+
+        Args:
+            n: Number of the entry that reports the edit.
+            was: The messages of the frame.
+            now: Those that were sent.
+        """
+        self.cursor.n = n
+        with self._cache as cache:
+            changes = [
+                change
+                # An array that has lost messages does not say which one replaces which.
+                for one, other in (zip(was, now, strict=True) if len(was) == len(now) else ())
+                for change in edit_message(self, one, other)
+            ]
+            for change in changes:
+                if isinstance(change.item, HasHistory):
+                    cache.note(change.item, 0)
+        return changes
+
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: pending requests of the last one stay open.
 
@@ -241,6 +264,53 @@ def take_request(
     if is_replay and talk is not None and talk.items:
         return OpenRequest(session_id, request, _restored(talk, talk.restart())), []
     return plain, []
+
+
+def edit_message(talks: Conversations, was: Message, now: Message) -> list[ConversationChange]:
+    """Apply a message that was sent in place of another one."""
+    match was, now:
+        case Request(params=before) | Notification(params=before), Request() | Notification():
+            talk = talks.sessions.get(string(before, "sessionId"))
+            return [] if talk is None else _edit_call(talk, was.method, before, now.params)
+        case SuccessResponse(id=id_), SuccessResponse(result=result):
+            outcome = get(result, "outcome")
+            return _edit_outcome(talks, id_, outcome) if outcome is not None else []
+        case _:
+            return []
+
+
+def _edit_call(
+    talk: Conversation, method: str, before: Json, after: Json
+) -> list[ConversationChange]:
+    match method:
+        case "session/prompt":
+            return talk.edit_prompt(get_list(before, "prompt"), get_list(after, "prompt"))
+        case "session/update":
+            return edit_update(talk, get(before, "update"), get(after, "update"))
+        case "session/request_permission":
+            call = apply_call(talk, subject_of(after, talk.version))
+            if isinstance(call.item, ToolCallItem) and call.item.permission is not None:
+                permission = call.item.permission
+                permission.options = get_list(after, "options")
+                permission.title = string(after, "title")
+                permission.description = string(after, "description")
+            return [call]
+        case _:
+            return []
+
+
+def _edit_outcome(talks: Conversations, id_: RequestId, outcome: Json) -> list[ConversationChange]:
+    """Apply another outcome of the last permission request with an id."""
+    for talk in talks.sessions.values():
+        for item in reversed(talk.items):
+            if not isinstance(item, ToolCallItem):
+                continue
+            for permission in reversed(item.permissions):
+                if id_key(permission.request_id) == id_key(id_) and permission.outcome is not None:
+                    permission.outcome = outcome
+                    permission.answered = talks.cursor.n
+                    return [ConversationChange(talk.session_id, item)]
+    return []
 
 
 def take_response(

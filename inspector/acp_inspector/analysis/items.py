@@ -333,6 +333,14 @@ class TextItem(HasHistory):
     def add(self, block: Json, n: int = 0) -> None:
         self._content.add(n, _lean(block))
 
+    def revise(self, was: Json, now: Json, n: int) -> bool:
+        """Replace the last block that is `was`; return whether there is one."""
+        blocks = self.content
+        places = [place for place, block in enumerate(blocks) if block == was]
+        if places:
+            self.replace([*blocks[: places[-1]], now, *blocks[places[-1] + 1 :]], n)
+        return bool(places)
+
     def add_texts(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
         """Add a plain block of text by each of some frames."""
         self._content.extend(numbers, map(_Words, texts))

@@ -14,17 +14,19 @@ from typing import Final
 from acp_inspector.analysis.annotations import FrameNotes, intervention_of
 from acp_inspector.analysis.capabilities import Capabilities
 from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.edits import edit_of
 from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
 from acp_inspector.analysis.history import Versioned
 from acp_inspector.analysis.items import AgentMessage, Item, TextItem, Thought, string
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder, TextRun
+from acp_inspector.messages import DecodedFrame, Decoder, TextRun
 from acp_protocol.dialects.base import Dialect
+from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
-from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.jsonrpc import Json, Message, Notification, Request
 
 CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
 """Updates that agents send in runs, each with the next piece of a message."""
@@ -64,6 +66,8 @@ class SessionModel:
         """The session that the last frame was about."""
         self._times = array("d")
         self._numbers = array("Q")
+        self._sides = bytearray()
+        """The first letter of the sender of each entry; 0 for none."""
         self._gone = Versioned[frozenset[Side]](frozenset())
         self._held = Versioned[dict[int, float]]({})
         self._activity: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
@@ -114,6 +118,7 @@ class SessionModel:
         self._run = None
         self._numbers.append(entry.seq)
         self._times.append(entry.time)
+        self._sides.append(ord(entry.side[0]) if isinstance(entry, Frame) else 0)
         if isinstance(entry, JournalEvent):
             self._note(entry)
         if not isinstance(entry, Frame):
@@ -205,8 +210,20 @@ class SessionModel:
             case n, "released" if n in self._held.now:
                 left = {key: at for key, at in self._held.now.items() if key != n}
                 self._held.set(event.seq, left)
+            case _, "edited" if (edit := edit_of(event)) is not None:
+                was, now = self._messages(edit.of, edit.was), self._messages(edit.of, edit.now)
+                self.conversations.edit(event.seq, was, now)
             case _:
                 pass
+
+    def _messages(self, n: int, data: bytes) -> Sequence[Message]:
+        """Return the messages that frame `n` has with other bytes."""
+        place = bisect_right(self._numbers, n) - 1
+        side: Side = "agent" if place >= 0 and self._sides[place] == ord("a") else "client"
+        decoded = DecodedFrame(Frame(n, 0.0, side, data))
+        if self.dialect is not None:
+            decoded.translate(open_dialect(self.dialect, "").read(data, side).forward)
+        return decoded.messages
 
     def _leave(self, side: Side, n: int) -> None:
         gone: frozenset[Side] = frozenset({*self._gone.now, side})

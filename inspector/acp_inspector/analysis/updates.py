@@ -18,6 +18,7 @@ from acp_inspector.analysis.items import (
     SessionMessage,
     SubagentItem,
     TerminalItem,
+    TextItem,
     Thought,
     ToolCallItem,
     UserMessage,
@@ -46,6 +47,26 @@ def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
         notices += talk.note_history()
     unknown = f"update {name or 'without a name'}"
     return [*notices, talk.notice(unknown) if apply is None else apply(talk, update)]
+
+
+def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationChange]:
+    """Apply an update that was sent in place of one that was applied before."""
+    name, kind = string(was, "sessionUpdate"), _CHUNKS.get(string(was, "sessionUpdate"))
+    if name == string(now, "sessionUpdate") and kind is not None:
+        before, after = get(was, "content"), get(now, "content")
+        texts = (item for item in reversed(talk.items) if isinstance(item, TextItem))
+        for item in texts:
+            if type(item) is kind and item.revise(before, after, talk.cursor.n):
+                return [ConversationChange(talk.session_id, item)]
+        return []
+    if name == string(now, "sessionUpdate") == "tool_call_content_chunk":
+        call = talk.known_call(string(now, "toolCallId"))
+        if call is None:
+            return []
+        content = [each for each in call.content if each != get(was, "content")]
+        call.replace([*content, get(now, "content")], talk.cursor.n)
+        return [ConversationChange(talk.session_id, call)]
+    return apply_update(talk, now)
 
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
@@ -292,6 +313,12 @@ def _info(talk: Conversation, update: Json) -> ConversationChange:
     return ConversationChange(talk.session_id, None)
 
 
+_CHUNKS: Final[Mapping[str, type[TextItem]]] = {
+    "user_message_chunk": UserMessage,
+    "agent_message_chunk": AgentMessage,
+    "agent_thought_chunk": Thought,
+    "session_message_chunk": SessionMessage,
+}
 UPDATES: Final[Mapping[str, Apply]] = {
     "user_message_chunk": _user_chunk,
     "agent_message_chunk": lambda talk, update: talk.chunk(AgentMessage, update),

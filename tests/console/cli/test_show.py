@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_inspector.journal import Entry, Frame, Journal, StderrChunk
+from acp_inspector.journal import Entry, Frame, Journal, JournalEvent, StderrChunk
 from acp_inspector.recording.format import encode_header, new_header
 from acp_inspector.recording.writer import RecordingWriter
-from acp_protocol.jsonrpc import encode_request
+from acp_protocol.jsonrpc import Json, encode_request
 from tests.console.conftest import Call
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
@@ -175,6 +175,22 @@ def test_stderr_and_events_are_shown_where_a_filter_names_them(call: Call, recor
     ]
     assert shown("stderr", "--format", "raw") == "Panic \x1b[31m\n"
     assert json.loads(shown("kind == event", "--format", "json"))["from"] is None
+
+
+def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> None:
+    path, was = tmp_path / "edited.acp.ndjson", FRAMES[0][1]
+    now = was.replace(b"hello", b"goodbye")
+    data: dict[str, Json] = {"of": 1, "by": "person", "was": was.decode(), "now": now.decode()}
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
+    writer.write([Frame(1, 0.1, "client", was), JournalEvent(2, 0.2, "edited", data)])
+    writer.close()
+    for options in ((), ("--filter", "method == session/prompt"), ("--filter", "hello or event")):
+        assert '✎ "goodbye"' in call("show", *options, str(path)).out
+    found = json.loads(call("show", "--json", str(path)).out)
+    assert (found["summary"], found["size"]) == ('✎ "goodbye"', len(now))
+    events = call("show", "--filter", "event", str(path)).out
+    assert '✎ edited frame 1 by person: text "hello" → "goodbye"' in events
+    assert "you: goodbye" in call("show", "--view", "conversation", str(path)).out
 
 
 def test_what_is_written_behind_is_shown_as_it_comes(recording: Path) -> None:

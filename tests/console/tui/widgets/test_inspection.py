@@ -12,9 +12,10 @@ from textual.app import App, ComposeResult
 from acp_console.tui.analysis.pane import TITLES
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.journal import Entry
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.indexed import IndexedRecording
+from acp_protocol.jsonrpc import Json
 from tests.console.tui.analysed import talk
 from tests.console.tui.conftest import entries, say, settled, until
 
@@ -132,3 +133,47 @@ async def test_no_thread_goes_on_when_it_is_taken_away() -> None:
         await app.inspection.remove()
         assert app.inspection.folds.linter.progress.is_closed
         assert app.inspection.folds.model.progress.is_closed
+
+
+def edited() -> list[Entry]:
+    """Return a prompt that a person edited before it was sent, and the events about that."""
+    was, now = (
+        ("client", {"id": 1, "method": "session/prompt", "params": {
+            "sessionId": "s1", "prompt": [{"type": "text", "text": text}]}})
+        for text in ("milk and bread", "milk and cheese")
+    )  # fmt: skip
+    frame, sent = entries(was)[0], entries(now)[0]
+    assert isinstance(frame, Frame)
+    assert isinstance(sent, Frame)
+    data: dict[str, Json] = {"of": 1, "by": "person"}
+    data |= {"was": frame.data.decode(), "now": sent.data.decode()}
+    return [frame, JournalEvent(2, 0.2, "edited", data), *entries(*[LOST] * 3)[2:]]
+
+
+@pytest.mark.parametrize("size", [(100, 30), (200, 50)])
+async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[int, int]) -> None:
+    app = InspectionApp(edited())
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "✎ session/prompt" in say(app))
+        assert "✎ edited frame 1 by person: text" in say(app)
+        detail = app.inspection.traffic.detail
+        await pilot.press("w")
+        assert detail.tabs.active == "tree"
+        await pilot.press("up", "up")
+        await until(pilot, lambda: 'text: "milk and cheese"' in say(app))
+        await pilot.press("w")
+        await until(pilot, lambda: '"text": "milk and bread"' in say(app))
+        assert '"text": "milk and cheese"' in say(app)
+        await pilot.press("down")
+        await until(pilot, lambda: detail.tabs.active == "tree")
+
+
+async def test_an_edit_that_comes_later_changes_the_row() -> None:
+    said = edited()
+    app = InspectionApp(said[:1])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.inspection.folds.linter.progress.read == 1)
+        assert "✎" not in say(app)
+        await pilot.press("up")
+        app.inspection.extend(said[1:])
+        await until(pilot, lambda: "✎ session/prompt" in say(app))
