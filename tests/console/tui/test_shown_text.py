@@ -13,7 +13,7 @@ from acp_console.tui.transcript.cards import Card, ToolCard, card_of
 from acp_console.tui.transcript.rows import Look, Row
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import AgentMessage, Item, Thought, ToolCallItem, UserMessage
-from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.host.sanitize import escape_controls, prose_text
 from acp_protocol.json_values import get, get_text
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames
 
@@ -79,4 +79,4 @@ def test_messages_are_shown_to_their_last_letter(shared: Path, name: str) -> Non
             chips = [row for row in rows if row.opens]
             assert len(chips) == len(item.blocks)
             found = letters(text_of([row for row in rows if not row.opens]))
-            assert found == letters(_FENCE.sub("", escape_controls(item.text)))
+            assert found == letters(_FENCE.sub("", prose_text(item.text)))
