@@ -31,6 +31,7 @@ from acp_inspector.analysis.diff import Ignore
 from acp_inspector.analysis.steps import Level
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording, garbage_collection_off, read_recording
+from acp_inspector.replay.acts import AgentJudge
 from acp_inspector.replay.agent_player import (
     ABOUT_CLIENT,
     CLIENT_TIMEOUT,
@@ -208,7 +209,7 @@ def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
             names; nothing was sent.
     """
     expected = applied_expectations(options.expect)
-    script = _script(recording, options)
+    script, is_trusted = _script(recording, options)
     is_redacted = bool(recording.header.redacted)
     if is_redacted:
         say("the recording is redacted: the client gets placeholders where it had secrets")
@@ -226,6 +227,7 @@ def _replay_as_agent(recording: Recording, options: _AgentOptions) -> int:
                 "matchers": expected.matchers,
                 "tolerances": tolerances_of(options.strict),
             },
+            judge=None if is_trusted else AgentJudge(),
         )
         code = exit_codes.FOUND
         try:
@@ -273,7 +275,12 @@ def _hint_about_client(result: ReplayResult, recording: Path) -> str:
     )
 
 
-def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
+def _script(recording: Recording, options: _AgentOptions) -> tuple[AgentScript, bool]:
+    """Return what is played, and whether it is trusted.
+
+    Raises:
+        RecordingError: there is no such connection, or it would act and is not trusted.
+    """
     found = connections(recording.entries) or [list(recording.entries)]
     if options.connection > len(found):
         raise RecordingError(
@@ -285,10 +292,11 @@ def _script(recording: Recording, options: _AgentOptions) -> AgentScript:
         found[options.connection - 1],
         is_complete=recording.footer is not None and not recording.bad_lines,
     )
-    check_trust(recording, "agent", options.trust, script.frames, has_files=False)
+    trust = options.trust
+    is_trusted = check_trust(recording, "agent", trust, script.frames, has_files=False)
     for line in recorded_acts(recording, "agent", script.frames, has_files=False):
         say(f"the client will be requested to do this: {line}")
-    return script
+    return script, is_trusted
 
 
 def _read(path: Path) -> Recording:

@@ -8,8 +8,9 @@ names of every dialect, and as its dialect means it.
 from __future__ import annotations
 
 import os
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from math import isfinite
@@ -116,7 +117,7 @@ def acts_of(side: Side, frames: Sequence[Frame]) -> list[str]:
 
     The texts are safe to show.
     """
-    judge = _ClientJudge(frames) if side == "client" else _AgentJudge(frames)
+    judge = ClientJudge(frames) if side == "client" else AgentJudge()
     return judge.judge(frames)
 
 
@@ -128,23 +129,27 @@ def count_prompts(frames: Iterable[Frame]) -> int:
 
 
 class _Judge(ABC):
-    """Judges the frames of one side."""
+    """Judges the frames of one side.
+
+    A replay has ids and directories of its own, which can turn a harmless frame into one that acts.
+    So it judges what it sends once more; a judge without recorded frames sees the live ones.
+    """
 
     side: ClassVar[Side]
 
-    def __init__(self, frames: Sequence[Frame]) -> None:
-        self._frames = frames
+    def __init__(self) -> None:
+        self._decoder = Decoder()
         self._found: dict[str, int] = {}
         """What acts, and the number of the first frame that has it."""
 
     def judge(self, frames: Iterable[Frame]) -> list[str]:
-        decoder = Decoder()
+        """Return what acts in the frames that are known by now, the next of the connection."""
         for frame in frames:
-            decoded = decoder.decode(frame)
+            decoded = self._decoder.decode(frame)
             if frame.side != self.side:
                 self.observe(frame)
             elif frame.data.strip():
-                for what in self._judge_frame(decoded, decoder.dialect):
+                for what in self._judge_frame(decoded, self._decoder.dialect):
                     self._found.setdefault(single_line(what, _WIDTH), frame.seq)
         return [f"{what} (frame {number})" for what, number in self._found.items()]
 
@@ -210,14 +215,19 @@ class _Judge(ABC):
             yield f"no valid message: unknown member {min(unknown)} of an error"
 
 
-class _ClientJudge(_Judge):
+class ClientJudge(_Judge):
     """Judges what is sent to an agent."""
 
     side = "client"
 
-    def __init__(self, frames: Sequence[Frame]) -> None:
-        super().__init__(frames)
-        self._roots = [each.rstrip("/") for each in named_directories(frames) if is_placed(each)]
+    def __init__(
+        self, frames: Sequence[Frame] = (), directories: Collection[str] | None = None
+    ) -> None:
+        """Judge `frames`, whose directories will be replaced; or live ones in `directories`."""
+        super().__init__()
+        self._is_live = directories is not None
+        named = named_directories(frames) if directories is None else directories
+        self._roots = [each.rstrip("/") for each in named if is_placed(each)]
         self._kinds: dict[str, set[str]] = {}
         """The kinds of each option of a permission request."""
 
@@ -238,11 +248,16 @@ class _ClientJudge(_Judge):
                 yield from (f"MCP server: {server}" for server in _servers(value))
             elif plain in _DIRECTORIES:
                 places = [place for place in listed(value) if place is not None]
-                yield from (f"directory: {_text(p)}" for p in places if not _is_place(p))
+                yield from (f"directory: {_text(p)}" for p in places if not self._is_place(p))
             elif plain == "baseurl" and value:
                 yield f"model service: {_text(value)}"
             elif name == _META:
                 yield from _leaves(_META, value)
+
+    def _is_place(self, directory: Any) -> bool:
+        """Return whether a directory will be replaced, or is one that replaces another."""
+        is_known = not self._is_live or self._is_inside(directory)
+        return _is_place(directory) and is_known
 
     def judge_call(self, method: str, params: Members) -> Iterator[str]:
         allowed = _CLIENT_CALLS.get(method)
@@ -262,7 +277,7 @@ class _ClientJudge(_Judge):
                 yield from _texts(name, value)
             elif official in {"clientInfo", "info"}:
                 yield from _about(name, value)
-            elif _is_full(value):
+            elif _is_full(value) or (official == "config" and isinstance(value, str)):
                 yield f"unknown member: {method} {name} = {_text(value)}"
             elif official in {"modeId", "value"} and not _is_asking(value):
                 yield f"mode or option: {_setting(params)} = {_text(value)}"
@@ -310,6 +325,8 @@ class _ClientJudge(_Judge):
             for name, each in all_members(block):
                 if name in _COMMANDS or (name in _PROSE and _is_command(each)):
                     yield f"command in a prompt: {_text(each).strip()}"
+                elif name not in _BLOCK or (name == "type" and _text(each) not in _BLOCK_TYPES):
+                    yield f"unknown block: {name} = {_text(each)}"
             yield from self._judge_links(block)
 
     def _judge_links(self, block: Members) -> Iterator[str]:
@@ -358,9 +375,18 @@ _CLIENT_RESULTS: Final = (
     frozenset({"exitCode", "signal"}),
 )
 """The members of responses that only have the text of a file or of a command."""
+_BLOCK: Final = _TRACE | {
+    *("type", "text", "data", "mimeType", "uri", "name", "title", "description", "size"),
+    *("resource", "blob", "annotations", "audience", "priority", "lastModified", _META),
+    *("Text", "source", "mediaType", "Diff", "path", "unified_diff", "Terminal", "output"),
+}
+"""The members of the blocks of a prompt, and of what is in them, in all dialects."""
+_BLOCK_TYPES: Final = frozenset(
+    {"text", "image", "audio", "resource_link", "resource", "diff", "terminal", "base64"}
+)
 _PROSE: Final = frozenset({"text", "Text"})
 _COMMANDS: Final = frozenset({"command", "SlashCommand"})
-_BLANKS: Final = " \t\r\n\v\f\ufeff\u200b\u200c\u200d\u2060\u00a0"
+_MARKS: Final = frozenset("/!")
 _ABILITIES: Final = frozenset({"clientCapabilities", "capabilities"})
 _WORDS: Final = (
     (("providers/",), "model service"),
@@ -404,7 +430,9 @@ def _is_asking(mode: Any) -> bool:
 
 
 def _is_command(text: Any) -> bool:
-    return isinstance(text, str) and text.strip(_BLANKS).startswith(("/", "!"))
+    """Return whether a text begins with the mark of a command, behind anything that is no sign."""
+    signs = text if isinstance(text, str) else ""
+    return next((each for each in signs if unicodedata.category(each)[0] not in "CZ"), "") in _MARKS
 
 
 def _without_abilities(message: Members) -> Members:
@@ -433,13 +461,13 @@ _FORM: Final = frozenset(
 )
 
 
-class _AgentJudge(_Judge):
+class AgentJudge(_Judge):
     """Judges what is sent to a client."""
 
     side = "agent"
 
-    def __init__(self, frames: Sequence[Frame]) -> None:
-        super().__init__(frames)
+    def __init__(self) -> None:
+        super().__init__()
         self._roots: list[str] = []
         """The directory of the first session, which is replaced by the client's."""
         self._sessions: set[str] = set()

@@ -26,6 +26,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from acp_inspector.analysis.diff import CompareOptions, Ignore, compare
 from acp_inspector.analysis.id_map import IdMap, secrets_between, with_directories
 from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.replay.acts import AgentJudge
 from acp_inspector.replay.agent_script import (
     CANCEL_REQUEST,
     CANCELLING,
@@ -150,6 +151,7 @@ class AgentPlayer:
         is_redacted: bool = False,
         ignores: Sequence[Ignore] = (),
         options: CompareOptions | None = None,
+        judge: AgentJudge | None = None,
     ) -> None:
         """Play `script`.
 
@@ -161,6 +163,7 @@ class AgentPlayer:
             is_redacted: placeholders in the recording stand for secrets.
             ignores: what is not compared; each counts how often it applied.
             options: how the client is compared.
+            judge: judges what is sent, if the recording may only talk.
         """
         self._script = script
         self._transport = transport
@@ -169,6 +172,7 @@ class AgentPlayer:
         self._is_redacted = is_redacted
         self._ignores = ignores
         self._options = options or {}
+        self._judge = judge
         has_batches = any(isinstance(read_message(cue.frame.data), Batch) for cue in script.cues)
         self._endpoint = Endpoint(allow_batches=has_batches)
         self._journal = Journal()
@@ -319,7 +323,12 @@ class AgentPlayer:
         return f"; expected next: {expected[0]}" if expected else " and did not leave"
 
     async def _send(self, frame: bytes, timeout: float) -> None:
-        self._journal.line("agent", frame)
+        sent = self._journal.line("agent", frame)
+        if self._judge is not None and (acts := self._judge.judge([sent])):
+            raise PlayEndedError(
+                f"with the ids and directories of this run the client would do this: {acts[0]}; "
+                "allow it with --trust"
+            )
         try:
             with anyio.fail_after(timeout):
                 await self._transport.send(frame)
@@ -398,7 +407,9 @@ class AgentPlayer:
             self._has_left = True
             return
         self._active_at = anyio.current_time()
-        self._journal.line("client", raw)
+        received = self._journal.line("client", raw)
+        if self._judge is not None:
+            self._judge.judge([received])
         for event in self._endpoint.receive(raw):
             self._apply(event, raw)
         if self._unrecorded > max_unrecorded:

@@ -30,6 +30,7 @@ from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
+from acp_inspector.replay.acts import ClientJudge
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.judging import Judge
 from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
@@ -70,6 +71,10 @@ from acp_protocol.jsonrpc import (
 from acp_protocol.transport import Transport
 from acp_protocol.transport.stdio import StreamTransport
 
+_ACTS: Final = (
+    "with the ids and directories of this run it would act, and the recording is not trusted; "
+    "allow it with --trust"
+)
 _PLACEHOLDER: Final = re.compile(rb"(?:\xc2\xab|\\u00[aA][bB])secret:")
 STEP_TIMEOUT: Final = 30.0
 """Seconds that one wait may take."""
@@ -206,6 +211,7 @@ async def play_as_client(
                     new_ids=partial(IdMap, places, is_redacted=is_redacted),
                     journal=journal,
                     on_miss=on_miss,
+                    judge=None if is_trusted else ClientJudge(directories=places.values()),
                     has_gaps=bool(missing),
                 )
                 result = await player.play(limits or PlayLimits())
@@ -254,11 +260,13 @@ class RecordingPlayer:
         new_ids: Callable[[], IdMap],
         journal: Journal,
         on_miss: MissHandler | None = None,
+        judge: ClientJudge | None = None,
         has_gaps: bool = False,
     ) -> None:
         """Prepare to play `frames`.
 
-        `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison.
+        `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison;
+        `judge` is there if the recording may only talk.
         """
         self._script = Script(frames, has_gaps=has_gaps)
         self._ignores = ignores
@@ -270,6 +278,7 @@ class RecordingPlayer:
         self._journal = journal
         self._first = len(journal)
         self._on_miss = on_miss
+        self._judge = judge
         self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
         self._run = LiveRun()
         self._sent: dict[int, int] = {}
@@ -521,6 +530,8 @@ class RecordingPlayer:
     async def _send(self, step: ScriptStep) -> None:
         line = self._counterparts.to_live(step)
         unsent = f"frame {step.frame.seq} ({step.name}) could not be sent"
+        if self._judge is not None and self._judge.judge([replace(step.frame, data=line)]):
+            raise ReplayStoppedError(f"{unsent}: {_ACTS}")
         with anyio.move_on_after(self._limits.timeout) as scope:
             async with self._sending:
                 frame = self._journal.line("client", line)
@@ -607,6 +618,8 @@ class RecordingPlayer:
 
     def _receive(self, line: bytes) -> None:
         frame = self._journal.line("agent", line)
+        if self._judge is not None:
+            self._judge.judge([frame])
         self._frames += 1
         self._bytes += len(line)
         now = self._arrived = anyio.current_time()

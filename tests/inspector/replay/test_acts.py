@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame
-from acp_inspector.replay.acts import acts_of
+from acp_inspector.replay.acts import AgentJudge, ClientJudge, acts_of
 from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.dialects.spellings import WIRE_NAMES, official_names, spellings
 from acp_protocol.framing import Side
@@ -82,6 +82,18 @@ CLIENT_ACTS: dict[str, dict[str, Any]] = {
     "slash command": call(
         "session/prompt", {"sessionId": "s", "prompt": [{"type": "text", "text": "\ufeff /logout"}]}
     ),
+    "slash command behind a wide space": call(
+        "session/prompt",
+        {"sessionId": "s", "prompt": [{"type": "text", "text": "\u3000\x85\xad/logout"}]},
+    ),
+    "unknown block": call(
+        "session/prompt", {"sessionId": "s", "prompt": [{"type": "shell", "text": "rm"}]}
+    ),
+    "unknown member of a block": call(
+        "session/prompt",
+        {"sessionId": "s", "prompt": [{"type": "text", "text": "x", "file": "/etc/x"}]},
+    ),
+    "file with settings": call("session/new", NEW | {"config": "/evil.json"}),
     "link": call(
         "session/prompt",
         {"sessionId": "s", "prompt": [{"type": "resource_link", "uri": "file:///etc/x"}]},
@@ -311,3 +323,37 @@ def test_a_file_is_read_only_in_the_directory_of_the_session() -> None:
     params = {"sessionId": "s", "path": "/secret/../etc/x"}
     outside = json.dumps(call("fs/read_text_file", params)).encode()
     assert acts_of("agent", [opens, opened, Frame(3, 0, "agent", outside)])
+
+
+def test_live_frames_may_only_name_the_directories_that_replace_recorded_ones() -> None:
+    """Whatever the ids of a run make of a recorded frame."""
+
+    def acts(message: dict[str, Any]) -> list[str]:
+        line = json.dumps(message).encode()
+        return ClientJudge(directories=["/new"]).judge([Frame(1, 0, "client", line)])
+
+    link = {"type": "resource_link", "name": "x"}
+    assert acts(call("session/new", NEW | {"cwd": "/new/a", "additionalDirectories": []})) == []
+    assert acts(call("session/new", NEW | {"cwd": "/home"})) == ["directory: /home (frame 1)"]
+    for uri in ("file:///new/a", "/new/../etc/x"):
+        prompt = {"sessionId": "s", "prompt": [link | {"uri": uri}]}
+        assert bool(acts(call("session/prompt", prompt))) is (".." in uri)
+
+
+def test_live_options_are_known_by_what_the_live_agent_says() -> None:
+    judge = ClientJudge(directories=["/new"])
+    options = [{"optionId": "deny", "kind": "allow_once"}]
+    asked = json.dumps(call("session/request_permission", {"options": options})).encode()
+    assert judge.judge([Frame(1, 0, "agent", asked)]) == []
+    answer = json.dumps(result({"outcome": {"outcome": "selected", "optionId": "deny"}})).encode()
+    assert judge.judge([Frame(2, 0, "client", answer)])
+
+
+def test_a_file_that_the_ids_of_a_run_lead_to_is_judged() -> None:
+    judge = AgentJudge()
+    new = json.dumps(call("session/new", NEW | {"cwd": "/live"})).encode()
+    opened = json.dumps(result({"sessionId": "s"})).encode()
+    judge.judge([Frame(1, 0, "client", new), Frame(2, 0, "agent", opened)])
+    for number, (path, is_inside) in enumerate([("/live/a", True), ("/live/../x", False)], 3):
+        read = json.dumps(call("fs/read_text_file", {"sessionId": "s", "path": path})).encode()
+        assert (judge.judge([Frame(number, 0, "agent", read)]) == []) is is_inside

@@ -32,6 +32,8 @@ from acp_inspector.replay.trust import (
 )
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import encode_request, encode_result
+from tests.inspector.replay.live_agents import QUICK, agent, begun, ended, recording
+from tests.inspector.talks import Said, chunk, frames, prompt
 
 LIMIT = 30.0
 """Seconds after which a replay counts as hung."""
@@ -278,6 +280,56 @@ async def test_an_agent_of_ours_gets_a_home_of_its_own(tmp_path: Path) -> None:
     assert users == str(tmp_path / "user/acp-console")
     assert "acp-replay-home-" in alone
     assert not Path(alone).exists()
+
+
+ECHO = """
+start("live")
+first = hear("session/prompt")
+sent = first["params"]["messageId"]
+update("user_message_chunk", messageId=sent, content={"type": "text", "text": "x"})
+respond(first, stopReason="end_turn")
+second = hear("session/prompt")
+open("seen", "w").write(second["params"]["prompt"][0]["text"])
+respond(second, stopReason="end_turn")
+"""
+"""An agent that sends the id of a message back, and notes the next prompt."""
+
+
+def echo_talk(message_id: str) -> list[Said]:
+    """Return a conversation in which the agent has made another id of the message's."""
+    text = {"type": "text", "text": "x"}
+    named = {"sessionId": "s1", "messageId": message_id, "prompt": [text]}
+    return [
+        *begun("s1"),
+        ("client", {"id": 3, "method": "session/prompt", "params": named}),
+        chunk("x", kind="user_message_chunk", messageId="abc123"),
+        ended(3),
+        prompt(4, "abc123"),
+        ended(4),
+    ]
+
+
+@pytest.mark.parametrize("message_id", ["harmless", "/logout"])
+async def test_what_the_ids_of_a_run_make_of_a_frame_is_judged_before_it_is_sent(
+    tmp_path: Path, message_id: str
+) -> None:
+    """A recording can say of any text that it is an id, for which the live one is sent."""
+    played = recording(frames(*echo_talk(message_id)))
+    with anyio.fail_after(LIMIT):
+        result = await play_as_client(
+            played,
+            agent(ECHO),
+            replay_directories(played.frames, tmp_path.resolve(), tmp_path.resolve()),
+            limits=QUICK,
+            trust=UNTRUSTED,
+        )
+    seen = tmp_path / "seen"
+    if message_id == "harmless":
+        assert seen.read_text() == message_id
+    else:
+        assert not seen.exists()
+        assert "frame 8 (session/prompt) could not be sent" in result.errors[0]
+        assert "allow it with --trust" in result.errors[0]
 
 
 def test_the_keys_and_settings_of_the_user_are_out_of_reach(tmp_path: Path) -> None:
