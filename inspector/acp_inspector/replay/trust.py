@@ -11,7 +11,7 @@ import os
 import stat
 import tempfile
 import tomllib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +30,9 @@ from acp_protocol.json_values import as_list, as_object, get
 
 PROJECT_FILE: Final = "pyproject.toml"
 MAX_PROJECT_BYTES: Final = 2**20
-PLAIN_SUFFIXES: Final = frozenset({".md", ".txt"})
-"""Files that no program runs or reads as its configuration, if their names do not begin with a
-point."""
+PLAIN_SUFFIXES: Final = frozenset({".txt"})
+"""Files that no program runs, and that no agent reads as its settings or instructions, if their
+names do not begin with a point."""
 MAX_LISTED: Final = 30
 """Things that one error lists."""
 MAX_FILES: Final = 1000
@@ -66,9 +66,6 @@ class Trust:
         except (OSError, RuntimeError, ValueError):
             return False
 
-    def covers(self, recording: Recording) -> bool:
-        return self.names(recording.path) or is_our_recording(recording.digest)
-
 
 TRUSTED: Final = Trust(is_given=True)
 UNTRUSTED: Final = Trust()
@@ -84,6 +81,8 @@ def check_trust(
 ) -> bool:
     """Return whether a recording is trusted; one that is not is harmless.
 
+    The digest of a recording of this machine says nothing of the files beside it.
+
     Args:
         recording: the recording to play.
         side: the side of it that is played.
@@ -94,9 +93,13 @@ def check_trust(
     Raises:
         UntrustedRecordingError: it would act, and is not trusted.
     """
-    if trust.covers(recording):
+    if trust.names(recording.path):
         return True
-    acts = recorded_acts(recording, side, frames, has_files=has_files)
+    is_ours = is_our_recording(recording.digest)
+    if is_ours:
+        acts = _risky_files(_files_beside(recording)) if has_files else []
+    else:
+        acts = recorded_acts(recording, side, frames, has_files=has_files)
     if acts:
         other = "agent" if side == "client" else "client"
         shown = "".join(f"\n  {each}" for each in acts[:MAX_LISTED])
@@ -106,7 +109,7 @@ def check_trust(
             hint="or name it in [tool.acp-console] trusted in the pyproject.toml of your project; "
             "what was recorded on this machine is trusted",
         )
-    return False
+    return is_ours
 
 
 def recorded_acts(
@@ -119,20 +122,26 @@ def recorded_acts(
     """Return what one side of a recording would have the other do, safe to show."""
     if frames is None:
         frames = joined_frames(recording)
-    names = _risky_files(recording) if has_files else []
-    return [*acts_of(side, frames), *(single_line(f"file: {name}", _WIDTH) for name in names)]
+    names = [*as_object(recording.header.meta.get("files")), *_files_beside(recording)]
+    return [*acts_of(side, frames), *(_risky_files(names) if has_files else [])]
 
 
-def _risky_files(recording: Recording) -> list[str]:
-    """Return the files of a recording that a program may run or be configured by."""
-    names = list(as_object(recording.header.meta.get("files")))
+def _files_beside(recording: Recording) -> list[str]:
+    """Return the names of the files in the directory beside a recording; a note if too many."""
     folder = recording.path.with_name(f"{recording.path.name.removesuffix(SUFFIX)}.files")
+    names: list[str] = []
     for number, path in enumerate(folder.rglob("*"), start=1):
         if number > MAX_FILES:
             return [f"more than {MAX_FILES} files in {folder.name}"]
         if not path.is_dir():
             names.append(path.relative_to(folder).as_posix())
-    return sorted(each for each in names if not _is_plain(each))
+    return names
+
+
+def _risky_files(names: Iterable[str]) -> list[str]:
+    """Return the files that a program may run or be configured by, safe to show."""
+    risky = sorted(each for each in names if not _is_plain(each))
+    return [single_line(f"file: {name}", _WIDTH) for name in risky]
 
 
 def _is_plain(name: str) -> bool:

@@ -167,17 +167,17 @@ def with_header(path: Path, **members: object) -> None:
 def test_files_beside_a_recording_are_put_into_the_directory_of_the_replay(
     corpus: Path, agent: Agent, call: Call, tmp_path: Path
 ) -> None:
-    script = COUNTING.replace('"one, two"', 'open(os.getcwd() + "/src/notes.md").read()')
+    script = COUNTING.replace('"one, two"', 'open(os.getcwd() + "/src/notes.txt").read()')
     path = corpus / "one.acp.ndjson"
     path.write_text(path.read_text().replace("one, two", "milk").rpartition('{"end"')[0])
     files = corpus / "one.files/src"
     files.mkdir(parents=True)
-    (files / "notes.md").write_text("milk")
+    (files / "notes.txt").write_text("milk")
     done = call("test", str(path), "--", *agent(script))
     assert done.code == exit_codes.DONE, done.out
     secret = tmp_path / "secret"
-    (files / "notes.md").rename(secret)
-    (files / "notes.md").symlink_to(secret)
+    (files / "notes.txt").rename(secret)
+    (files / "notes.txt").symlink_to(secret)
     # What others have written may lead anywhere.
     assert call("test", str(path), "--", *agent(script)).code == exit_codes.FOUND
     (corpus / "one.files").rename(tmp_path / "elsewhere")

@@ -237,14 +237,16 @@ def test_what_is_refused_is_listed_with_how_to_trust_it(tmp_path: Path) -> None:
     assert check_trust(recording, "agent", UNTRUSTED) is False
 
 
-@pytest.mark.parametrize("name", ["acp_agent/__main__.py", ".mcp.json", "opencode.json", "a"])
+@pytest.mark.parametrize(
+    "name", ["acp_agent/__main__.py", ".mcp.json", "opencode.json", "a", "AGENTS.md"]
+)
 def test_files_that_a_program_may_run_or_be_configured_by_need_trust(
     tmp_path: Path, name: str
 ) -> None:
     recording = written(tmp_path / "a.acp.ndjson", is_ours=False)
     recording = replace(recording, entries=recording.entries[:2])
     assert check_trust(recording, "client", UNTRUSTED) is False
-    recording.header.meta["files"] = {"notes.md": "milk", "docs/a.txt": "", name: "x"}
+    recording.header.meta["files"] = {"notes.txt": "milk", "docs/a.txt": "", name: "x"}
     with pytest.raises(UntrustedRecordingError, match=f"file: {name}"):
         check_trust(recording, "client", UNTRUSTED)
     recording.header.meta["files"] = {}
@@ -254,6 +256,21 @@ def test_files_that_a_program_may_run_or_be_configured_by_need_trust(
     for side in ("client", "agent"):
         with pytest.raises(UntrustedRecordingError, match=f"file: {name}"):
             check_trust(recording, side, UNTRUSTED)
+
+
+def test_the_files_beside_a_recording_of_this_machine_need_trust_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Somebody who knows the recording can send it back with files of his own."""
+    recording = written(tmp_path / "a.acp.ndjson", is_ours=True)
+    beside = tmp_path / "a.files"
+    beside.mkdir()
+    (beside / "notes.txt").write_text("milk")
+    assert is_trusted(recording)
+    (beside / ".mcp.json").write_text("{}")
+    assert not is_trusted(recording)
+    assert is_trusted(recording, Trust(paths=(tmp_path,)))
+    assert check_trust(recording, "agent", UNTRUSTED, has_files=False)
 
 
 async def test_an_agent_of_ours_gets_a_home_of_its_own(tmp_path: Path) -> None:
