@@ -319,9 +319,9 @@ def test_a_client_finds_the_files_of_the_recording(
     corpus: Path, call: Call, tmp_path: Path
 ) -> None:
     path = corpus / "one.acp.ndjson"
-    with_header(path, meta={"files": {"notes.md": "milk"}})
+    with_header(path, meta={"files": {"notes.txt": "milk"}})
     script = tmp_path / "client.sh"
-    script.write_text(f'grep -q milk notes.md || exit 9; exec {CLIENT} count -- "$@"')
+    script.write_text(f'grep -q milk notes.txt || exit 9; exec {CLIENT} count -- "$@"')
     done = call("test", "--client", f"sh {script} {{agent}}", str(path))
     assert done.code == exit_codes.DONE, done.out
 
