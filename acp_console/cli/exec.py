@@ -426,7 +426,7 @@ async def _open_session(
         else:
             if chosen != mode.current:
                 await link.set_option(session_id, mode, chosen)
-            printer.show_mode(chosen)
+            printer.show_mode(chosen, asks=chosen != most_restrictive_mode(mode))
     printer.begin(session_id, link.version, chosen or (mode and mode.current))
     return session_id
 

@@ -20,7 +20,7 @@ from acp_console.client.permissions import (
     required_level,
 )
 from acp_console.client.requested_calls import RequestedCalls
-from acp_console.render.values import OUTPUT_VERSION, plural
+from acp_console.render.values import OUTPUT_VERSION, fenced, plural
 from acp_inspector.analysis.exchanges import ends_turn
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
@@ -77,6 +77,8 @@ class TurnPrinter:
         self._decoder = Decoder(dialect)
         self._messages: set[str] = set()
         """Ids of messages that were printed at least in part."""
+        self._message: str | None = None
+        """The last of them."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
         self._asked: dict[str, dict[str, Json]] = {}
@@ -202,11 +204,12 @@ class TurnPrinter:
             for line in ({"session": session}, *self._early):
                 self._write_json(line)
 
-    def show_mode(self, mode: str) -> None:
-        """Print the mode that was chosen for the user."""
+    def show_mode(self, mode: str, *, asks: bool) -> None:
+        """Print the mode that was chosen for the user; `asks`: a stricter one would not ask."""
         if self._format == "text":
             name = single_line(mode, TITLE_WIDTH)
-            say(f"running in mode {name}, the most restrictive; --allow edits lets it change files")
+            why = "in which the agent asks" if asks else "the most restrictive"
+            say(f"running in mode {name}, {why}; --allow edits lets it change files")
 
     def show_decision(self, ask: PermissionPrompt, is_allowed: bool) -> None:
         """Print a refusal, and in JSON every decision."""
@@ -312,12 +315,12 @@ class TurnPrinter:
     def _show_text(self, update: Json) -> None:
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": content}:
-                self._messages.add(str(get(update, "messageId")))
+                self._begin_message(get_text(update, "messageId"))
                 self._show_block(content)
             case {"sessionUpdate": "agent_message", "messageId": str(id_), "content": blocks}:
                 # Version 2 may send a whole message, and again after a change.
                 if id_ not in self._messages:
-                    self._messages.add(id_)
+                    self._begin_message(id_)
                     for block in as_list(blocks):
                         self._show_block(block)
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
@@ -327,6 +330,15 @@ class TurnPrinter:
                     self._show_call(id_)
             case _:
                 pass
+
+    def _begin_message(self, id_: str | None) -> None:
+        """Begin a line if another message begins; one without an id goes on with the last."""
+        if id_ is None:
+            return
+        if self._message not in {None, id_}:
+            self.finish()
+        self._message = id_
+        self._messages.add(id_)
 
     def _track(self, update: Json) -> None:
         match update:
@@ -356,7 +368,9 @@ class TurnPrinter:
         if call.get("status") == "failed" and f"failed {id_}" not in self._printed:
             self._printed[f"failed {id_}"] = ""
             self.finish()
-            reason = single_line(_failure(call).strip() or "no reason given", TITLE_WIDTH)
+            reason = _failure(call)
+            _, reason = fenced(reason.strip()) or ("", reason)
+            reason = single_line(reason.strip() or "no reason given", TITLE_WIDTH)
             sys.stderr.write(f"  ✗ failed: {reason}\n")
 
     def _show_block(self, block: Json) -> None:

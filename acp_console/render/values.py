@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ OUTPUT_VERSION: Final = 1
 """Version of the JSON output of all commands."""
 CELL_WIDTH: Final = 60
 """Characters of untrusted text in a table, at most."""
+_FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
 _ARROWS: Final = {"client": "→", "agent": "←"}
 
 
@@ -27,6 +29,14 @@ def arrow(side: str | None) -> str:
 def sender(side: str | None) -> str:
     """Return a side with the arrow that leads from it: the client is on the left."""
     return f"{arrow(side)} agent" if side == "agent" else f"{side or ''} {arrow(side)}".lstrip()
+
+
+def fenced(text: str) -> tuple[str, str] | None:
+    """Return language and code of a text that is one fenced block; None for other texts."""
+    found = _FENCED.fullmatch(text)
+    if found is None or f"\n{found[1]}" in f"\n{(code := found[3] or '')}":
+        return None
+    return found[2].strip(), code
 
 
 def format_number(count: float, digits: int = 0) -> str:

@@ -16,6 +16,7 @@ from weakref import ref
 
 from rich.style import Style
 
+from acp_console.render.values import fenced
 from acp_console.state.line_diff import (
     CONTEXT,
     MAX_LINES,
@@ -85,8 +86,6 @@ _IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|ol
 """Names of members of a call's input that a diff may show."""
 _IN_CHIP: Final = frozenset({"type", "mimeType", "data", "blob"})
 """Members of a content block that its chip stands for."""
-_FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
-"""A text that is one block of code: its fence, its language and what it holds."""
 _TERMINAL_LANGUAGES: Final = frozenset(
     {"", "ansi", "console", "output", "shell-session", "terminal", "text"}
 )
@@ -805,9 +804,8 @@ def _output(text: str) -> list[_Piece]:
 
     A fence stays if it says something else than how its text is drawn.
     """
-    found = _FENCED.fullmatch(text)
-    if found is not None and f"\n{found[1]}" not in f"\n{(inner := found[3] or '')}":
-        language = found[2].strip()
+    if (block := fenced(text)) is not None:
+        language, inner = block
         if language in _TERMINAL_LANGUAGES or is_language(language):
             return [_Piece(f"code {language}", each) for each in pieces(inner)]
     return [_Piece("output", each) for each in pieces(text)]

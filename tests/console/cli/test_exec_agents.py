@@ -526,3 +526,31 @@ def test_a_package_in_the_working_directory_is_not_the_demo_agent(
     done = call("exec", "hello")
     assert done.code == exit_codes.DONE
     assert not (tmp_path / "ran").exists()
+
+
+def test_another_message_begins_a_line(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+for id_, text in (("m1", "one"), ("m1", ", two"), (None, "."), ("m2", "Another")):
+    named = {} if id_ is None else {"messageId": id_}
+    update("agent_message_chunk", content={"type": "text", "text": text}, **named)
+end(prompt)
+hear("never")
+"""
+    assert call("exec", "go", "--", *agent(script)).out == "one, two.\nAnother\n"
+    quiet = call("exec", "--format", "quiet", "go", "--", *agent(script))
+    assert quiet.out == "one, two.Another"
+
+
+def test_the_reason_of_a_failure_is_printed_without_the_fence_around_it(
+    agent: Agent, call: Call
+) -> None:
+    script = """
+prompt = hear_prompt()
+text = {"type": "text", "text": "```\\nUser refused\\n```"}
+update("tool_call", toolCallId="a", title="Run x", kind="execute", status="failed",
+       content=[{"type": "content", "content": text}])
+end(prompt)
+hear("never")
+"""
+    assert "  ✗ failed: User refused\n" in call("exec", "go", "--", *agent(script)).err

@@ -224,7 +224,7 @@ hear("never")
 """
     policy.write_text(GIT)
     done = call("exec", "--policy", str(policy), "go", "--", *agent(script))
-    assert "mode ask, the most restrictive" in done.err
+    assert "mode ask, in which the agent asks" in done.err
     policy.write_text('[[rules]]\nkind = "fetch"\ndecision = "deny"\n')
     done = call("exec", "--policy", str(policy), "go", "--", *agent(script))
     assert "mode plan, the most restrictive" in done.err
