@@ -179,7 +179,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.spelled", "3", "tab('pretty')", "Pretty", "Show its JSON indented", False),
         Command("frames.pair", "4", "tab('pair')", "Pair",
                 "Show request and response side by side", False),
-        Command("frames.edit", "w", "tab('edit')", "Was",
+        Command("frames.edit", "o", "tab('edit')", "Original",
                 "Show what was changed in an edited frame: as it came, and as it was sent", False),
         Command("frames.whole", "v", "whole", "Whole", "Show a shortened value in full", False),
         Command("frames.answer", "a", "jump", "Answer", "Jump to the response or request"),

@@ -157,11 +157,11 @@ async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[i
         await until(pilot, lambda: "✎ session/prompt" in say(app))
         assert "✎ edited frame 1 by person: text" in say(app)
         detail = app.inspection.traffic.detail
-        await pilot.press("w")
+        await pilot.press("o")
         assert detail.tabs.active == "tree"
         await pilot.press("up", "up")
         await until(pilot, lambda: 'text: "milk and cheese"' in say(app))
-        await pilot.press("w")
+        await pilot.press("o")
         await until(pilot, lambda: '"text": "milk and bread"' in say(app))
         assert '"text": "milk and cheese"' in say(app)
         await pilot.press("down")
