@@ -214,6 +214,8 @@ DEFECTS: dict[str, Defect] = {
     "no session id": sent(
         change("result session/new", ("result.sessionId", DROP)),
         "extensibility.meta",
+        "mcp.http-connects",
+        "mcp.stdio-connects",
         "methods.schema",
         "session.known",
         "session.new",

@@ -160,8 +160,10 @@ _register("http", "over HTTP")
     "New agents should support MCP servers over HTTP.",
     profiles=V1,
     advice=V1,
+    own=True,
     unlike=NO_SERVERS,
 )
 async def http_offered(peer: Peer) -> None:
+    await peer.open()
     if peer.offers("mcpCapabilities.http") is None:
         raise CaseFailedError("the agent does not offer mcpCapabilities.http")
