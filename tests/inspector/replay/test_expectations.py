@@ -245,10 +245,13 @@ def test_what_is_always_compared_is_never_proposed(one: list[Said], other: list[
 def test_input_that_differs_only_by_a_known_shape_may_be_proposed(
     one: str, other: str, wrong: str | None
 ) -> None:
-    for make in (
-        lambda run: called(rawInput={"run": run}),
-        lambda run: asked("terminal/create", command="sh", args=["-c", run]),
-    ):
+    def called_with(run: str) -> list[Said]:
+        return called(rawInput={"run": run})
+
+    def started_with(run: str) -> list[Said]:
+        return asked("terminal/create", command="sh", args=["-c", run])
+
+    for make in (called_with, started_with):
         left, right = frames(*make(one)), frames(*make(other))
         proposal = propose(left, right)
         if wrong is None:
