@@ -102,7 +102,9 @@ class TurnPrinter:
         self._early: list[Mapping[str, Json]] = []
         """Updates that came before all of the session was known, in JSON."""
         self._printed: dict[str, str] = {}
-        """What was printed of tool calls, and `failed` with those whose failure was."""
+        """What was printed of tool calls."""
+        self._failed: set[str] = set()
+        """Tool calls whose failure was printed."""
         self._requested = RequestedCalls()
         self.has_surprises = False
         """Whether the agent has done more than it may without asking."""
@@ -327,7 +329,7 @@ class TurnPrinter:
                 call = self._calls[id_]
                 says_something = " " in str(call.get("title") or "") or _subject(call) is not None
                 if says_something or id_ in self._printed or is_final(call.get("status")):
-                    self._show_call(id_)
+                    self._show_call(id_, is_growing=get_text(update, "title") is not None)
             case _:
                 pass
 
@@ -353,20 +355,24 @@ class TurnPrinter:
             case _:
                 pass
 
-    def _show_call(self, id_: str) -> None:
-        """Print a tool call once, and its failure once."""
+    def _show_call(self, id_: str, *, is_growing: bool = False) -> None:
+        """Print a tool call once, again if more of it is known, and its failure once.
+
+        `is_growing`: more of its title may follow soon, since some agents stream it.
+        """
         if self._format != "text":
             return
         call = self._calls[id_]
-        command, before = command_of(call), self._printed.get(id_)
-        if before is None or (command is not None and command not in before):
-            # What runs may be known only after the first title.
-            self._printed[id_] = f"{_described(call)} {command or ''}"
+        described = _described(call)
+        before, subject = self._printed.get(id_), _subject(call)
+        has_grown = before is not None and not is_growing and _is_begin(before, described)
+        if before is None or has_grown or _is_news(subject, before):
+            self._printed[id_] = described if has_grown else f"{described} {subject or ''}".strip()
             self.finish()
             self._has_output = True
-            sys.stderr.write(f"  * {single_line(_described(call), TITLE_WIDTH)}\n")
-        if call.get("status") == "failed" and f"failed {id_}" not in self._printed:
-            self._printed[f"failed {id_}"] = ""
+            sys.stderr.write(f"  * {single_line(described, TITLE_WIDTH)}\n")
+        if call.get("status") == "failed" and id_ not in self._failed:
+            self._failed.add(id_)
             self.finish()
             reason = _failure(call)
             _, reason = fenced(reason.strip()) or ("", reason)
@@ -412,6 +418,17 @@ def _each(messages: Iterable[Message]) -> Iterator[Message]:
             yield from message.entries
         else:
             yield message
+
+
+def _is_news(subject: str | None, printed: str) -> bool:
+    """Return whether a line about a tool call does not yet say what it runs or touches."""
+    name = PurePath(subject or "").name
+    return subject is not None and subject not in printed and name not in printed
+
+
+def _is_begin(printed: str, described: str) -> bool:
+    """Return whether a line showed only the beginning of what is now known of a tool call."""
+    return printed != described and described.startswith(printed)
 
 
 def _subject(call: Mapping[str, Json]) -> str | None:

@@ -114,7 +114,7 @@ def test_a_tool_call_is_told_once_however_often_its_title_comes(agent: Agent, ca
     script = """
 prompt = hear_prompt()
 update("tool_call", toolCallId="t", title="Run make", kind="execute")
-update("tool_call_update", toolCallId="t", title="Run make test", status="completed")
+update("tool_call_update", toolCallId="t", title="Made", status="completed")
 end(prompt)
 hear("never")
 """

@@ -554,3 +554,29 @@ end(prompt)
 hear("never")
 """
     assert "  ✗ failed: User refused\n" in call("exec", "go", "--", *agent(script)).err
+
+
+def test_a_call_whose_title_grows_is_printed_again_when_it_is_whole(
+    agent: Agent, call: Call
+) -> None:
+    script = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="a", title="Shell", status="in_progress")
+for title in ("Shell: ech", "Shell: echo one; ec", "Shell: echo one; echo two"):
+    update("tool_call_update", toolCallId="a", title=title)
+update("tool_call_update", toolCallId="a", status="completed")
+update("tool_call", toolCallId="b", title="Read File", kind="read", status="pending")
+update("tool_call_update", toolCallId="b", title="Read notes.txt",
+       locations=[{"path": "/w/notes.txt"}])
+update("tool_call_update", toolCallId="b", status="completed")
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    calls = [line for line in done.err.splitlines() if line.startswith("  *")]
+    assert calls == [
+        "  * Shell: ech",
+        "  * Shell: echo one; echo two",
+        "  * Read File",
+        "  * Read notes.txt",
+    ]
