@@ -23,6 +23,8 @@ EFFECTS: Final = {"fs/write_text_file": "write", "terminal/create": "run"}
 """The requests that have effects, with what they do."""
 _KINDS: Final = {"write": frozenset({"edit", "move", "delete"}), "run": frozenset({"execute"})}
 """The kinds of calls that an "always" of the user covers."""
+MAX_COMMAND: Final = 1 << 14
+"""Characters of a text that are taken apart into the words of a command, at most."""
 _SHELL_FLAGS: Final = re.compile(r"-\w*c")
 
 
@@ -73,7 +75,17 @@ def _covers(call: ToolCallItem, does: str, names: Sequence[str], talk: Conversat
     patterns = [re.compile(rf"(?<![\w./\\-]){re.escape(name)}(?![\w/\\-])") for name in names]
     facts = call.facts
     shown = _strings([facts.title, facts.raw_input, list(facts.locations), call.content])
-    return any(each.search(text) for text in shown for each in patterns)
+    texts = (text for each in shown for text in (each, *(_unquoted(each) if does == "run" else ())))
+    return any(each.search(text) for text in texts for each in patterns)
+
+
+def _unquoted(command: str) -> Iterator[str]:
+    """Yield a command with its words quoted as in `_names`; nothing if it is none."""
+    if len(command) <= MAX_COMMAND:
+        try:
+            yield shlex.join(shlex.split(command))
+        except ValueError:
+            return
 
 
 def is_allowed(permission: PermissionRequest) -> bool:

@@ -117,6 +117,15 @@ def test_a_command_that_was_asked_about_leaves_none(call: dict[str, Any]) -> Non
     assert texts(*asked("allow_once", **call), *started("npm", "run", "b")) != []
 
 
+def test_quotes_of_a_command_that_was_asked_about_are_those_of_its_words() -> None:
+    """The user sees what a shell would split, the client gets the words."""
+    asks = asked("allow_once", title="Run", rawInput={"command": "sed -i 's/a b/c/' \"/w/x y\""})
+    assert texts(*asks, *started("sed", "-i", "s/a b/c/", "/w/x y")) == []
+    assert texts(*asks, *started("sed", "-i", "s/a b/d/", "/w/x y")) != []
+    unfinished = asked("allow_once", title="Run sed 's/a")
+    assert texts(*unfinished, *started("sed", "s/a")) != []
+
+
 def test_what_a_shell_runs_is_the_command_that_was_asked_about() -> None:
     shell = started("bash", "-lc", "ls | wc")
     assert texts(*asked("allow_once", title="ls | wc"), *shell) == []
