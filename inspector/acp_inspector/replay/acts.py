@@ -230,8 +230,12 @@ class ClientJudge(_Judge):
         self._roots = [each.rstrip("/") for each in named if is_placed(each)]
         self._kinds: dict[str, set[str]] = {}
         """The kinds of each option of a permission request."""
+        self._sessions: set[str] = set()
+        """The sessions that the agent has opened."""
 
     def observe(self, frame: Frame) -> None:
+        for message in lenient_messages(frame.data) if b'"result"' in frame.data else []:
+            self._sessions |= _opened(_members(message).get("result"))
         # Most frames have none, and kinds can only make an option that rejects one that allows.
         for message in lenient_messages(frame.data) if b"options" in frame.data else []:
             for name, value in all_members(message):
@@ -264,6 +268,7 @@ class ClientJudge(_Judge):
         if allowed is None:
             yield _described_call(method, params)
             return
+        yield from self._judge_session(method, params)
         for name, value in params.pairs:
             official = _OFFICIAL.get(name, name)
             if official not in allowed | {_META}:
@@ -281,6 +286,12 @@ class ClientJudge(_Judge):
                 yield f"unknown member: {method} {name} = {_text(value)}"
             elif official in {"modeId", "value"} and not _is_asking(value):
                 yield f"mode or option: {_setting(params)} = {_text(value)}"
+
+    def _judge_session(self, method: str, params: Members) -> Iterator[str]:
+        """Yield a session that the agent has not opened: it may have kept it for the user."""
+        named = {_text(value) for name, value in params.pairs if name in _SESSION}
+        if method in _IN_SESSION and not (self._sessions and named <= self._sessions):
+            yield f"kept session: {method} {' '.join(sorted(named))}".rstrip()
 
     def judge_result(self, result: Any) -> Iterator[str]:
         members = _members(result)
@@ -368,6 +379,7 @@ _CLIENT_CALLS: Final[dict[str, frozenset[str]]] = {
     "cancel": frozenset({"requestId"}),
 }
 """The calls that are harmless unless a member acts, and their members by their official names."""
+_IN_SESSION: Final = frozenset({"session/prompt", "session/set_mode", "session/set_config_option"})
 _CLIENT_RESULTS: Final = (
     frozenset({"content"}),
     frozenset({"terminalId"}),
@@ -520,8 +532,7 @@ class AgentJudge(_Judge):
                 yield f"extension method: {method}"
 
     def judge_result(self, result: Any) -> Iterator[str]:
-        opened = _members(result)
-        self._sessions |= {_text(opened[name]) for name in _SESSION & opened.keys()}
+        self._sessions |= _opened(result)
         return iter(())
 
     def _is_inside(self, read: dict[str, Any]) -> bool:
@@ -534,6 +545,12 @@ class AgentJudge(_Judge):
 
 
 # Values
+
+
+def _opened(result: Any) -> set[str]:
+    """Return the session that a result of an agent names."""
+    members = _members(result)
+    return {_text(members[name]) for name in _SESSION & members.keys()}
 
 
 def _members(value: Any) -> dict[str, Any]:

@@ -93,6 +93,7 @@ CLIENT_ACTS: dict[str, dict[str, Any]] = {
         "session/prompt",
         {"sessionId": "s", "prompt": [{"type": "text", "text": "x", "file": "/etc/x"}]},
     ),
+    "session that was not opened": call("session/prompt", {"sessionId": "users", "prompt": []}),
     "file with settings": call("session/new", NEW | {"config": "/evil.json"}),
     "link": call(
         "session/prompt",
@@ -330,7 +331,8 @@ def test_live_frames_may_only_name_the_directories_that_replace_recorded_ones() 
 
     def acts(message: dict[str, Any]) -> list[str]:
         line = json.dumps(message).encode()
-        return ClientJudge(directories=["/new"]).judge([Frame(1, 0, "client", line)])
+        opened = Frame(0, 0, "agent", json.dumps(result({"sessionId": "s"})).encode())
+        return ClientJudge(directories=["/new"]).judge([opened, Frame(1, 0, "client", line)])
 
     link = {"type": "resource_link", "name": "x"}
     assert acts(call("session/new", NEW | {"cwd": "/new/a", "additionalDirectories": []})) == []
@@ -338,6 +340,17 @@ def test_live_frames_may_only_name_the_directories_that_replace_recorded_ones() 
     for uri in ("file:///new/a", "/new/../etc/x"):
         prompt = {"sessionId": "s", "prompt": [link | {"uri": uri}]}
         assert bool(acts(call("session/prompt", prompt))) is (".." in uri)
+
+
+def test_a_prompt_goes_to_a_session_that_was_opened_before() -> None:
+    """Agents find a session that they have kept for the user by its id alone."""
+    new = Frame(1, 0, "client", json.dumps(call("session/new", {"cwd": "/w"})).encode())
+    opened = Frame(2, 0, "agent", json.dumps(result({"sessionId": "s"})).encode())
+    for params, is_known in (({"sessionId": "s"}, True), ({}, True), ({"sessionId": "u"}, False)):
+        line = json.dumps(call("session/prompt", params | {"prompt": []})).encode()
+        sent = Frame(3, 0, "client", line)
+        assert (acts_of("client", [new, opened, sent]) == []) is is_known
+        assert acts_of("client", [new, sent, opened])
 
 
 def test_live_options_are_known_by_what_the_live_agent_says() -> None:
