@@ -11,14 +11,16 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from acp_console.cli.errors import UsageError, warn
+from acp_console.cli.errors import UsageError, did_you_mean, warn
 from acp_console.render.tables import Layout, TableText
 from acp_inspector.analysis.annotations import LINT_FIELDS, Annotations
 from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.filter.compiler import Filter, compile_filter
+from acp_inspector.filter.ast import Compare, In
+from acp_inspector.filter.compiler import Filter, compile_filter, leaves
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Linter
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import BadLine, read_lines
@@ -48,7 +50,7 @@ def parse_filter(
 
     Raises:
         UsageError: it is invalid, and the error shows where; or it uses a field that is
-            not available.
+            not available, or names a rule that there is not.
     """
     try:
         wanted = compile_filter(text)
@@ -58,7 +60,23 @@ def parse_filter(
     if unknown := sorted(wanted.fields.intersection(unknown_fields)):
         names = ", ".join(f"`{name}`" for name in unknown)
         raise UsageError(f"{option}: not available here: {names}", "use it with show or lint")
+    for name in _rules_in(wanted) if "rule" in wanted.fields else ():
+        if name not in rules():
+            hint = did_you_mean(name.upper(), rules(), "acp-console lint --rules lists all rules")
+            raise UsageError(f"{option}: there is no rule {name}", hint)
     return wanted
+
+
+def _rules_in(wanted: Filter) -> Iterator[str]:
+    """Yield the rules whose whole names a filter has."""
+    for leaf in leaves(wanted.expression):
+        match leaf:
+            case Compare("rule", "==" | "!=", str(name)):
+                yield name
+            case In("rule", names):
+                yield from (name for name in names if isinstance(name, str))
+            case _:
+                pass
 
 
 def warn_about_filter(wanted: Filter, *, option: str = "--filter") -> None:

@@ -44,6 +44,19 @@ def test_frames_are_found_by_their_turn_and_by_what_lint_says(call: Call, record
     assert numbers(call, recording, "turn == 1 and finding") == []
 
 
+@pytest.mark.parametrize("command", ["show", "lint"])
+@pytest.mark.parametrize(
+    "text", ["rule == ACP-L9999", "rule != acp-l144", "error or not rule in (ACP-L144, ACP-L14)"]
+)
+def test_a_filter_with_a_rule_that_does_not_exist_is_an_error(
+    call: Call, recording: Path, command: str, text: str
+) -> None:
+    done = call(command, "--filter", text, str(recording))
+    assert done.code == exit_codes.USAGE
+    assert "--filter: there is no rule " in done.err
+    assert "hint: did you mean ACP-L" in done.err
+
+
 def test_findings_are_shown_where_they_are_asked_for(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,findings", "--format", "json", str(recording))
     told = {row["n"]: row["findings"] for row in map(json.loads, done.out.splitlines())}
