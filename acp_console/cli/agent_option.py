@@ -18,6 +18,7 @@ from acp_console.client.agents import (
     DEMO_AGENT,
     AgentSpec,
     UnconfirmedAgentError,
+    UnknownAgentError,
     command_agent,
 )
 from acp_console.paths import FileWriteError, config_path
@@ -167,7 +168,11 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     from acp_console.client.catalogue import open_catalogue
 
     catalogue = open_catalogue()
-    entry = catalogue.find(name)
+    try:
+        entry = catalogue.find(name)
+    except UnknownAgentError as problem:
+        hint = f"{problem.hint}; or give a command of your own after --"
+        raise UnknownAgentError(problem.summary, hint=hint) from None
     if entry.state == "missing":
         hint = f"install it: {entry.install}" if entry.install else ""
         raise AgentStartError(

@@ -72,7 +72,7 @@ def command(context: click.Context, *, format_: str) -> int | None:
 
     \b
     acp-console agents
-    acp-console agents check           # starts those that are installed: which of them work
+    acp-console agents check           # starts those that are installed
     acp-console agents info gemini     # starts it, and shows what it offers
     acp-console agents add mine -- ./my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart

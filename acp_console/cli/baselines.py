@@ -242,7 +242,9 @@ class Ignored:
         self._patterns = patterns
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in known):
-                hint = did_you_mean(pattern, known)
+                hint = did_you_mean(
+                    pattern, known, f"names are whole, such as {min(known)}, or have *"
+                )
                 raise UsageError(f"--ignore: no {what} matches {pattern!r}", hint)
 
     def __contains__(self, name: str) -> bool:

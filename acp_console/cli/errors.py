@@ -119,7 +119,7 @@ def _usage(problem: click.ClickException) -> tuple[str, str]:
                 hint = f"did you mean {problem.possibilities[0]}?"
         case click.BadParameter(param=click.Parameter() as param):
             is_option = isinstance(param, click.Option)
-            name = param.opts[-1] if is_option else param.human_readable_name
+            name = param.opts[-1] if is_option else param.human_readable_name.removesuffix("...")
             is_missing = isinstance(problem, click.MissingParameter)
             text = f"missing {name}" if is_missing else f"{name}: {problem.message}"
         case _:

@@ -274,7 +274,7 @@ def command(
     try:
         agent = agent_or_demo(context, name).with_protocol(protocol, dialect)
     except UnknownAgentError as problem:
-        hint = f"{problem.hint} If {name!r} begins the prompt, put the prompt into quotes"
+        hint = f"{problem.hint}. If {name!r} begins the prompt, put the prompt into quotes"
         raise UnknownAgentError(problem.summary, hint=hint) from None
     if options["session"] is not None and options["is_continued"]:
         raise UsageError("give either --session or --continue, not both")

@@ -9,6 +9,8 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import read_header
 from acp_inspector.recording.recovery import recover
 from acp_protocol.host.sanitize import escape_controls
 
@@ -37,5 +39,16 @@ def command(*, files: tuple[Path, ...]) -> int:
         if count is None:
             code = exit_codes.USAGE
         elif not count:
-            say(f"{escape_controls(str(file))}: nothing to recover")
+            code = max(code, _say_nothing(file))
     return code
+
+
+def _say_nothing(file: Path) -> int:
+    """Say that a recording has all of its frames; return the exit code."""
+    try:
+        read_header(file)
+    except RecordingError as problem:
+        say(escape_controls(str(problem)), "error")
+        return exit_codes.USAGE
+    say(f"{escape_controls(str(file))}: nothing to recover")
+    return exit_codes.DONE

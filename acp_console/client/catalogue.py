@@ -206,8 +206,7 @@ class Catalogue:
         ready = [entry.name for entry in self.entries if entry.state == "ready"][:MAX_LISTED]
         raise UnknownAgentError(
             f"unknown agent {name!r}",
-            hint=f"ready are {', '.join(ready)}, and acp-console agents lists {len(every)}. "
-            "Give other agents as a command after --",
+            hint=f"ready are {', '.join(ready)}, and acp-console agents lists {len(every)}",
         )
 
     def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:

@@ -38,7 +38,11 @@ class AcpError(Exception):
         return super().__str__()
 
     def __str__(self) -> str:
-        return f"{self.summary}; {self.hint}" if self.hint else self.summary
+        if not self.hint:
+            return self.summary
+        # Behind a list, a hint would read like a part of its last line.
+        separator = "\nhint: " if "\n" in self.summary else "; "
+        return f"{self.summary}{separator}{self.hint}"
 
 
 class ProtocolError(AcpError):

@@ -84,11 +84,11 @@ FORMATS: Final[tuple[Format, ...]] = (
     ),
     Format(
         "log",
-        "log with messages in its lines, as of a JetBrains IDE",
+        "text log with messages in its lines",
         is_text_log,
         read_text_log,
         "either",
-        ("times without a time zone are taken as UTC",),
+        ("times, if any, are taken as UTC where they name no time zone",),
     ),
     Format(
         "ndjson", "plain messages, one a line", is_plain, read_plain, "none", (_SIDES, _NO_TIMES)

@@ -106,8 +106,9 @@ def check_trust(
         more = f"\n  and {len(acts) - MAX_LISTED} more" if len(acts) > MAX_LISTED else ""
         raise UntrustedRecordingError(
             f"{recording.path} would have the {other} do this; allow it with --trust:{shown}{more}",
-            hint="or name it in [tool.acp-console] trusted in the pyproject.toml of your project; "
-            "what was recorded on this machine is trusted",
+            hint="or list it in the pyproject.toml of your project, under [tool.acp-console]: "
+            'trusted = ["FILE or DIRECTORY"]; what was recorded on this machine, unchanged, is '
+            "trusted",
         )
     return is_ours
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
@@ -10,6 +12,7 @@ from acp_console.cli.errors import fail, report, warn
 from acp_console.client.agents import SignInRequiredError, UnknownAgentError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
+    AcpError,
     AgentExitedError,
     AgentStartError,
     ConnectionClosedError,
@@ -19,6 +22,7 @@ from acp_protocol.errors import (
     RemoteProtocolError,
     RequestFailedError,
 )
+from tests.console.conftest import Call
 
 
 @pytest.mark.parametrize(
@@ -69,3 +73,36 @@ def test_a_hint_has_a_line_of_its_own_and_ends_the_text_elsewhere(
     report(problem)
     assert capsys.readouterr().err == "error: cannot start\nhint: look again\n"
     assert str(problem) == "cannot start; look again"
+
+
+def test_a_hint_behind_a_list_has_a_line_of_its_own() -> None:
+    problem = AcpError("it would do this:\n  login (frame 3)", hint="allow it")
+    assert str(problem) == "it would do this:\n  login (frame 3)\nhint: allow it"
+
+
+def test_recover_refuses_what_is_no_recording(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_text("hello\n")
+    done = call("recover", str(file))
+    assert done.code == exit_codes.USAGE
+    assert done.err.splitlines() == [
+        f"error: {file} is not a recording: its first line is not a header"
+    ]
+    assert call("recover").err.startswith("error: missing FILE\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (["agents", "check", "nobody"], "acp-console agents lists "),
+        (["agents", "info", "nobody"], "; or give a command of your own after --\n"),
+        (["exec", "nobody", "hi"], "after --. If 'nobody' begins the prompt, "),
+    ],
+)
+def test_the_hint_for_an_unknown_agent_fits_the_command(
+    call: Call, command: list[str], hint: str
+) -> None:
+    done = call(*command)
+    assert done.code == exit_codes.USAGE
+    assert hint in done.err
+    assert (" after --" in done.err) is (command[1] != "check")

@@ -232,7 +232,7 @@ def test_what_is_refused_is_listed_with_how_to_trust_it(tmp_path: Path) -> None:
     with pytest.raises(UntrustedRecordingError) as caught:
         check_trust(recording, "client", UNTRUSTED)
     assert caught.value.summary.endswith("allow it with --trust:\n  login: logout (frame 3)")
-    assert "[tool.acp-console] trusted" in caught.value.hint
+    assert "[tool.acp-console]: trusted = [" in caught.value.hint
     assert check_trust(recording, "client", TRUSTED)
     assert check_trust(recording, "agent", UNTRUSTED) is False
 
