@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -281,6 +282,23 @@ def test_frames_of_a_deleted_recording_do_not_get_into_a_redacted_one(
         assert not spool_path(path).exists()
         party.end()
     assert bytes_of([read(path)], "agent") == b"{}\n"
+
+
+def test_nothing_is_reported_of_a_recording_that_lacks_no_frame(
+    stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, kept = tmp_path / "it.acp.ndjson", tmp_path / "kept"
+    with stage.party([*PROXY, "--record", str(path), "--", *ECHO]) as party:
+        party.write(b"{}\n")
+        assert party.line() == b"{}\n"
+        kill(party)
+    shutil.copytree(spool_path(path), kept)
+    recover(path)
+    # As if the proxy had been killed after it wrote, and before it removed the spool.
+    kept.rename(spool_path(path))
+    caplog.clear()
+    assert bytes_of([read(path)], "agent") == b"{}\n"
+    assert not caplog.text
 
 
 def test_frames_wait_beside_a_recording_that_cannot_be_written(

@@ -134,7 +134,8 @@ def _read(folder: int, first: Path, recording: Path) -> Unwritten | None:
         lines.write(encode_entry(entry))
         count += isinstance(entry, Frame)
     lines.flush()
-    _report(first, count)
+    if count:
+        _report(first, count)
     return Unwritten(size, cast("BinaryIO", lines))
 
 
