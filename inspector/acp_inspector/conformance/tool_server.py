@@ -94,6 +94,8 @@ class HttpToolServer:
     def __init__(self) -> None:
         self.methods: list[str] = []
         """What the client has called, in order."""
+        self.was_missed = False
+        """Whether a request came to another path than the server's."""
         self._path = f"/{secrets.token_urlsafe()}"
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -112,13 +114,14 @@ class HttpToolServer:
         self._server.server_close()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        path, note = self._path, self.methods.append
+        server, path, note = self, self._path, self.methods.append
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
                 length = self.headers.get("Content-Length", "")
+                server.was_missed = server.was_missed or self.path != path
                 if self.path != path or not length.isdecimal() or int(length) > MAX_BODY_BYTES:
                     self._send(HTTPStatus.BAD_REQUEST)
                     self.close_connection = True

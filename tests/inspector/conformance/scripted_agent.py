@@ -433,7 +433,9 @@ class ScriptedAgent:
         """Call a method of an MCP server; what runs as a program elsewhere is played here."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
         if server.get("type") == "http":
-            httpx.post(server["url"], json=request, trust_env=False).raise_for_status()
+            end = "/mcp" if "calls-elsewhere" in self.flags else ""
+            response = httpx.post(server["url"] + end, json=request, trust_env=False)
+            assert response.is_success != bool(end)
             return
         with Path(server["args"][-1]).open("a", encoding="utf-8") as notes:
             assert tool_server.respond(request, lambda name: print(name, file=notes))

@@ -48,6 +48,13 @@ async def test_what_is_only_advised_does_not_fail() -> None:
     assert (report.counts["advice"], report.counts["fail"], report.has_failed) == (1, 0, False)
 
 
+async def test_agent_that_changes_the_address_of_a_server_is_told_so() -> None:
+    defect = Defect("", flags=frozenset({"calls-elsewhere"}))
+    (result,) = (await judge("v1", defect, ["mcp.http-connects"], timeout=1)).results
+    assert result.verdict == "fail"
+    assert result.reason.endswith("it called another address than the one that was named")
+
+
 async def test_session_may_come_into_the_list_a_little_later() -> None:
     defect = Defect("", flags=frozenset({"lists-late"}))
     (result,) = (await judge("v1", defect, ["list.holds-session"])).results

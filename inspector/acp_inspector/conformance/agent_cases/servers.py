@@ -43,7 +43,13 @@ async def _offered(peer: Peer, transport: ServerTransport) -> AsyncGenerator[tup
                 "url": server.url,
                 "headers": [],
             }
-            yield web, lambda: list(server.methods)
+            try:
+                yield web, lambda: list(server.methods)
+            except (CaseFailedError, NotReachedError) as problem:
+                if not server.was_missed:
+                    raise
+                reason = f"{problem}; it called another address than the one that was named"
+                raise type(problem)(reason) from None
         return
     type_: dict[str, Json] = {} if peer.version == 1 else {"type": "stdio"}
     # Beside the directory of the session: an agent may look around there.
