@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,9 +38,9 @@ async def judge(
     timeout: float = 5,
     max_messages: int = MAX_MESSAGES,
     max_bytes: int = MAX_BYTES,
-    lacks: Sequence[str] = (),
+    prompts: Mapping[str, str] = PROMPTS,
 ) -> Report:
-    """Judge the scripted agent; it has no prompts of the kinds in `lacks`."""
+    """Judge the scripted agent."""
     stored: dict[Path, dict[str, Session]] = {}
 
     @asynccontextmanager
@@ -67,7 +67,7 @@ async def judge(
         settle=0.02,
         list_wait=0.1,
         jobs=8,
-        prompts={kind: text for kind, text in PROMPTS.items() if kind not in lacks},
+        prompts=prompts,
         auth_method="key",
         max_messages=max_messages,
         max_bytes=max_bytes,

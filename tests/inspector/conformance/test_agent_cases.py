@@ -11,7 +11,7 @@ from acp_inspector.conformance.model import PROFILES, Profile
 from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
 from acp_protocol.errors import OperationTimeoutError, RemoteProtocolError
 from tests.inspector.conformance.agent_defects import DEFECTS, written
-from tests.inspector.conformance.playing import judge
+from tests.inspector.conformance.playing import PROMPTS, judge
 from tests.inspector.conformance.scripted_agent import Defect, Message
 
 NOT_PLAYED = {
@@ -90,13 +90,19 @@ async def test_failure_says_which_error_came_instead(error: bytes, reason: str) 
 
 
 @pytest.mark.parametrize(
-    ("lacks", "verdict"), [((), "fail"), (("slow",), "pass")], ids=["slow", "short"]
+    ("prompts", "verdict"),
+    [
+        (PROMPTS, "fail"),
+        ({"text": "hello"}, "pass"),
+        ({"text": "hello", "slow": "hello"}, "not reached"),
+    ],
+    ids=["slow", "none is known", "not slow"],
 )
 async def test_short_turn_may_be_over_before_its_cancellation_is_read(
-    lacks: tuple[str, ...], verdict: str
+    prompts: dict[str, str], verdict: str
 ) -> None:
     defect = Defect("", flags=frozenset({"cancel-ends"}))
-    (result,) = (await judge("v1", defect, ["cancel.same-write"], lacks=lacks)).results
+    (result,) = (await judge("v1", defect, ["cancel.same-write"], prompts=prompts)).results
     assert result.verdict == verdict
 
 

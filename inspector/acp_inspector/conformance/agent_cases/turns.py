@@ -392,6 +392,10 @@ def _cancel(session: str) -> bytes:
 async def cancel_same_write(peer: Peer) -> None:
     is_slow = "slow" in peer.options.prompts
     text = peer.prompt_text("slow" if is_slow else "text")
+    if is_slow:
+        # Unless the turn takes long by itself, its end says nothing about the cancellation.
+        slow = await peer.start_slow()
+        await peer.notify("session/cancel", {"sessionId": slow.session})
     session = await peer.new_session()
     turn = await peer.finish(await peer.start_prompt(session, text, after=[_cancel(session)]))
     if is_slow or isinstance(turn.reply, ErrorResponse):
