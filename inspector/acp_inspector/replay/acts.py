@@ -33,19 +33,18 @@ from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.dialects.spellings import WIRE_NAMES, official_names, spellings
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import InvalidMessage, Request, message_of, parse
+from acp_protocol.jsonrpc import ENVELOPE, InvalidMessage, Request, message_of, parse
 
 MAX_DEPTH: Final = 100
 """Levels of a message that can be judged."""
 _WIDTH: Final = 300
 """Characters of a line that says what acts."""
-_ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _TRACE: Final = frozenset({"traceparent", "tracestate", "baggage"})
 _OFFICIAL: Final = {
     wire: name for dialect in WIRE_NAMES for wire, name in official_names(dialect).items()
 }
 """The official name of each member that a dialect renames."""
-ASKING_MODES: Final = frozenset({"ask", "plan", "default", "read-only"})
+ASKING_MODES: Final = frozenset({"architect", "ask", "default", "plan", "read-only"})
 """Modes in which agents ask before they act, or do not act."""
 REJECTIONS: Final = frozenset(
     {"reject", "reject_once", "reject_always", "reject-once", "reject-always", "deny", "abort"}
@@ -188,7 +187,7 @@ class _Judge(ABC):
         yield from self.judge_members(message)
         plain = dict(message.pairs)
         names = plain.keys()
-        if is_bare and not names & _ENVELOPE:
+        if is_bare and not names & ENVELOPE:
             # A prompt or an event of a dialect that has these without JSON-RPC around them.
             method = "session/prompt" if self.side == "client" else "session/update"
             yield from self.judge_call(method, message)
@@ -196,8 +195,8 @@ class _Judge(ABC):
         read = message_of(_plain(message), b"")
         if isinstance(read, InvalidMessage):
             yield f"no valid message: {read.reason}"
-        elif names - _ENVELOPE:
-            yield f"no valid message: unknown member {min(names - _ENVELOPE)}"
+        elif names - ENVELOPE:
+            yield f"no valid message: unknown member {min(names - ENVELOPE)}"
         elif "method" in plain and names & {"result", "error"}:
             yield "no valid message: both a call and a response"
         elif "method" not in plain and "params" in names:
