@@ -8,13 +8,14 @@ Source: ACP, Tool Calls, "Requesting Permission".
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
+from acp_console.client.touched import commands_of, has_command, paths_of
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.words import TOOL_KINDS
@@ -23,20 +24,6 @@ from acp_protocol.tool_calls import merge
 AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
 Verdict: TypeAlias = Literal["allow", "reject"]
 
-_PATH_KEYS: Final = ("path", "file_path", "filePath", "abs_path", "absolute_path")
-"""Names by which agents give the path of a file in `rawInput`."""
-_PATH: Final = re.compile(r"(?:/|~|file:|\.\.(?:/|$))[^\n]*|[^\n]*/\.\.(?:/[^\n]*)?")
-"""A text in `rawInput` that is a path which may lead outside, whatever its name is."""
-_TEXT_KEYS: Final = re.compile(
-    r"(?i)(?:contents?|text|str|string|patch|diff|replacement|description|reason|old|new)$"
-)
-"""Names of members of `rawInput` that are texts."""
-_COMMAND_KEYS: Final = frozenset(
-    {"command", "cmd", "commands", "script", "args", "argv", "shell", "code", "program",
-     "executable"}
-)  # fmt: skip
-_EDITOR_COMMANDS: Final = frozenset({"view", "create", "str_replace", "insert", "undo_edit"})
-"""What the text editor tool of some models calls a command."""
 _READS: Final = frozenset({"read", "search", "think"})
 EDIT_KINDS: Final = frozenset({"edit", "move"})
 EFFECT_KINDS: Final = EDIT_KINDS | {"delete", "execute"}
@@ -78,18 +65,8 @@ class PermissionPrompt:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files in the locations and diffs of the call."""
-        named: list[Json] = []
-        for field in ("locations", "content"):
-            named += as_list(self.tool_call.get(field))
-        # Version 2 lists the files that a diff changes, and the old paths of moved ones.
-        for entry in tuple(named):
-            named += get_list(entry, "changes")
-        paths = [get_text(entry, name) for entry in named for name in ("path", "oldPath")]
-        raw = self.tool_call.get("rawInput")
-        paths += [get_text(raw, name) for name in _PATH_KEYS]
-        paths += _path_texts(raw)
-        return tuple(dict.fromkeys(path for path in paths if path is not None))
+        """The files in the locations, the diffs and the input of the call."""
+        return paths_of(self.tool_call)
 
     @property
     def command(self) -> str | None:
@@ -99,9 +76,7 @@ class PermissionPrompt:
     @property
     def has_command(self) -> bool:
         """Whether it may run something, whatever kind of call it is said to be."""
-        raw = self.tool_call.get("rawInput")
-        found = [get(raw, name) for name in _COMMAND_KEYS]
-        return any(value not in (None, [], *_EDITOR_COMMANDS) for value in found)
+        return has_command(self.tool_call)
 
     @property
     def has_diff(self) -> bool:
@@ -143,13 +118,20 @@ class PermissionPrompt:
                     return option
         return None
 
+    def absolute(self, path: str) -> Path:
+        """Return where a path of the call is; one in a URI or below a home directory, too."""
+        if path[:5].lower() == "file:":
+            path = unquote(urlsplit(path).path)
+        with suppress(RuntimeError):
+            # A home directory that does not exist is a name like any other.
+            return (self.cwd or Path("/")) / Path(path).expanduser()
+        return (self.cwd or Path("/")) / path
+
     def _is_inside(self, path: str) -> bool:
         if self.cwd is None:
             return False
-        if path.startswith("file:"):
-            path = unquote(urlsplit(path).path)
         try:
-            return (self.cwd / Path(path).expanduser()).resolve().is_relative_to(self.cwd.resolve())
+            return self.absolute(path).resolve().is_relative_to(self.cwd.resolve())
         except (OSError, RuntimeError, ValueError):
             # A path that cannot be resolved (a loop of links, a NUL) counts as outside.
             return False
@@ -252,25 +234,9 @@ def parse_permission_request(
 
 def command_of(tool_call: Mapping[str, Json]) -> str | None:
     """Return the command in `rawInput` of a tool call, if there is one."""
-    match tool_call.get("rawInput"):
-        case {"command": str(command)} | {"cmd": str(command)}:
-            return command
-        case {"command": [*words]} | {"cmd": [*words]}:
-            return " ".join(map(str, words))
-        case _:
-            return None
-
-
-def _path_texts(value: Json, name: str = "") -> Iterator[str]:
-    """Yield the texts in `rawInput` that are paths, but for the contents of files."""
-    if isinstance(value, dict):
-        for key, each in cast("dict[str, Json]", value).items():
-            yield from _path_texts(each, key)
-    elif isinstance(value, list):
-        for each in cast("list[Json]", value):
-            yield from _path_texts(each, name)
-    elif isinstance(value, str) and _PATH.fullmatch(value) and not _TEXT_KEYS.search(name):
-        yield value
+    found = commands_of(tool_call)
+    shown = [each if isinstance(each, str) else " ".join(each) for each in found]
+    return "\n".join(dict.fromkeys(shown)) if shown else None
 
 
 def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | None:

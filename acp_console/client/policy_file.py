@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -25,8 +25,10 @@ from acp_agent.config.rules import command_problem, path_problem
 from acp_agent.config.source import InvalidFileError, did_you_mean, parse_toml, read_text, spelled
 from acp_agent.permissions.policy import PolicyRule, is_like
 from acp_agent.tools.subject import Subject, command_subject, directory_label, path_subject
-from acp_console.client.permissions import PermissionPrompt, Verdict, command_of
-from acp_protocol.json_values import get, get_list, get_text
+from acp_console.client.permissions import PermissionPrompt, Verdict
+from acp_console.client.touched import commands_of
+from acp_protocol.json_values import get_text
+from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
@@ -37,6 +39,19 @@ _EXPANDED: Final = re.compile(r"[$`\\{}~]")
 _STDERR: Final = re.compile(r"(?<=\s)2>(?:&1|\s?/dev/null)(?!\S)")
 """Redirections that agents add to most commands; they write no file."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_NESTED: Final = re.compile(r"[`#]|\$\(|<<")
+"""In a script: what may hide a command from one who reads its quotes word by word."""
+_PIECES: Final = re.compile(r"[;&|<>()`\n]+")
+_RUNNERS: Final = frozenset(
+    {"!", "{", "builtin", "command", "do", "doas", "elif", "else", "env", "eval", "exec", "find",
+     "if", "ionice", "nice", "nohup", "setsid", "ssh", "stdbuf", "su", "sudo", "then", "time",
+     "timeout", "until", "watch", "while", "xargs"}
+)  # fmt: skip
+"""Programs and words of a shell that run a program named by the words after them."""
+_MAX_DEPTH: Final = 5
+"""Commands within commands that are looked at."""
+_MAX_NESTED: Final = 100
+"""Words of a command behind which another one is looked for."""
 _WHOLE_TREES: Final = frozenset({"move", "delete"})
 """Kinds of calls that may take a directory with all that is in it."""
 
@@ -122,16 +137,15 @@ class _Call:
         raw = ask.tool_call.get("rawInput")
         place = get_text(raw, "cwd")
         names = [*ask.paths, *([] if place is None else [place])]
-        paths = [path_subject(cwd, str(cwd / name)) for name in names]
+        paths = [path_subject(cwd, str(ask.absolute(name))) for name in names]
         self._directory = "" if place is None else directory_label(cwd, cwd / place)
         self._cwd_parts = cwd.resolve().parts
-        self._commands, self._is_plain = _commands(raw)
-        has_command = command_of(ask.tool_call) is not None
-        self._effects = ("execute",) * has_command + ("edit",) * ask.has_diff
+        self._commands, self._is_plain = _commands(ask.tool_call)
+        self._effects = ("execute",) * ask.has_command + ("edit",) * ask.has_diff
         """Kinds that it is denied as, whatever kind of call it is said to be."""
         self.things: list[Subject | None] = [*paths]
         """Its paths, and None for its command or where it names nothing."""
-        if has_command or not paths:
+        if ask.has_command or not paths:
             self.things.insert(0, None)
 
     def fits(self, rule: _Rule, thing: Subject | None) -> bool:
@@ -155,8 +169,7 @@ class _Call:
             return True
         if thing is None:
             # A command may do anything, whatever kind of call it is said to be.
-            has_command = command_of(ask.tool_call) is not None
-            return not has_command or bool(rule.command or rule.name) or rule.kind == "execute"
+            return not ask.has_command or bool(rule.command or rule.name) or rule.kind == "execute"
         is_outside = thing.words[:1] == ("/",)
         return not is_outside or (rule.path or "").startswith("/")
 
@@ -164,9 +177,12 @@ class _Call:
         if is_allowing and not self._is_plain:
             return False
         rule = PolicyRule("allow" if is_allowing else "deny", None, "command", pattern)
+        commands = self._commands
+        if not is_allowing:
+            commands = [inner for words in commands for inner in _nested_commands(words)]
         return any(
             rule.fits("execute", command_subject(words, self._directory), self._cwd_parts)
-            for words in self._commands
+            for words in commands
         )
 
     def _fits_path(self, rule: _Rule, path: Subject) -> bool:
@@ -179,42 +195,95 @@ class _Call:
         )
 
 
-def _commands(raw: Any) -> tuple[list[list[str]], bool]:
-    """Return the words of each command in `rawInput`, and whether it is just one program.
+def _commands(tool_call: Mapping[str, Json]) -> tuple[list[list[str]], bool]:
+    """Return the words of each command of a call, and whether it is just one program.
 
     A text is for a shell, and so is the script of `bash -c`.
     """
-    key = "cmd" if get(raw, "command") is None else "command"
-    command, arguments = get_text(raw, key), get_list(raw, "args")
-    if command is not None and not arguments:
-        return _shell_commands(command)
-    program = get_list(raw, key) if command is None else [command]
-    words = [str(each) for each in (*program, *arguments)]
-    if not program:
+    found: list[list[str]] = []
+    commands = commands_of(tool_call)
+    is_plain = len(commands) == 1
+    for command in commands:
+        if isinstance(command, str):
+            words, is_one = _shell_commands(command)
+        else:
+            words, is_one = _program_commands(command)
+        found += words
+        is_plain = is_plain and is_one
+    return found, is_plain
+
+
+def _program_commands(words: list[str], depth: int = 0) -> tuple[list[list[str]], bool]:
+    """Return the words of a program, and those of the script that it runs, if it is a shell."""
+    if not words:
         return [], False
-    if len(words) == 3 and PurePath(words[0]).name in _SHELLS and _SCRIPT_FLAG.fullmatch(words[1]):
-        found, is_plain = _shell_commands(words[2])
-        return [*found, words], is_plain
+    name = PurePath(words[0]).name
+    flag = next((at for at, each in enumerate(words) if _SCRIPT_FLAG.fullmatch(each)), None)
+    if name in _SHELLS and flag is not None:
+        scripts = [each for each in words[flag + 1 :] if not each.startswith("-")]
+        # The rest are arguments of the script.
+        found, is_plain = _shell_commands(scripts[0] if scripts else "", depth + 1)
+        return [*found, words], is_plain and (flag, len(words)) == (1, 3)
     return [words], True
 
 
-def _shell_commands(script: str) -> tuple[list[list[str]], bool]:
+def _nested_commands(words: list[str], depth: int = 0) -> list[list[str]]:
+    """Return the words of a program, and those of what it may run."""
+    found = [words]
+    if PurePath(words[0]).name in _RUNNERS and depth < _MAX_DEPTH:
+        for at, word in enumerate(words[1:_MAX_NESTED], 1):
+            scripts = _shell_commands(word)[0] if " " in word else []
+            found += [each for inner in scripts for each in _nested_commands(inner, depth + 1)]
+            found += _program_commands(words[at:])[0]
+    return found
+
+
+def _shell_commands(script: str, depth: int = 0) -> tuple[list[list[str]], bool]:
     """Return the words of each command in a script, and whether it is one without expansions."""
+    if depth > _MAX_DEPTH:
+        return [], False
+    tokens, is_whole = _tokens(script)
+    commands: list[list[str]] = [[]]
+    is_file = False
+    for token in tokens:
+        if token and set(token) <= _OPERATORS:
+            is_file = (
+                token[-1] in "<>&"
+                and not _OPERATORS.isdisjoint(token)
+                and ("<" in token or ">" in token)
+            )
+            if not is_file:
+                commands.append([])
+            elif commands[-1] and commands[-1][-1].isdecimal():
+                # The number of a descriptor.
+                commands[-1].pop()
+        elif is_file:
+            is_file = False
+        elif commands[-1] or not _ASSIGNMENT.match(token):
+            commands[-1].append(token)
+    is_plain = (
+        is_whole and len(commands) == 1 and not _EXPANDED.search(script) and tokens == commands[0]
+    )
+    if not is_whole or _NESTED.search(script):
+        # What is in quotes, or between them, may run as well.
+        commands += [piece.split() for piece in _PIECES.split(script)]
+    found: list[list[str]] = []
+    for words in filter(None, commands):
+        inner, is_one = _program_commands(words, depth + 1)
+        found += inner
+        is_plain = is_plain and is_one
+    return found, is_plain
+
+
+def _tokens(script: str) -> tuple[list[str], bool]:
+    """Return the words and operators of a script; without quotes if these have no end."""
     script = _STDERR.sub("", script)
     lexer = shlex.shlex(script, posix=True, punctuation_chars="();<>|&\n")
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
-        tokens = list(lexer)
+        return list(lexer), True
     except ValueError:
-        return [script.split()], False
-    commands: list[list[str]] = [[]]
-    for token in tokens:
-        if token and set(token) <= _OPERATORS:
-            commands.append([])
-        elif commands[-1] or not _ASSIGNMENT.match(token):
-            commands[-1].append(token)
-    is_plain = len(commands) == 1 and not _EXPANDED.search(script) and tokens == commands[0]
-    return [words for words in commands if words], is_plain
+        return script.split(), False
 
 
 def load_policy(path: Path) -> PolicyFile:
