@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import Final, TypeAlias
 
 from acp_inspector.analysis.items import string
@@ -24,7 +23,8 @@ MAX_COUNTED: Final = 50_000
 DiffLine: TypeAlias = tuple[str, str, str]
 """Its sign, its text, and the line that it is changed from or to."""
 
-_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
+_NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,14 @@ def line_hunks(old: str, new: str, context: int = CONTEXT) -> Sequence[Sequence[
             lines += [("+", line, gone[at] if is_paired else "") for at, line in enumerate(come)]
         found.append(lines)
     return found
+
+
+def hidden_lines(old: str, new: str) -> int:
+    """Return how many lines of the new text no hunk shows, because they do not change."""
+    if old == new:
+        return 0
+    shown = sum(sign in {" ", "+"} for hunk in line_hunks(old, new) for sign, _, _ in hunk)
+    return len(split_lines(new)) - shown
 
 
 def patch_lines(patch: str) -> Iterator[tuple[str, DiffLine | None]]:
@@ -140,28 +148,35 @@ def is_patch_of(patch: str, content: Json) -> bool:
     path, new = get_text(content, "path"), get_text(content, "newText")
     if not path or new is None or "@@" not in patch:
         return False
-    lines = split_lines(patch)
+    lines, old = split_lines(patch), get_text(content, "oldText") or ""
     begin = next((at for at, line in enumerate(lines) if _HUNK.match(line)), len(lines))
-    if not all(_is_head(line.rstrip("\n"), path) for line in lines[:begin]):
+    if not all(_is_head(line.rstrip("\n"), path, is_new=not old) for line in lines[:begin]):
         return False
-    return _patched(get_text(content, "oldText") or "", lines[begin:]) == new
+    return _patched(old, lines[begin:]) == new
 
 
-def _is_head(line: str, path: str) -> bool:
+def _is_head(line: str, path: str, *, is_new: bool) -> bool:
     """Return whether a line above the first hunk names nothing but the file."""
     if not line.strip("= "):
         return True
-    name = PurePosixPath(path).name
     mark, _, rest = line.partition(" ")
     named, _, time = rest.partition("\t")
-    named = named.strip()
     if time.strip(" 0123456789:.+-"):
         return False
     if mark == "diff":
-        return all(each.endswith(name) for each in named.removeprefix("--git ").split())
-    is_file = named == "/dev/null" or f"/{path}".endswith(f"/{named.removeprefix('/')}")
-    is_prefixed = named[:2] in {"a/", "b/"} and f"/{path}".endswith(named[1:])
-    return mark in {"Index:", "---", "+++"} and (is_file or is_prefixed)
+        names = named.removeprefix("--git ").split()
+        return named.startswith("--git ") and all(_is_name(each, path) for each in names)
+    if mark == "---" and is_new and named.strip() == "/dev/null":
+        return True
+    return mark in {"Index:", "---", "+++"} and _is_name(named.strip(), path)
+
+
+def _is_name(named: str, path: str) -> bool:
+    """Return whether a patch means the file at `path` by this name."""
+    if named.startswith("/"):
+        return named == path
+    bare = named[2:] if named[:2] in {"a/", "b/"} else named
+    return any(each and f"/{path}".endswith(f"/{each}") for each in (named, bare))
 
 
 def _patched(old: str, lines: Sequence[str]) -> str | None:
@@ -176,7 +191,7 @@ def _patched(old: str, lines: Sequence[str]) -> str | None:
             begin = max(int(hunk[1]) - (hunk[2] != "0"), at)
             after += before[at:begin]
             at = begin
-        elif sign == "\\":
+        elif line.rstrip("\r\n") == _NO_NEWLINE:
             # The line before it has no end.
             if last == "+" and after:
                 after[-1] = after[-1].removesuffix("\n")
@@ -187,7 +202,7 @@ def _patched(old: str, lines: Sequence[str]) -> str | None:
             at += 1
         elif sign == "+":
             after.append(text if text.endswith("\n") else f"{text}\n")
-        elif line.strip():
+        elif line.strip("\r\n"):
             return None
         last = sign
     return "".join([*after, *before[at:]])

@@ -16,12 +16,13 @@ from weakref import ref
 
 from rich.style import Style
 
-from acp_console.render.values import fenced
+from acp_console.render.values import fenced, plural
 from acp_console.state.line_diff import (
     CONTEXT,
     MAX_LINES,
     DiffLine,
     file_changes,
+    hidden_lines,
     is_patch_of,
     line_hunks,
     patch_lines,
@@ -84,8 +85,10 @@ _SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "fil
 """Members of a call's input that say what it runs or touches."""
 _IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|old|new)$")
 """Names of members of a call's input that a diff may show."""
-_IN_CHIP: Final = frozenset({"type", "mimeType", "data", "blob"})
-"""Members of a content block that its chip stands for."""
+_CHIP_WIDTHS: Final = {"type": 40, "mimeType": 60}
+"""Members of a content block that its chip shows, and how many characters of them."""
+_ATTACHED: Final = frozenset({"image", "audio", "resource"})
+"""Types of content whose bytes a chip stands for."""
 _TERMINAL_LANGUAGES: Final = frozenset(
     {"", "ansi", "console", "output", "shell-session", "terminal", "text"}
 )
@@ -658,13 +661,20 @@ def _chip(block: Json, look: Look, lead: Sequence[Run] = ()) -> Row:
 
 def _described(block: Json) -> str:
     """Return a line for content that is not text: its type, its name, and its size."""
-    kind = single_line(string(block, "type") or "unknown content", 40)
+    kind = single_line(string(block, "type") or "unknown content", _CHIP_WIDTHS["type"])
     inner = get(block, "resource") if kind == "resource" else block
     name = string(inner, "title") or string(inner, "name") or string(inner, "uri")
     data = string(inner, "data") or string(inner, "blob")
     size = f"{len(data) * 3 // 4:,} bytes" if data else ""
-    about = (kind, single_line(name, 120), single_line(string(inner, "mimeType"), 60), size)
-    return " · ".join(filter(None, about))
+    mime_type = single_line(string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
+    return " · ".join(filter(None, (kind, single_line(name, 120), mime_type, size)))
+
+
+def _is_in_chip(name: str, text: str, block: Json) -> bool:
+    """Return whether the chip of a block says all of one of its members."""
+    if name in {"data", "blob"}:
+        return string(block, "type") in _ATTACHED
+    return len(text) <= _CHIP_WIDTHS.get(name, -1)
 
 
 def _open_permission(call: ToolCallItem) -> PermissionRequest | None:
@@ -701,6 +711,8 @@ def _asked(
     """Return why a call is asked about, and its input and locations but for what diffs show."""
     facts, members = call.facts, _members(call.facts.raw_input)
     found: list[_Piece] = []
+    if facts.name not in facts.title:
+        found += _named("tool", facts.name)
     if permission.title not in {"", facts.title}:
         found += _named("request", permission.title)
     if permission.description:
@@ -737,33 +749,43 @@ def _named(name: str, text: str) -> list[_Piece]:
 
 
 def _content(content: Json, call: ToolCallItem) -> list[_Piece]:
+    is_open = _open_permission(call) is not None
+    block = content
     match content:
-        case {"type": "diff"} if found := _diff(content):
+        case {"type": "diff"} if found := _diff(content, is_open=is_open):
             return found
         case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
             return _terminal(call.terminals[key])
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
             return _output(text)
-        case {"type": "content", "content": block}:
+        case {"type": "content", "content": inner}:
+            block = inner
             found = [_Piece("attachment", f"[{_described(block)}]")]
             inner = get(block, "resource") if string(block, "type") == "resource" else block
         case _:
             found = [_Piece("note", f"[{_described(content)}]")]
             inner = content
-    if _open_permission(call) is not None:
+    if is_open:
         for name, text in _members(inner):
-            found += _named(name, text) if name not in _IN_CHIP else []
+            found += [] if _is_in_chip(name, text, block) else _named(name, text)
     return found
 
 
-def _diff(diff: Json) -> list[_Piece]:
-    """Return the texts, the files and the patch of a diff, as far as it has them."""
+def _diff(diff: Json, *, is_open: bool = False) -> list[_Piece]:
+    """Return the texts, the files and the patch of a diff, as far as it has them.
+
+    `is_open`: also the text that is said to be there already, or how much of it is left out.
+    """
     found: list[_Piece] = []
     old, new = get_text(diff, "oldText"), get_text(diff, "newText")
     if new is not None:
         about = "" if old is not None else "  new file"
         found.append(_Piece("path", string(diff, "path") + about))
         found += _hunks(old or "", new) if old is not None or new else [_Piece("note", "empty")]
+        if is_open and old == new:
+            found += _cut_hunk([(" ", line, "") for line in new.removesuffix("\n").split("\n")])
+        elif is_open and (hidden := hidden_lines(old or "", new)):
+            found.append(_Piece("note", f"{plural(hidden, 'more line')}, unchanged"))
     for change in get_list(diff, "changes"):
         paths = " → ".join(filter(None, (string(change, "oldPath"), string(change, "path"))))
         kind = string(change, "fileType")
@@ -777,9 +799,10 @@ def _diff_values(content: Json) -> list[str]:
     """Return the paths and texts that `_diff` shows."""
     if string(content, "type") != "diff":
         return []
-    is_whole = isinstance(get(content, "newText"), str)
-    names = ("path", "oldText", "newText") if is_whole else ()
-    found = [string(content, name) for name in names]
+    old, new = string(content, "oldText"), get_text(content, "newText")
+    found = [] if new is None else [string(content, "path")]
+    if new is not None and not hidden_lines(old, new):
+        found += [old, new]
     for change in get_list(content, "changes"):
         found += [string(change, "oldPath"), string(change, "path")]
     return [*found, string(get(content, "patch"), "text")]

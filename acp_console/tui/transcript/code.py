@@ -19,7 +19,7 @@ from acp_protocol.host.sanitize import escape_controls
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_COLOR: Final = re.compile(r"(\x1b\[[\d;:]*m)")
+_COLOR: Final = re.compile(r"(\x1b\[[0-9;:]{0,100}m)")
 _VISIBLE: Final = Style(conceal=False)
 
 

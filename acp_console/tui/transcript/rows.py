@@ -177,13 +177,15 @@ class _Wrapping:
             self._space = before + space[0], space[1]
 
     def add_word(self, word: list[Run]) -> None:
-        gap = len(self._space[0]) if self._space is not None else 0
+        gap = 0 if self._space is None else cells([self._space])
         if self._row and self._used + gap + cells(word) > self._width:
             self.flush(" " if self._space is not None else "")
         if self._space is not None:
-            gap = min(gap, self._width - 1)
-            self._row.append((self._space[0][:gap], self._space[1]))
-            self._used += gap
+            if gap >= self._width:
+                # The word has to have room behind it.
+                self._space = chop(self._space[0], max(self._width - 1, 1))[0], self._space[1]
+            self._row.append(self._space)
+            self._used += cells([self._space])
             self._space = None
         for text, style in word:
             for piece in self._fitting(text):

@@ -167,8 +167,8 @@ class ToolCallItem(HasHistory):
         """What the agent says that it does: changes with what a user decides on."""
         facts, commands = self.facts, [each.facts.command for each in self.terminals.values()]
         return (
-            *(facts.title, facts.kind, facts.raw_input, facts.raw_output, facts.locations),
-            *(self.content, commands),
+            *(facts.title, facts.name, facts.kind, facts.raw_input, facts.raw_output),
+            *(facts.locations, self.content, commands),
         )
 
     @property

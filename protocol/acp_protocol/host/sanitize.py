@@ -25,6 +25,7 @@ _HIDDEN_RANGES: Final = (
     (0x2028, 0x202E),  # line and paragraph separators, embeddings, overrides
     (0x2060, 0x206F),  # word joiner, invisible operators, isolates
     (0x3164, 0x3164),
+    (0xFE00, 0xFE0D),  # variation selectors but the two that emoji need
     (0xD800, 0xDFFF),  # lone surrogates, which no output could encode
     (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0),
@@ -33,11 +34,13 @@ _HIDDEN_RANGES: Final = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags, and the variation selectors in which whole texts have been hidden
 )
-"""Code points that a terminal interprets or hides. Not U+FE0F, which emoji need."""
+"""Code points that a terminal interprets or hides."""
 
 
 _HIDDEN: Final = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _HIDDEN_RANGES) + "]"
+    # Emoji need these two, but letters do not, and in a row they are a hidden text.
+    r"|(?<=[\x00-\x22\x24-\x29\x2b-\x2f\x3a-\x7f\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
 
 

@@ -166,3 +166,11 @@ def test_prose_is_harmless_but_for_joiners(text: str) -> None:
     assert escape_controls(shown.replace("\u200c", "").replace("\u200d", "")) == shown.replace(
         "\u200c", ""
     ).replace("\u200d", "")
+
+
+def test_variation_selectors_stay_only_where_an_emoji_may_need_one() -> None:
+    for kept in ("☁\ufe0f", "1\ufe0f\u20e3", "✔\ufe0e done", "\ufe0f"):
+        assert escape_controls(kept) == kept
+    assert escape_controls("ls\ufe0f") == "ls‹fe0f›"
+    assert escape_controls("☁\ufe0f\ufe0e") == "☁\ufe0f‹fe0e›"
+    assert escape_controls("☁\ufe01") == "☁‹fe01›"

@@ -229,7 +229,7 @@ def test_changed_lines_of_a_patch_may_look_like_its_head() -> None:
 
 
 def test_a_change_of_nothing_and_an_empty_file_are_told_apart() -> None:
-    assert lines(change("a\n", "a\n")) == ["/w/a", "nothing changes"]
+    assert lines(change("a\n", "a\n")) == ["/w/a", "nothing changes", "  a"]
     assert lines(change(None, "")) == ["/w/a  new file", "empty"]
 
 
