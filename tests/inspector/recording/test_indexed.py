@@ -80,9 +80,9 @@ def write_many(path: Path, count: int) -> None:
     write(path, [Frame(n, n / 8, "client", b'{"n":%d}' % n) for n in range(1, count + 1)])
 
 
-def rows_of(path: Path, **limits: int) -> list[Row]:
+def rows_of(path: Path, max_line: int | None = None) -> list[Row]:
     """Return what the reader says, without what it says twice of one line."""
-    return [row for row in read_lines(path, **limits) if not isinstance(row, Header)]
+    return [row for row in read_lines(path, max_line=max_line) if not isinstance(row, Header)]
 
 
 def test_rows_are_there_by_their_place_and_both_ways(path: Path) -> None:
