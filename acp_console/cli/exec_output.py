@@ -348,12 +348,28 @@ class TurnPrinter:
                 "sessionUpdate": "tool_call" | "tool_call_update" | "tool_call_content_chunk",
                 "toolCallId": str(id_),
             }:
+                changes = cast("dict[str, Json]", update)
+                if get(self._calls.get(id_), "status") == "completed":
+                    changes = self._after_completion(id_, changes)
                 known = self._calls.pop(id_, None) or self._asked.pop(id_, {})
-                self._calls[id_] = merge(known, cast("dict[str, Json]", update), self._version)
+                self._calls[id_] = merge(known, changes, self._version)
                 if len(self._calls) > MAX_CALLS:
-                    del self._calls[next(iter(self._calls))]
+                    self._forget(next(iter(self._calls)))
             case _:
                 pass
+
+    def _after_completion(self, id_: str, changes: dict[str, Json]) -> dict[str, Json]:
+        """Return what an update may change of a completed call."""
+        if changes["sessionUpdate"] == "tool_call" and not is_final(changes.get("status")):
+            # The agent gives the id to another call.
+            self._forget(id_)
+            return changes
+        # What has been done stays done, whatever the agent calls it afterwards.
+        return {name: value for name, value in changes.items() if name not in {"kind", "status"}}
+
+    def _forget(self, id_: str) -> None:
+        self._requested.forget(id_, self._calls)
+        del self._calls[id_]
 
     def _show_call(self, id_: str, *, is_growing: bool = False) -> None:
         """Print a tool call once, again if more of it is known, and its failure once.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
-from acp_console.client.touched import commands_of, has_command, paths_of
+from acp_console.client.touched import commands_of, has_command, paths_of, shows_terminal
 from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.words import TOOL_KINDS
@@ -82,6 +82,10 @@ class PermissionPrompt:
     def has_diff(self) -> bool:
         content = as_list(self.tool_call.get("content"))
         return any(get(each, "type") == "diff" for each in content)
+
+    @property
+    def has_terminal(self) -> bool:
+        return shows_terminal(self.tool_call)
 
     @property
     def is_diff(self) -> bool:

@@ -84,12 +84,19 @@ class RequestedCalls:
 
     def __init__(self) -> None:
         self._asks: list[_Ask] = []
+        self._forgotten = Effects(Counter(), Counter())
 
     def note(self, ask: PermissionPrompt, is_allowed: bool, calls: Mapping[str, ToolCall]) -> None:
         """Note a decision; `calls` are the calls so far by their ids."""
         if len(self._asks) < MAX_ASKS:
             done = (id_ for id_, call in calls.items() if call.get("status") == "completed")
             self._asks.append(_Ask(ask.tool_call, is_allowed, frozenset(done)))
+
+    def forget(self, id_: str, calls: Mapping[str, ToolCall]) -> None:
+        """Count one of `calls` for good, because it will not be among them any longer."""
+        if _effect(calls[id_]) in EFFECT_KINDS:
+            self._forgotten = self._effects({id_: calls[id_]}, calls)
+        self._asks = [ask for ask in self._asks if ask.call.get("toolCallId") != id_]
 
     def effects(self, calls: Mapping[str, ToolCall]) -> Effects:
         """Return what calls had effects without permission.
@@ -98,9 +105,12 @@ class RequestedCalls:
         it is a command that has run. One that was refused counts if it says that it was carried
         out.
         """
-        decisions = self._decisions(calls)
-        unasked, refused = Counter[str](), Counter[str]()
-        for id_, call in calls.items():
+        return self._effects(calls, calls)
+
+    def _effects(self, counted: Mapping[str, ToolCall], calls: Mapping[str, ToolCall]) -> Effects:
+        decisions = self._decisions(counted, calls)
+        unasked, refused = self._forgotten.unasked.copy(), self._forgotten.refused.copy()
+        for id_, call in counted.items():
             kind, decision = _effect(call), decisions.get(id_)
             if kind not in EFFECT_KINDS or decision is True:
                 continue
@@ -110,20 +120,26 @@ class RequestedCalls:
                 unasked[kind] += call.get("status") != "failed" or _exit_code(call) is not None
         return Effects(+unasked, +refused)
 
-    def _decisions(self, calls: Mapping[str, ToolCall]) -> dict[str, bool]:
-        """Return for each call that was asked about whether it was allowed."""
+    def _decisions(
+        self, counted: Mapping[str, ToolCall], calls: Mapping[str, ToolCall]
+    ) -> dict[str, bool]:
+        """Return for each counted call that was asked about whether it was allowed."""
         found: dict[str, bool] = {}
         others: list[_Ask] = []
         for ask in self._asks:
             id_ = ask.call.get("toolCallId")
             if not (isinstance(id_, str) and id_ in calls):
                 others.append(ask)
-            elif id_ not in ask.completed and not _is_harmless_beside(ask.call, calls[id_]):
+            elif (
+                id_ in counted
+                and id_ not in ask.completed
+                and not _is_harmless_beside(ask.call, calls[id_])
+            ):
                 found[id_] = found.get(id_, False) or ask.is_allowed
         for ask in others:
             left = {
                 id_: call
-                for id_, call in calls.items()
+                for id_, call in counted.items()
                 if id_ not in found and id_ not in ask.completed and _may_be(call, ask.call)
             }
             # One request is about one call; of several alike it does not matter which.
@@ -200,7 +216,9 @@ def _effect(call: ToolCall) -> str:
     prompt = PermissionPrompt(0, "", call, ())
     if prompt.kind != "other":
         return prompt.kind
-    return "edit" if prompt.is_diff else "execute" if prompt.command is not None else "other"
+    if prompt.command is not None or prompt.has_terminal:
+        return "execute"
+    return "edit" if prompt.has_diff else "other"
 
 
 def _was_carried_out(call: ToolCall) -> bool:

@@ -58,13 +58,15 @@ def commands_of(tool_call: Mapping[str, Json]) -> list[Command]:
 
 def has_command(tool_call: Mapping[str, Json]) -> bool:
     """Return whether a call may run something, whatever kind of call it is said to be."""
-    if any(get(each, "type") == "terminal" for each in as_list(tool_call.get("content"))):
-        return True
-    return any(
+    return shows_terminal(tool_call) or any(
         _spelled(name) in _PROGRAMS | _ARGUMENTS and not _is_no_command(value)
         for node, _ in _nodes(_input(tool_call))
         for name, value in as_object(node).items()
     )
+
+
+def shows_terminal(tool_call: Mapping[str, Json]) -> bool:
+    return any(get(each, "type") == "terminal" for each in as_list(tool_call.get("content")))
 
 
 def paths_of(tool_call: Mapping[str, Json]) -> tuple[str, ...]:
