@@ -121,9 +121,15 @@ def has_tool(params: Object) -> bool:
 
 def read_permission(params: Object) -> Object:
     options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
+    tool = _tool(params)
+    if more := without(params, "sessionId", "options", "locations", *_MEMBERS):
+        # Whoever is asked has to see all of it.
+        raw = tool.get("rawInput")
+        is_other = raw is not None and not isinstance(raw, dict)
+        tool["rawInput"] = more | ({"rawInput": raw} if is_other else as_object(raw))
     return {
         "sessionId": params.get("sessionId"),
-        "toolCall": _tool(params) | {"status": "pending"},
+        "toolCall": tool | {"status": "pending"},
         "options": params.get("options", options),
     }
 

@@ -194,6 +194,9 @@ class Openoxide(Dialect):
     def read_call(self, call: Call, sent_by: Side) -> Translation:
         params = as_object(call.params)
         if sent_by == "agent":
+            if call.method == "session/request_permission" and "toolCall" in params:
+                tool = renamed(as_object(params["toolCall"]), {"input": "rawInput"})
+                params = params | {"toolCall": tool or params["toolCall"]}
             if call.method != "session/update" or "update" in params:
                 return Translation((with_params(call, _named(call.method, params, _NAMES)),))
             session = session_in(params) or self.session

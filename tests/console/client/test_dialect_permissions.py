@@ -103,3 +103,14 @@ async def test_openoxide_changes_no_file_by_a_kind_that_a_diff_has(tmp_path: Pat
     event = {"session_id": "s1", "type": "diff", "path": "a", "unified_diff": diff}
     params = {"session_id": "s1", "toolCall": {"toolCallId": "diff-1"}, "options": OPTIONS}
     assert not await is_allowed((Openoxide(""), event, params), "none", policy)
+
+
+async def test_the_input_in_a_request_decides_however_the_dialect_spells_it() -> None:
+    command, path = {"command": "rm -rf x"}, {"path": "/etc/passwd"}
+    for more in (command, path):
+        dialect, update, params = openoxide("list", kind="read")
+        tool = {"toolCallId": "c", "kind": "read", "input": more}
+        assert not await is_allowed((dialect, update, params | {"toolCall": tool}), "reads")
+        dialect, update, params = continuum("list", kind="read")
+        assert not await is_allowed((dialect, update, params | more), "reads")
+    assert await is_allowed(continuum("list", kind="read", description="of files"), "reads")
