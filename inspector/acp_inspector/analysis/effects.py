@@ -25,6 +25,9 @@ _KINDS: Final = {"write": frozenset({"edit", "move", "delete"}), "run": frozense
 """The kinds of calls that an "always" of the user covers."""
 MAX_COMMAND: Final = 1 << 14
 """Characters of a text that are taken apart into the words of a command, at most."""
+_HARMLESS: Final = frozenset({"read", "search", "think", "fetch", "switch_mode"})
+"""Kinds of calls that neither write nor run anything; who allowed one allowed no more."""
+_SHELL: Final = re.compile(r"(?:.*[/\\])?(?:\w*sh|pwsh|powershell)(?:\.exe)?", re.IGNORECASE)
 _SHELL_FLAGS: Final = re.compile(r"-\w*c")
 
 
@@ -57,7 +60,8 @@ def _names(talk: Conversation, request: Request) -> Iterator[str]:
         return
     yield " ".join(words)
     yield shlex.join(words)
-    if len(words) > 2 and any(_SHELL_FLAGS.fullmatch(word) for word in words[1:-1]):
+    flag = next((at for at, word in enumerate(words) if _SHELL_FLAGS.fullmatch(word)), len(words))
+    if _SHELL.fullmatch(words[0]) and flag == len(words) - 2:
         # What a shell runs.
         yield words[-1]
 
@@ -65,7 +69,12 @@ def _names(talk: Conversation, request: Request) -> Iterator[str]:
 def _covers(call: ToolCallItem, does: str, names: Sequence[str], talk: Conversation) -> bool:
     """Return whether a call that was allowed is one that does this."""
     permission = next((each for each in reversed(call.permissions) if is_allowed(each)), None)
-    if permission is None:
+    if permission is None or permission.answered is None:
+        return False
+    # What the agent says of it afterwards was not asked about.
+    call = call.at(permission.answered)
+    others = _HARMLESS | _KINDS["write"] if does == "run" else _HARMLESS
+    if call.facts.kind in others:
         return False
     if _chosen_kind(permission) == "allow_always" and call.facts.kind in _KINDS[does]:
         return True

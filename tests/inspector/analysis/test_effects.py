@@ -11,7 +11,7 @@ from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.items import Effect
 from acp_inspector.journal import Frame
 from acp_protocol.dialects.registry import DIALECTS, open_dialect
-from tests.inspector.talks import Said, answer, ask, frames, prompt
+from tests.inspector.talks import Said, answer, ask, frames, prompt, update
 
 HELLO = (
     ask("client", 0, "initialize", protocolVersion=1, clientCapabilities={}),
@@ -132,6 +132,29 @@ def test_what_a_shell_runs_is_the_command_that_was_asked_about() -> None:
     assert texts(*asked("allow_once", title="ls"), *shell) == [
         "ran bash -lc ls | wc without asking"
     ]
+
+
+@pytest.mark.parametrize(
+    "words", [("bash", "-c", "rm x", "ls"), ("rm", "-c", "ls"), ("bash", "-c", "-c", "ls")]
+)
+def test_the_last_word_is_not_always_what_a_shell_runs(words: tuple[str, ...]) -> None:
+    assert texts(*asked("allow_once", title="ls"), *started(*words)) != []
+
+
+@pytest.mark.parametrize("kind", ["read", "search", "fetch", "think"])
+def test_who_allowed_a_harmless_call_allowed_no_effect(kind: str) -> None:
+    allowed = asked("allow_once", title="a.py with ls", kind=kind)
+    assert len(texts(*allowed, *written(), *started("ls"))) == 2
+
+
+def test_who_allowed_an_edit_allowed_no_command() -> None:
+    assert texts(*asked("allow_once", title="Edit ls", kind="edit"), *started("ls")) != []
+
+
+def test_what_a_call_becomes_after_it_was_allowed_was_not_asked_about() -> None:
+    later = update("tool_call_update", toolCallId="c40", title="Run rm", rawInput={"f": "/w/a.py"})
+    shown = texts(*asked("allow_once", title="Run ls"), later, *written(), *started("rm"))
+    assert shown == ["wrote /w/a.py without asking", "ran rm without asking"]
 
 
 def test_what_is_always_allowed_was_asked_about_once() -> None:
