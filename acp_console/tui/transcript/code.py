@@ -6,8 +6,9 @@ Colouring never changes a text: what a lexer or an escape sequence would hide is
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rich.ansi import AnsiDecoder
@@ -19,6 +20,10 @@ from acp_protocol.host.sanitize import escape_controls
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
+MAX_LEXED_LINE: Final = 1_000
+"""Characters of a line of code that has colours."""
+MAX_LEXING_S: Final = 1.0
+"""Seconds after which code stays without colours."""
 _COLOR: Final = re.compile(r"(\x1b\[[0-9;:]{0,100}m)")
 _VISIBLE: Final = Style(conceal=False)
 
@@ -35,7 +40,7 @@ def code_rows(
 
     `first` precedes the first row, `rest` the others.
     """
-    return bar_rows(_lexed(source.expandtabs(4), language, look), width, look, first, rest)
+    return bar_rows(lexed_lines(source.expandtabs(4), language, look), width, look, first, rest)
 
 
 def bar_rows(
@@ -113,16 +118,26 @@ def _chopped(line: list[Run], width: int) -> list[list[Run]]:
     return rows
 
 
-def _lexed(source: str, language: str, look: Look) -> list[list[Run]]:
-    """Return lines of code in the colours of their tokens, or plain if these are another text."""
+def lexed_lines(
+    source: str, language: str, look: Look, limit: float = MAX_LEXING_S
+) -> list[list[Run]]:
+    """Return lines of code in the colours of their tokens.
+
+    They are plain if their tokens are another text, or take longer than `limit` seconds: some
+    lexers need minutes for a text that is made for that.
+    """
     source = source.removesuffix("\n")
-    plain = [[(line, look.text)] if line else [] for line in source.split("\n")]
+    texts = source.split("\n")
+    plain = [[(line, look.text)] if line else [] for line in texts]
     lexer = _lexer(language)
-    if lexer is None or not look.tokens:
+    if lexer is None or not look.tokens or max(map(len, texts)) > MAX_LEXED_LINE:
         return plain
     lines: list[list[Run]] = [[]]
+    until = time.monotonic() + limit
     # Lexers that read line by line drop a line without an end.
     for token, text in lexer.get_tokens(f"{source}\n"):
+        if time.monotonic() >= until:
+            return plain
         style = _token_style(token, look)
         for number, piece in enumerate(text.split("\n")):
             if number:
@@ -133,7 +148,7 @@ def _lexed(source: str, language: str, look: Look) -> list[list[Run]]:
     return lines[:-1] if lexed == f"{source}\n" else plain
 
 
-@cache
+@lru_cache(64)
 def _lexer(language: str) -> Lexer | None:
     from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
     from pygments.util import ClassNotFound

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App
 
-from acp_console.tui.transcript.code import code_rows, colored_lines, is_language
+from acp_console.tui.transcript.code import (
+    MAX_LEXED_LINE,
+    code_rows,
+    colored_lines,
+    is_language,
+    lexed_lines,
+)
 from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer
 from acp_console.tui.transcript.rows import Look
 from acp_protocol.host.sanitize import escape_controls
@@ -105,3 +111,15 @@ def test_joiners_are_text_in_prose_and_visible_in_code() -> None:
     rows = [row.text for part in scanner.parts for row in renderer.rows(text, part, 80)]
     visible = "می‹200c›خواهم"
     assert rows == [f"می‌خواهم and {visible}", visible]
+
+
+def test_code_that_takes_long_to_color_stays_plain() -> None:
+    source = "x = 1"
+    assert len(lexed_lines(source, "python", LOOK)[0]) > 1
+    assert lexed_lines(source, "python", LOOK, limit=0) == [[(source, LOOK.text)]]
+
+
+def test_a_line_too_long_to_read_stays_plain() -> None:
+    source = f"x = 1\n{' ' * MAX_LEXED_LINE}x"
+    lines = lexed_lines(source, "c-objdump", LOOK)
+    assert lines == [[(line, LOOK.text)] for line in source.split("\n")]
