@@ -225,8 +225,8 @@ def trust_of(config: pytest.Config, *, is_given: bool | None = None) -> Trust:
     from acp_inspector.replay.trust import project_trust
 
     option = config.getoption("--acp-trust")
-    is_said = bool(option) if is_given is None else is_given
-    project = project_trust(config.rootpath, is_given=is_said)
+    is_trusted = bool(option) if is_given is None else is_given
+    project = project_trust(config.rootpath, is_given=is_trusted)
     return replace(project, paths=(*project.paths, *_recording_paths(config)))
 
 

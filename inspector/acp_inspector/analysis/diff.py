@@ -901,24 +901,24 @@ class _Comparing:
                 ours = [step for step in left[a:b] if step not in moved]
                 theirs = [step for step in right[c:d] if step not in moved]
                 self._match_by_name(ours, theirs)
-        self._find_late_questions(self._matches[begin:])
+        self._find_late_permissions(self._matches[begin:])
 
-    def _find_late_questions(self, matches: Sequence[_Match]) -> None:
+    def _find_late_permissions(self, matches: Sequence[_Match]) -> None:
         """Find the permissions that one of the runs asked for when the call had ended already."""
         pairs = [(one, other) for one, other in matches if one is not None and other is not None]
         calls = {
             get(one.value, "toolCallId"): (one, other)
             for one, other in pairs if one.name == "tool call"
         }  # fmt: skip
-        for ask, its in pairs:
-            named = self._left.calls_of(ask) if ask.name == "session/request_permission" else ()
-            for call, other in (calls[id_] for id_ in named if id_ in calls):
+        for one, other in pairs:
+            named = self._left.calls_of(one) if one.name == "session/request_permission" else ()
+            for one_call, other_call in (calls[id_] for id_ in named if id_ in calls):
                 are_late = [
-                    _has_ended(each) and each.frames[-1] < asked.frames[0]
-                    for asked, each in ((ask, call), (its, other))
+                    _has_ended(call) and call.frames[-1] < permission.frames[0]
+                    for permission, call in ((one, one_call), (other, other_call))
                 ]
                 if are_late[0] != are_late[1]:
-                    self._misplaced.add(ask)
+                    self._misplaced.add(one)
 
     def _match_by_name(self, left: list[JournalStep], right: list[JournalStep]) -> None:
         names = [step.name for step in left], [step.name for step in right]
