@@ -80,15 +80,17 @@ def prose_text(text: str, before: str = "") -> str:
         text: the prose.
         before: what precedes it, which is not returned.
     """
-    if _JOINERS.search(text) is None:
+    if text.isascii():
         return escape_controls(text)
+    text = text.replace("\r\n", "\n")
     whole = before[-_JOINED_CHARS:] + text
     begin, shown = len(whole) - len(text), list[str]()
-    for found in _JOINERS.finditer(whole, begin):
-        if _joins(whole, found.start()):
-            shown += (escape_controls(whole[begin : found.start()]), found[0])
-            begin = found.end()
-    return "".join([*shown, escape_controls(whole[begin:])])
+    # Whether a character is hidden may depend on the one before it.
+    for found in _HIDDEN.finditer(whole, begin):
+        is_joiner = _JOINERS.match(found[0]) is not None and _joins(whole, found.start())
+        shown += (whole[begin : found.start()], found[0] if is_joiner else _symbol(found))
+        begin = found.end()
+    return "".join([*shown, whole[begin:]])
 
 
 def _joins(text: str, place: int) -> bool:

@@ -306,7 +306,7 @@ async def test_a_permission_is_answered_by_its_number(
 
 async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT.with_protocol(2), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
+    async with app.run_test(size=(100, 60)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await until(pilot, lambda: "mode Ask" in say(app))
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
