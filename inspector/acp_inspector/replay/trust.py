@@ -7,6 +7,7 @@ that is played does nothing but talk (see `acts`), and an agent of ours then get
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import tempfile
@@ -28,7 +29,11 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.host.state import AGENT_HOME, AGENT_PREFIX
 from acp_protocol.json_values import as_list, as_object, get
 
+logger = logging.getLogger(__name__)
+
 PROJECT_FILE: Final = "pyproject.toml"
+OUR_SETTING: Final = "trusted"
+"""The name of the paths in the table `[tool.acp-console]` of a project's file."""
 MAX_PROJECT_BYTES: Final = 2**20
 PLAIN_SUFFIXES: Final = frozenset({".txt"})
 """Files that no program runs, and that no agent reads as its settings or instructions, if their
@@ -172,7 +177,8 @@ def project_trust(folder: Path, *, is_given: bool = False) -> Trust:
     """Return what the project that `folder` is in trusts: the user's, not the recording's.
 
     Its `pyproject.toml` is the first one in `folder` or above it. Paths that lead out of the
-    project are not trusted, nor is a file that somebody else could write.
+    project are not trusted, nor is a file that somebody else could write. A path under
+    `[tool.acp-console]` that trusts nothing is logged, because it is misspelled or out of date.
 
     Raises:
         RecordingError: the file is invalid.
@@ -187,9 +193,10 @@ def project_trust(folder: Path, *, is_given: bool = False) -> Trust:
 def _trusted_paths(path: Path) -> list[Path]:
     tool = get(_read_toml(path), "tool")
     pytest = get(tool, "pytest")
-    named: list[Path] = []
+    root = path.parent.resolve()
+    trusted: list[Path] = []
     for table, name in (
-        (get(tool, "acp-console"), "trusted"),
+        (get(tool, "acp-console"), OUR_SETTING),
         (get(pytest, "ini_options"), "acp_recordings"),
         (pytest, "acp_recordings"),
     ):
@@ -199,16 +206,24 @@ def _trusted_paths(path: Path) -> list[Path]:
         is_list = value is None or isinstance(value, str | list)
         if not is_list or not all(isinstance(each, str) for each in texts):
             raise RecordingError(f"{path}: {name} is not a list of paths")
-        named += (path.parent / each for each in texts)
-    root = path.parent.resolve()
-    return [each for each in named if _is_within(each, root)]
+        for text in texts:
+            problem = _problem(path.parent / text, root)
+            if problem is None:
+                trusted.append(path.parent / text)
+            # pytest itself refuses paths of `acp_recordings` that do not exist.
+            elif name == OUR_SETTING:
+                logger.warning("%s: %s names %s, which %s", path, name, text, problem)
+    return trusted
 
 
-def _is_within(path: Path, root: Path) -> bool:
+def _problem(path: Path, root: Path) -> str | None:
+    """Return why a path that the project in `root` names trusts nothing; None: it does."""
     try:
-        return path.resolve().is_relative_to(root)
+        if not path.resolve().is_relative_to(root):
+            return "is outside the project and trusts nothing"
+        return None if path.exists() else "does not exist"
     except (OSError, RuntimeError, ValueError):
-        return False
+        return "cannot be found"
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -204,6 +204,27 @@ def test_a_project_trusts_nothing_outside_itself(tmp_path: Path, named: str) -> 
         assert not trust.names(path)
 
 
+def test_a_path_that_trusts_nothing_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A project renames its directory of recordings, or its author expects wildcards."""
+    written(tmp_path / "recordings/a.acp.ndjson", is_ours=False)
+    named = ["recordings", "recordigns", "recordings/*.ndjson", "..", "a\\u0000b"]
+    texts = ", ".join(f'"{each}"' for each in named)
+    file = tmp_path / "pyproject.toml"
+    file.write_text(
+        f"[tool.acp-console]\ntrusted = [{texts}]\n[tool.pytest.ini_options]\n"
+        'acp_recordings = ["not/yet"]'
+    )
+    project_trust(tmp_path)
+    assert [each.removeprefix(f"{file}: trusted names ") for each in caplog.messages] == [
+        "recordigns, which does not exist",
+        "recordings/*.ndjson, which does not exist",
+        ".., which is outside the project and trusts nothing",
+        "a\0b, which cannot be found",
+    ]
+
+
 def test_a_configuration_that_others_could_write_trusts_nothing(tmp_path: Path) -> None:
     recording = written(tmp_path / "a.acp.ndjson", is_ours=False)
     file = tmp_path / "pyproject.toml"
