@@ -29,6 +29,8 @@ MAX_LOGGED: Final = 64 * 2**10
 """Bytes of a line within which a message after other text is looked for."""
 MAX_BEGINNINGS: Final = 50
 """Objects that may begin in such a line before that message, at most."""
+MAX_TRIED: Final = 4 * 2**20
+"""Bytes that are parsed to find it, at most; the first object is always tried."""
 _BEGIN: Final = re.compile(rb'\{\s*"')
 
 PARSE_ERROR: Final = -32700
@@ -159,8 +161,12 @@ def message_at_end(raw: bytes) -> bytes | None:
 
     None if there is none, or if it begins further behind than a program that logs would write.
     """
+    tried = 0
     for begin in islice(_BEGIN.finditer(raw, 1, MAX_LOGGED), MAX_BEGINNINGS):
         text = raw[begin.start() :]
+        if tried and tried + len(text) > MAX_TRIED:
+            break
+        tried += len(text)
         try:
             value = parse(text)
         except ValueError:

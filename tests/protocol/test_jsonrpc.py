@@ -232,5 +232,12 @@ def test_a_line_that_ends_in_no_message_is_said_to_end_in_none(line: bytes) -> N
     assert message_at_end(line) is None
 
 
+def test_a_large_message_is_looked_for_behind_few_other_objects_only() -> None:
+    """Otherwise a line could make us parse it fifty times."""
+    large = WHOLE[:-1] + b', "_meta": "%b"}' % (b"x" * 3 * 2**20)
+    assert message_at_end(b"text " + large) == large
+    assert message_at_end(b'text {"a" {"b" ' + large) is None
+
+
 def test_a_long_line_is_searched_only_at_its_beginning() -> None:
     assert message_at_end(b'{"' * 100_000 + WHOLE) is None
