@@ -146,11 +146,14 @@ def time_in(text: str) -> float | None:
     return None
 
 
-def _since_1970(number: float) -> float:
-    """Return seconds, given seconds, milliseconds, microseconds or nanoseconds."""
-    while number >= 1e11:
-        number /= 1000
-    return seconds(number)
+def _since_1970(number: float) -> float | None:
+    """Return seconds, given seconds, milliseconds, microseconds or nanoseconds; None: no time."""
+    try:
+        for _ in range(3):
+            number = number / 1000 if number >= 1e11 else number
+        return seconds(number)
+    except (ValueError, OverflowError):
+        return None
 
 
 # Messages in a line
@@ -194,12 +197,9 @@ def is_message(value: Json) -> bool:
 def messages_in(text: str) -> list[FoundMessage]:
     """Return the messages in a line of a log, in order.
 
-    One that the line has both parsed and as text is returned once, as the text.
+    One that an object has both parsed and as text is returned once, as the text.
     """
-    distinct: dict[bytes, FoundMessage] = {}
-    for each in _search(text, _MAX_NESTING):
-        distinct[json.dumps(each.value, sort_keys=True).encode()] = each
-    return list(distinct.values())
+    return _search(text, _MAX_NESTING)
 
 
 def _search(text: str, nesting: int, *, is_json: bool = False) -> list[FoundMessage]:
@@ -238,12 +238,17 @@ def _search_within(value: Json, text: str, nesting: int) -> list[FoundMessage]:
     found = _search(text, nesting - 1, is_json=True)
     if isinstance(value, dict):
         members = cast("dict[str, Json]", value)
-        for member in members.values():
-            if isinstance(member, str) and "{" in member:
-                found += _search(member, nesting - 1)
+        texts = [each for each in members.values() if isinstance(each, str) and "{" in each]
+        if written := [each for text in texts for each in _search(text, nesting - 1)]:
+            as_text = {_spelled(each) for each in written}
+            found = [*(each for each in found if _spelled(each) not in as_text), *written]
         sender, at = _facts_of(members)
         found = [_with_facts(each, sender, at) for each in found]
     return [replace(each, is_alone=False) for each in found]
+
+
+def _spelled(found: FoundMessage) -> str:
+    return json.dumps(found.value, sort_keys=True)
 
 
 def _facts_of(members: Mapping[str, Json]) -> tuple[Sender | None, float | None]:
@@ -256,8 +261,8 @@ def _facts_of(members: Mapping[str, Json]) -> tuple[Sender | None, float | None]
                 senders.append(sender)
             if at is None and _TIME_KEYS.fullmatch(key):
                 at = time_in(member)
-        elif at is None and _TIME_KEYS.fullmatch(key) and jsonrpc.is_request_id(member):
-            at = _since_1970(float(member))
+        elif at is None and _TIME_KEYS.fullmatch(key) and type(member) in {int, float}:
+            at = _since_1970(cast("float", member))
     # A name is clearer than a direction.
     return min(senders, key=lambda each: isinstance(each, Way), default=None), at
 

@@ -52,6 +52,8 @@ def wrapped(key: str, client: object, agent: object, field: str, *, is_text: boo
     )
 
 
+CHUNK = {"jsonrpc": "2.0", "method": "session/update", "params": {"text": "ha"}}
+
 FORMS = {
     "arrows": written("→ ", "← "),
     "ascii arrows": written("--> ", "<-- "),
@@ -197,3 +199,39 @@ def test_nothing_in_a_line_is_an_error(line: str) -> None:
 
 def test_unfinished_objects_cost_no_more_than_their_length_allows() -> None:
     assert messages_in('{"a":' * 200_000) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps([{"dir": "in", "message": CHUNK}, {"dir": "in", "message": CHUNK}]),
+        f"{json.dumps(CHUNK)} {json.dumps(CHUNK)}",
+        json.dumps({"messages": [{"raw": json.dumps(CHUNK)}, {"raw": json.dumps(CHUNK)}]}),
+    ],
+    ids=["objects in a list", "beside each other", "texts in objects"],
+)
+def test_equal_messages_of_a_line_are_all_returned(line: str) -> None:
+    assert [each.value for each in messages_in(line)] == [CHUNK, CHUNK]
+
+
+def test_a_message_that_an_object_has_parsed_and_as_text_is_returned_once() -> None:
+    text = json.dumps(CHUNK, indent=None, separators=(",", ":"))
+    line = json.dumps({"parsed": CHUNK, "raw": text})
+    assert [each.raw for each in messages_in(line)] == [text.encode()]
+
+
+@pytest.mark.parametrize(
+    ("time", "at"),
+    [
+        ("1763993337", 1763993337.0),
+        ("1763993337.125", 1763993337.125),
+        ("1763993337125", 1763993337.125),
+        ("1763993337125000000", 1763993337.125),
+        *((each, None) for each in ("null", "true", "NaN", "Infinity", "1e300", "9" * 400, "{}")),
+    ],
+)
+def test_a_number_beside_a_message_is_its_time_if_it_can_be_one(
+    time: str, at: float | None
+) -> None:
+    (found,) = messages_in(f'{{"ts": {time}, "message": {json.dumps(CHUNK)}}}')
+    assert found.at == at
