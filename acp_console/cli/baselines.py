@@ -74,7 +74,8 @@ class BaselineFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    acp_baseline: Literal[1] = 1
+    acp_baseline: Literal[1]
+    """The version of the format: without it, a file is not a baseline."""
     known: list[BaselineEntry] = []
 
 

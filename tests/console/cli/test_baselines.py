@@ -121,6 +121,7 @@ def test_one_file_serves_all_commands_and_files(
     [
         ("[]", "is not a baseline"),
         ("{", "is not a baseline"),
+        ("{}", "is not a baseline: acp_baseline: Field required"),
         ('{"acp_baseline": 2}', "acp_baseline"),
         ('{"acp_baseline": 1, "known": [{"command": "rm", "where": "", "name": ""}]}', "command"),
         ('{"acp_baseline": 1, "run": []}', "run"),
