@@ -45,10 +45,14 @@ def command(*, files: tuple[Path, ...]) -> int:
 
 def _say_nothing(file: Path) -> int:
     """Say that a recording has all of its frames; return the exit code."""
+    name = escape_controls(str(file))
+    if not file.stat().st_size:
+        say(f"{name}: nothing to recover; it is empty, no message came before its proxy was killed")
+        return exit_codes.DONE
     try:
         read_header(file)
     except RecordingError as problem:
         say(escape_controls(str(problem)), "error")
         return exit_codes.USAGE
-    say(f"{escape_controls(str(file))}: nothing to recover")
+    say(f"{name}: nothing to recover")
     return exit_codes.DONE

@@ -91,6 +91,19 @@ def test_recover_refuses_what_is_no_recording(call: Call, tmp_path: Path) -> Non
     assert call("recover").err.startswith("error: missing FILE\n")
 
 
+def test_recover_finds_nothing_in_the_empty_recording_of_a_killed_proxy(
+    call: Call, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.acp.ndjson"
+    file.touch()
+    done = call("recover", str(file))
+    assert (done.code, done.out) == (exit_codes.DONE, "")
+    assert done.err == (
+        f"note: {file}: nothing to recover; it is empty, no message came before its proxy was "
+        "killed\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "hint"),
     [
