@@ -283,10 +283,11 @@ class ChatSession:
         self._send_queued()
         self.on_change()
 
-    def cancel(self) -> None:
-        """Cancel the running turn and drop the queued prompts."""
-        self.queued.clear()
+    def cancel(self) -> list[str]:
+        """Cancel the running turn; return the prompts that were not sent, and now will not be."""
+        unsent, self.queued = self.queued, []
         if self.state == "working" and self._outgoing is not None:
+            unsent.insert(0, self._outgoing)
             self._outgoing = None
             if self._reading is not None:
                 self._reading.cancel()
@@ -297,6 +298,7 @@ class ChatSession:
             self._must_cancel = True
             self._wake.set()
         self.on_change()
+        return unsent
 
     def answer(
         self, permission: PermissionRequest, option_id: str, subject: Sequence[object]

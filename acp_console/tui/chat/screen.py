@@ -600,7 +600,12 @@ class ChatScreen(Screen[None]):
         self.editor.focus()
 
     def action_cancel(self) -> None:
-        self.chat.cancel()
+        """Stop the turn; prompts that were not sent go back to the editor."""
+        unsent = self.chat.cancel()
+        if unsent:
+            text = self.editor.text
+            self.editor.put("\n".join([*unsent, text] if text else unsent))
+            self.notify(f"Not sent, back in the editor: {plural(len(unsent), 'prompt')}.")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer commands that have an effect now; Esc in the traffic does not cancel the turn."""

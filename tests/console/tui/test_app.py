@@ -478,6 +478,21 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
         await until(pilot, lambda: "notes.txt:1: one" in say(app))
 
 
+async def test_stopping_the_turn_puts_unsent_prompts_back_into_the_editor(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40), notifications=True) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"run cat", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        chat_of(app).editor.focus()
+        await pilot.press(*"one", "enter", *"two", "enter", *"half")
+        await until(pilot, lambda: "2 prompts queued" in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Not sent, back in the editor: 2 prompts." in say(app))
+        assert chat_of(app).editor.text == "one\ntwo\nhalf"
+        await until(pilot, lambda: "● ready" in say(app) and "queued" not in say(app))
+
+
 async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
@@ -598,8 +613,10 @@ hear("never")
         await until(pilot, lambda: "✗ stopped" in say(app))
         await pilot.press(*"hello", "enter")
         await until(pilot, lambda: "1 prompt queued" in say(app))
-        await pilot.press("escape", *"again", "enter", "f5")
-        await until(pilot, lambda: "heard again" in say(app))
+        await pilot.press("escape")
+        assert chat_of(app).editor.text == "hello"
+        await pilot.press(*" again", "enter", "f5")
+        await until(pilot, lambda: "heard hello again" in say(app))
 
 
 async def test_prompt_after_a_failed_start_is_refused_and_kept(workplace: Path) -> None:
