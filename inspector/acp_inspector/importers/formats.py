@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, TypeAlias
@@ -107,11 +108,26 @@ FORMATS: Final[tuple[Format, ...]] = (
 
 _NO_FRAMES: Final = (
     (
-        b"starting zed version",
+        rb"starting zed version|\[agent_servers::acp\]|\[agent_client_protocol\b",
         "Zed.log holds no messages; open 'dev: open acp logs' in Zed and choose Copy All Messages",
     ),
+    (
+        rb"[{,]\s*'(?:jsonrpc|method)'\s*:",
+        "its messages are in Python's notation; log them with json.dumps",
+    ),
+    (
+        rb"[{,]\s*(?:jsonrpc|method):\s*['\"]",
+        "its messages are in JavaScript's notation; log them with JSON.stringify",
+    ),
+    ("\\{\\s*[“”]".encode(), 'the quotes of its messages are typographic; they have to be "'),
+    (rb"\{\s*&quot;", "it is HTML; import the text that a browser shows"),
+    (rb'"jsonrpc"', "its messages are shortened or cut off"),
+    (
+        rb"\b(?:initialize|session/[a-z]+)\b",
+        "it names methods but has no messages; log what is on the agent's stdin and stdout",
+    ),
 )
-"""Files that are often taken for logs of messages: what they contain, and what to do."""
+"""Files that look like logs of messages: by what to tell them, and what is wrong with them."""
 
 
 def detect_format(head: bytes) -> Format:
@@ -123,7 +139,8 @@ def detect_format(head: bytes) -> Format:
     for each in FORMATS:
         if each.recognises(head):
             return each
-    why = next((why for mark, why in _NO_FRAMES if mark in head), "no line of it holds a message")
+    reasons = (why for mark, why in _NO_FRAMES if re.search(mark, head))
+    why = next(reasons, "no line of it holds a message")
     raise UnknownFormatError(f"its format is not known: {why}; known are {_list()}")
 
 

@@ -9,7 +9,7 @@ import base64
 import re
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 from acp_inspector.importers.json_exports import MALFORMED
 from acp_inspector.importers.model import (
@@ -29,6 +29,7 @@ from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import (
+    ENVELOPE,
     Batch,
     ErrorResponse,
     InvalidMessage,
@@ -40,6 +41,34 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 from acp_protocol.schema.methods import VERSIONS, find_method
+
+# What is a message
+
+
+def is_message(value: Json) -> bool:
+    """Return whether a JSON value is a message, or an array of messages."""
+    if isinstance(value, list):
+        entries = cast("list[Json]", value)
+        return bool(entries) and all(
+            isinstance(each, dict) and is_message(each) for each in entries
+        )
+    if not isinstance(value, dict):
+        return False
+    members = cast("dict[str, Json]", value)
+    is_call = isinstance(members.get("method"), str)
+    is_response = "id" in members and ("result" in members or "error" in members)
+    return (is_call or is_response) and ("jsonrpc" in members or members.keys() <= ENVELOPE)
+
+
+def read_any(raw: bytes) -> Message:
+    """Return the message in a frame, also if it lacks the version of JSON-RPC."""
+    message = jsonrpc.read_message(raw)
+    if isinstance(message, InvalidMessage) and message.code == jsonrpc.INVALID_REQUEST:
+        value = jsonrpc.parse(raw)
+        if isinstance(value, dict) and "jsonrpc" not in value and is_message(value):
+            return jsonrpc.read_message(jsonrpc.encode({"jsonrpc": "2.0", **value}))
+    return message
+
 
 # Sides, where the source does not name them: guessed from methods and open requests
 
@@ -74,7 +103,7 @@ class SideGuesser:
             raw: The message.
             named: The sender, if the source names it.
         """
-        return self._of(jsonrpc.read_message(raw), named)
+        return self._of(read_any(raw), named)
 
     def _of(self, message: Message, named: Side | None) -> tuple[Side, str]:
         match message:

@@ -1,7 +1,8 @@
 """Logs in which messages are among other text, in whatever form a program writes them.
 
 A message may be anywhere in a line: behind a time and an arrow (`12:00:01 → {…}`), a value of a
-JSON object (`{"direction": "in", "message": {…}}`), or text within one (`{"raw": "{…}"}`). The
+JSON object (`{"direction": "in", "message": {…}}`), text within one (`{"raw": "{…}"}`), or in
+quotes, as `strace`, Rust's `{:?}` and CSV write it. It may be laid out over several lines. The
 sender and the time are read from what is around it:
 
 - `client → agent`, `C->A`, `from agent`, `to client` and `stdin` name the sender.
@@ -18,34 +19,42 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import BinaryIO, Final, TypeAlias, cast
 
-from acp_inspector.importers.line_logs import SideGuesser, side_of_method
+from acp_inspector.importers.laid_out import join_laid_out
+from acp_inspector.importers.line_logs import SideGuesser, is_message, read_any, side_of_method
 from acp_inspector.importers.model import FrameItem, Item, NoteItem, broken, seconds
 from acp_inspector.recording.format import BOM
-from acp_protocol import jsonrpc
 from acp_protocol.framing import Side, opposite
-from acp_protocol.jsonrpc import ENVELOPE, Batch, Json, Notification, Request
+from acp_protocol.jsonrpc import (
+    Batch,
+    ErrorResponse,
+    Json,
+    Message,
+    Notification,
+    Request,
+    SuccessResponse,
+)
 
 # Who sent a message, by the text around it
 
 _CLIENTS: Final = frozenset({"client", "editor", "ide", "host", "c"})
-_AGENTS: Final = frozenset({"agent", "server", "a"})
 _NAME: Final = r"(?:client|editor|ide|host|agent|server)"
 _THERE: Final = r"(?:-+>|=+>|>+|→|⇒|⟶|➔|➜|➡|►|▶)"
 _BACK: Final = r"(?:<-+|<=+|<+|←|⇐|⟵|⬅|◄|◀)"
 _PAIR: Final = re.compile(
     rf"\b(?P<a>{_NAME})\s*(?:(?:{_THERE}|to|2)|(?P<back>{_BACK}))\s*(?P<b>{_NAME})\b"
-    rf"|\b(?P<c>[ac])\s?(?:(?:{_THERE}|2)|(?P<return>{_BACK}))\s?(?P<d>[ac])\b",
+    rf"|\b(?P<c>[acs])\s?(?:(?:{_THERE}|2)|(?P<return>{_BACK}))\s?(?P<d>[acs])\b",
     re.IGNORECASE,
 )
 _PREPOSITION: Final = re.compile(
     rf"\b(?P<way>from|sender|by|to|receiver)\W{{1,3}}(?:the\s+)?(?P<name>{_NAME})\b", re.IGNORECASE
 )
+_LETTER: Final = re.compile(r"(?:^|[\s\[(])(?P<letter>[ACS])[:\])]+\s*$")
 _STDIO: Final = re.compile(r"\b(?P<stream>stdin|stdout)\b", re.IGNORECASE)
 _OTHER_PAIR: Final = re.compile(
     rf"\b(?P<a>[a-z][\w.-]*)\s*(?:{_THERE}|(?P<back>{_BACK}))\s*(?P<b>[a-z][\w.-]*)\W*$",
@@ -91,6 +100,8 @@ def sender_in(text: str) -> Sender | None:
         return opposite(side) if named["way"].lower() in {"to", "receiver"} else side
     if stdio := _last(_STDIO, text):
         return "client" if stdio["stream"].lower() == "stdin" else "agent"
+    if letter := _LETTER.search(text):
+        return _side_of(letter["letter"])
     if pair := _OTHER_PAIR.search(text):
         sender, receiver = (pair["b"], pair["a"]) if pair["back"] else (pair["a"], pair["b"])
         return Way(" → ".join(sorted((sender, receiver))), is_first=sender < receiver)
@@ -117,7 +128,10 @@ DAY_S: Final = 86_400.0
 _DATE: Final = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z|[+-]\d\d:?\d\d)\b)?"
 )
-_CLOCK: Final = re.compile(r"\b(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d(?:[.,]\d+)?)")
+_CLOCK: Final = re.compile(
+    r"\b(?P<h>\d\d|\d(?=:\d\d:\d\d\s?[ap]\.?m)):(?P<m>\d\d):(?P<s>\d\d(?:[.,]\d+)?)(?:\s?(?P<half>[ap])\.?m\b)?",
+    re.IGNORECASE,
+)
 _EPOCH: Final = re.compile(r"(?<![\w.])1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?![\w.])")
 _UPTIME: Final = re.compile(r"^\s*\[\s*(\d+\.\d+)\]")
 _TIME_KEYS: Final = re.compile(
@@ -135,8 +149,7 @@ def time_in(text: str) -> float | None:
             at = datetime.fromisoformat(re.sub(r"\s(?=Z|[+-])", "", date[0]).replace(",", "."))
             return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
         if clock := _CLOCK.search(text):
-            parts = int(clock["h"]), int(clock["m"]), float(clock["s"].replace(",", "."))
-            return parts[0] * 3600 + parts[1] * 60 + parts[2]
+            return _of_day(clock)
         if epoch := _EPOCH.search(text):
             return _since_1970(float(epoch[0]))
         if uptime := _UPTIME.match(text):
@@ -144,6 +157,13 @@ def time_in(text: str) -> float | None:
     except (ValueError, OverflowError):
         pass
     return None
+
+
+def _of_day(clock: re.Match[str]) -> float:
+    hour = int(clock["h"])
+    if clock["half"]:
+        hour = hour % 12 + 12 * (clock["half"].lower() == "p")
+    return hour * 3600 + int(clock["m"]) * 60 + float(clock["s"].replace(",", "."))
 
 
 def _since_1970(number: float) -> float | None:
@@ -163,6 +183,14 @@ _MAX_NESTING: Final = 5
 _MAX_AROUND: Final = 300
 """Characters on each side of a message in which its sender and time are looked for."""
 _OPENING: Final = re.compile(r'\{(?=\s*["}])|\[(?=\s*\{)')
+_OPENING_IN_TEXT: Final = re.compile(
+    _OPENING.pattern + r'|"(?=\s*(?:\[\s*)?\{(?:\s|\\[nrt])*(?:\\"|""))'
+)
+"""What may be a message among other text, there also in quotes."""
+_CUT_OFF: Final = re.compile(rb'jsonrpc\\?"|method\\?".*params\\?"|params\\?".*method\\?"')
+"""What tells a message that cannot be read from another line."""
+_CELL: Final = re.compile(r'"((?:[^"]|"")*)"')
+"""A value of a table whose quotes are doubled, as in CSV."""
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -177,21 +205,8 @@ class FoundMessage:
     """Seconds on the clock of the log."""
     is_alone: bool = False
     """Whether nothing is around the message."""
-
-
-def is_message(value: Json) -> bool:
-    """Return whether a JSON value is a message, or an array of messages."""
-    if isinstance(value, list):
-        entries = cast("list[Json]", value)
-        return bool(entries) and all(
-            isinstance(each, dict) and is_message(each) for each in entries
-        )
-    if not isinstance(value, dict):
-        return False
-    members = cast("dict[str, Json]", value)
-    is_call = isinstance(members.get("method"), str)
-    is_response = "id" in members and ("result" in members or "error" in members)
-    return (is_call or is_response) and ("jsonrpc" in members or members.keys() <= ENVELOPE)
+    is_joined: bool = False
+    """Whether the message was on several lines."""
 
 
 def messages_in(text: str) -> list[FoundMessage]:
@@ -206,11 +221,12 @@ def _search(text: str, nesting: int, *, is_json: bool = False) -> list[FoundMess
     """Return the messages in `text`; if it is JSON, what is around them in it says nothing."""
     found: list[FoundMessage] = []
     position, budget = 0, 4 * len(text) + 100_000
+    opens = _OPENING if is_json else _OPENING_IN_TEXT
     # Beginnings of objects that do not end cost their length each.
-    while budget > 0 and (opening := _OPENING.search(text, position)):
+    while budget > 0 and (opening := opens.search(text, position)):
         start = opening.start()
         try:
-            value, end = _DECODER.raw_decode(text, start)
+            value, end = _value_at(text, start)
         except json.JSONDecodeError as problem:
             position, budget = start + 1, budget - (problem.pos - start)
             continue
@@ -231,10 +247,19 @@ def _search(text: str, nesting: int, *, is_json: bool = False) -> list[FoundMess
     return found
 
 
+def _value_at(text: str, start: int) -> tuple[Json, int]:
+    """Return the value that begins at `start`, and where it ends."""
+    if text.startswith('"', start) and (cell := _CELL.match(text, start)) and '""' in cell[1]:
+        return cell[1].replace('""', '"'), cell.end()
+    return _DECODER.raw_decode(text, start)
+
+
 def _search_within(value: Json, text: str, nesting: int) -> list[FoundMessage]:
     """Return the messages in a JSON value that is none itself, whose text is `text`."""
     if nesting == 0:
         return []
+    if isinstance(value, str):
+        return [replace(each, is_alone=False) for each in _search(value, nesting - 1)]
     found = _search(text, nesting - 1, is_json=True)
     if isinstance(value, dict):
         members = cast("dict[str, Json]", value)
@@ -292,9 +317,10 @@ def _encode(text: str) -> bytes:
 def is_text_log(head: bytes) -> bool:
     """Return whether more lines have a message among other text than have a message alone."""
     kinds = Counter(
-        found.is_alone
-        for line in head.split(b"\n")
-        for found in messages_in(line.decode(errors="surrogateescape"))
+        row.is_alone
+        for lines in join_laid_out(head.split(b"\n"))
+        for row in _rows(lines)
+        if isinstance(row, FoundMessage)
     )
     return kinds[False] > kinds[True]
 
@@ -302,7 +328,7 @@ def is_text_log(head: bytes) -> bool:
 def read_text_log(file: BinaryIO) -> Iterator[Item]:
     """Yield a frame for each message, and a note for every other line of the log."""
     lines = (line if number else line.removeprefix(BOM) for number, line in enumerate(file))
-    rows = (row for line in lines for row in _rows(line))
+    rows = (row for joined in join_laid_out(lines) for row in _rows(joined))
     clock = DayClock()
     senders = Senders()
     guesser = SideGuesser()
@@ -312,19 +338,25 @@ def read_text_log(file: BinaryIO) -> Iterator[Item]:
             continue
         named = senders.side(row)
         side, guess = guesser.side(row.raw, named)
+        guess = "its line breaks" if row.is_joined else guess
         yield FrameItem(side, row.raw, at=clock.time(row.at), guess=guess)
 
 
-def _rows(line: bytes) -> list[FoundMessage | NoteItem]:
+def _rows(lines: Sequence[bytes]) -> list[FoundMessage | NoteItem]:
+    """Return what is in a line, or in the lines over which an object is laid out."""
     # The line endings are those of the log.
-    text = line.rstrip(b"\r\n")
+    text = lines[0].rstrip(b"\r\n") + b"".join(each.strip() for each in lines[1:])
     if not text:
         return []
     decoded = text.decode(errors="surrogateescape")
     if found := messages_in(decoded):
-        return [*found]
+        if len(lines) == 1:
+            return [*found]
+        return [replace(each, is_alone=False, is_joined=True) for each in found]
+    if len(lines) > 1:
+        return [row for line in lines for row in _rows([line])]
     at = time_in(decoded[:_MAX_AROUND])
-    is_broken = b'"jsonrpc"' in text or (b'"method"' in text and b'"params"' in text)
+    is_broken = _CUT_OFF.search(text) is not None
     return [broken(text, at) if is_broken else NoteItem(broken(text).text, at)]
 
 
@@ -356,6 +388,10 @@ class Senders:
     def __init__(self) -> None:
         self._first_is: dict[str, Counter[Side]] = {}
         """For each spelling, the senders of what goes in its first direction, by methods."""
+        self._asked: dict[str, tuple[set[str], set[str]]] = {}
+        """For each spelling, the ids of the requests in each of its directions."""
+        self._answering_themselves: set[str] = set()
+        """Spellings of which one direction has both a request and its response."""
 
     def after_first_methods(
         self, rows: Iterable[FoundMessage | NoteItem]
@@ -375,10 +411,13 @@ class Senders:
 
     def _learn(self, found: FoundMessage) -> bool:
         """Return whether the method of a message shows whose direction it went in."""
-        message = jsonrpc.read_message(found.raw)
+        message = read_any(found.raw)
         if isinstance(message, Batch) and message.entries:
             message = message.entries[0]
-        if isinstance(found.sender, Way) and isinstance(message, Request | Notification):
+        if not isinstance(found.sender, Way):
+            return False
+        self._follow(found.sender, message)
+        if isinstance(message, Request | Notification):
             side = side_of_method(message)
             if side is not None:
                 votes = self._first_is.setdefault(found.sender.spelling, Counter())
@@ -386,10 +425,24 @@ class Senders:
                 return True
         return False
 
+    def _follow(self, way: Way, message: Message) -> None:
+        asked = self._asked.setdefault(way.spelling, (set(), set()))
+        match message:
+            case Request(id=id_):
+                asked[way.is_first].add(repr(id_))
+            case SuccessResponse(id=id_) | ErrorResponse(id=id_):
+                if repr(id_) in asked[way.is_first] - asked[not way.is_first]:
+                    self._answering_themselves.add(way.spelling)
+            case _:
+                pass
+
     def side(self, found: FoundMessage) -> Side | None:
         """Return the sender of a message; None if the log does not say."""
         if not isinstance(found.sender, Way):
             return found.sender
+        if found.sender.spelling in self._answering_themselves:
+            # A sign before every line, such as `>` of a quotation, is no direction.
+            return None
         votes = self._first_is.get(found.sender.spelling)
         if votes is None:
             # Two names of which neither is known say nothing.
