@@ -339,7 +339,7 @@ async def _judge(
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
         env: Mapping[str, str] = {**os.environ, **agent.env}
         command = agent.absolute_command()
-        async with spawn(command, cwd=directory, env=env, grace=GRACE_S) as child:
+        async with spawn(command, cwd=directory, env=env, grace=GRACE_S, is_peer=True) as child:
             dialect = agent.open_dialect()
             framing = "lines" if dialect is None else dialect.framing
             pipes = StreamTransport(child.stdout, child.stdin, framing=framing)

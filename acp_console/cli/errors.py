@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 import click
@@ -65,10 +66,22 @@ def report(problem: Exception, *, is_debug: bool = False) -> int:
             if problem.hint:
                 say(problem.hint, "hint")
             return exit_code(problem)
+        case FileNotFoundError() if not _is_somewhere():
+            fail("the current directory does not exist any more", "change to another one")
+            return exit_codes.USAGE
         case _:
             where = "run acp-console --debug … to see where"
             fail(f"unexpected error ({single_line(repr(problem), 200)})", where)
             return exit_codes.FOUND
+
+
+def _is_somewhere() -> bool:
+    """Return whether this process has a directory: others may have removed it."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def exit_code(problem: AcpError) -> int:

@@ -532,7 +532,7 @@ async def connect_agent(
         AgentExitedError, RemoteProtocolError, OperationTimeoutError: see `initialize`.
     """
     command, env = spec.absolute_command(), {**os.environ, **spec.env}
-    async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr) as child:
+    async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr, is_peer=True) as child:
         journal.event("spawn", pid=child.pid)
         has_batches = spec.dialect == BATCHES
         handlers.turns.names_messages = not has_batches

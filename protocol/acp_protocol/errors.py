@@ -137,7 +137,7 @@ def error_detail(data: Any) -> str | None:
 def describe_exit(code: int | None) -> str:
     """Describe how a process ended; `code` is negative for the number of a signal."""
     if code is None:
-        return "closed its output without ending"
+        return "closed its stdin or stdout without ending"
     if code >= 0:
         return f"exited with code {code}"
     try:
@@ -149,19 +149,3 @@ def describe_exit(code: int | None) -> str:
 def describe_os_error(problem: OSError) -> str:
     words = problem.strerror or "the operating system refused"
     return words[:1].lower() + words[1:]
-
-
-def agent_start_error(program: str, problem: OSError | ValueError) -> AgentStartError:
-    """Return the error for a `program` that could not be started."""
-    hint = ""
-    match problem:
-        case FileNotFoundError():
-            reason = "there is no such command"
-            hint = "check its path" if "/" in program else "check its spelling and PATH"
-        case PermissionError():
-            reason, hint = "it may not be executed", "check its permissions"
-        case OSError():
-            reason = describe_os_error(problem)
-        case _:
-            reason = "it is no valid command"
-    return AgentStartError(f"cannot start {program}: {reason}", hint=hint)

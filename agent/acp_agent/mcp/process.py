@@ -84,6 +84,7 @@ async def open_process(
                 env=get_default_environment() | dict(server.env),
                 on_stderr=stderr.feed,
                 grace=limits.kill_after,
+                is_peer=True,
             ) as child,
             BackgroundTasks() as tasks,
         ):

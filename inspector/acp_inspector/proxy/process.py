@@ -14,8 +14,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final, Self
 
-from acp_protocol.errors import agent_start_error
 from acp_protocol.host.process_marks import kill_marked, marked, new_mark, signal_marked
+from acp_protocol.host.start_error import agent_start_error
 
 GRACE_S: Final = 5.0
 """Seconds that the agent has to end after SIGTERM."""

@@ -374,7 +374,7 @@ async def start_agent(
     """
     journal = Journal() if journal is None else journal
     whole = {**os.environ, **(env or {})}
-    async with spawn(command, cwd=cwd, env=whole, on_stderr=journal.stderr) as child:
+    async with spawn(command, cwd=cwd, env=whole, on_stderr=journal.stderr, is_peer=True) as child:
         journal.event("spawn", pid=child.pid)
         has_batches = dialect == BATCHES
         translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))

@@ -200,7 +200,7 @@ async def play_as_client(
     with agent_environment(env, is_trusted=is_trusted) as env:
         for part in connections(entries):
             journal.event("spawn", command=list(command))
-            async with spawn(command, cwd=directories.cwd, env=env) as child:
+            async with spawn(command, cwd=directories.cwd, env=env, is_peer=True) as child:
                 player = RecordingPlayer(
                     [entry for entry in part if isinstance(entry, Frame)],
                     StreamTransport(child.stdout, child.stdin, framing=framing),

@@ -29,6 +29,8 @@ class FdReceiveStream(ByteReceiveStream):
     """
 
     def __init__(self, descriptor: int) -> None:
+        self.received = 0
+        """Bytes that have come so far."""
         self._descriptor = descriptor
         self._chunks: deque[bytes] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -78,6 +80,7 @@ class FdReceiveStream(ByteReceiveStream):
             # A terminal that hung up fails with EIO.
             chunk = b""
         if chunk:
+            self.received += len(chunk)
             self._chunks.append(chunk)
         else:
             self._has_ended = True
@@ -88,6 +91,23 @@ class FdReceiveStream(ByteReceiveStream):
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    async def is_quiet(self, seconds: float) -> bool:
+        """Wait that long; return whether nothing has come although somebody waits for it."""
+        before = self.received
+        await anyio.sleep(seconds)
+        return self.received == before and self._waiter is not None
+
+    async def wait_quiet(self, seconds: float) -> None:
+        """Return once nothing has come for that long."""
+        while not await self.is_quiet(seconds):
+            pass
+
+    def end(self) -> None:
+        """End the stream, although others may still write into it."""
+        self._has_ended = True
+        self._stop_watching()
+        self._wake()
 
     def _stop_watching(self) -> None:
         if self._is_watched:

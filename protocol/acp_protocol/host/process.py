@@ -25,7 +25,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AgentStartError, agent_start_error
+from acp_protocol.errors import AgentStartError
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.host.orphan_guard import OrphanGuard
 from acp_protocol.host.process_marks import (
@@ -37,6 +37,7 @@ from acp_protocol.host.process_marks import (
     new_mark,
     signal_marked,
 )
+from acp_protocol.host.start_error import agent_start_error
 
 STRAY_POLL_INTERVAL_S: Final = 0.02
 """Seconds between two checks for remaining processes."""
@@ -103,6 +104,10 @@ POLL_INTERVAL_S: Final = 0.01
 """Seconds between two checks for an empty process group."""
 IDLE_POLL_INTERVAL_S: Final = 0.25
 """Seconds between two such checks while no caller waits."""
+PEER_QUIET: Final = 0.5
+"""Seconds of silence after which the output of a peer that has failed ends."""
+LEFT_QUIET: Final = 10
+"""How many times longer that is for one that has ended without an error."""
 DRAIN: Final = 0.5
 """Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
 GUARD: Final = OrphanGuard(mark=OURS)
@@ -266,6 +271,23 @@ class ChildProcess:
         finally:
             self._stderr_done.set()
 
+    async def end_output(self, quiet: float = PEER_QUIET) -> None:
+        """End the output of a peer that has exited, though others may hold it open.
+
+        What it started may have inherited its stdout, and nobody would notice its end before
+        theirs. Some commands only start the peer and leave with 0: `setsid`, for one. Then their
+        output goes on; so it does if anybody writes to it.
+
+        Args:
+            quiet: seconds of silence after a failure; longer without one, see `LEFT_QUIET`.
+        """
+        code = await self._process.wait()
+        if code:
+            await self.stdout.wait_quiet(quiet)
+        elif not self.stdout.received or not await self.stdout.is_quiet(quiet * LEFT_QUIET):
+            return
+        self.stdout.end()
+
     async def close_when_exited(self) -> None:
         """Notice when the group is empty; `spawn` runs this beside the child.
 
@@ -289,12 +311,14 @@ async def spawn(
     on_stderr: Callable[[bytes], object] | None = None,
     grace: float = GRACE,
     is_joined: bool = False,
+    is_peer: bool = False,
     guard: OrphanGuard = GUARD,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
     `is_joined` makes the child write stderr into the pipe of stdout, so that their order is kept.
+    `is_peer` is for one that speaks a protocol: its output ends with it, see `end_output`.
     `guard` ends the group if this process dies first.
 
     Raises:
@@ -307,6 +331,8 @@ async def spawn(
     async with BackgroundTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         tasks.start_soon(child.close_when_exited)
+        if is_peer:
+            tasks.start_soon(child.end_output)
         try:
             yield child
         finally:

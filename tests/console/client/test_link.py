@@ -196,7 +196,7 @@ async def test_an_agent_that_closes_its_output_and_lives_is_told_as_such(
     agent: Agent, tmp_path: Path
 ) -> None:
     silent = agent("os.close(1); sys.stdin.read()")
-    with pytest.raises(AgentExitedError, match="closed its output without ending"):
+    with pytest.raises(AgentExitedError, match="closed its stdin or stdout without ending"):
         async with linked(silent, tmp_path):
             pass
 

@@ -188,7 +188,7 @@ async def test_the_environment_is_ours_with_what_was_given_over_it(
     [
         (CommandSpec("no-such-command-anywhere"), "there is no such command"),
         (CommandSpec("/etc/passwd"), "it may not be executed"),
-        (CommandSpec("/"), "it may not be executed"),
+        (CommandSpec("/"), "it is a directory"),
         (CommandSpec(""), "no command was given"),
         (CommandSpec(" \t"), "no command was given"),
         (CommandSpec("a\0b"), "it is no valid command"),
