@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -236,11 +236,11 @@ class FilterInput(Vertical):
         self._completions = found[:MAX_OFFERS]
         self._has_stepped = False
         self.offers.clear_options()
-        width = max(len(single_line(each.text, 40)) for each in self._completions)
+        width = max(cell_len(single_line(each.text, 40)) for each in self._completions)
         self.offers.add_options(
             Option(
                 Content.assemble(
-                    (f"{single_line(each.text, 40):<{width}}  ", "bold"),
+                    (f"{set_cell_size(single_line(each.text, 40), width)}  ", "bold"),
                     (single_line(each.description, 60), "$text-muted"),
                 )
             )

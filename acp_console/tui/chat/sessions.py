@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from rich.cells import set_cell_size
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -256,7 +257,7 @@ class SessionsScreen(FilteredList[ListedSession | None]):
         except ValueError:
             pass
         return Content.assemble(
-            (f"  {title:<{TITLE}}  ", "bold"),
+            (f"  {set_cell_size(title, TITLE)}  ", "bold"),
             (f"{when:>7}  ", "$text-muted"),
             (" · ".join(filter(None, shown)), "$text-muted"),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -348,7 +348,7 @@ class HomeScreen(Screen[None]):
             elif chosen is None and takes_first:
                 chosen = len(self._rows)
             self._rows.append(number)
-            options.append(Option(_row(entry, width, title_width)))
+            options.append(Option(entry_row(entry, width, title_width)))
         self.options.clear_options()
         self.options.add_options(options)
         self.options.highlighted = chosen
@@ -375,16 +375,18 @@ def _look_of(entry: Entry) -> tuple[str, ...]:
     return entry.section, entry.title, entry.detail, entry.note
 
 
-def _row(entry: Entry, width: int, title_width: int) -> Content:
+def entry_row(entry: Entry, width: int, title_width: int) -> Content:
+    """Return a line of the list, in columns of cells."""
     title_width = max(min(title_width, width - len(entry.note) - 4), 8)
     room = width - title_width - len(entry.note) - 6
     detail = single_line(entry.detail, room) if room > 0 else ""
     title = single_line(entry.title, title_width)
-    gap = max(width - title_width - len(detail) - len(entry.note) - 4, 1)
+    detail = set_cell_size(detail, min(cell_len(detail), max(room, 0)))
+    gap = max(width - title_width - cell_len(detail) - cell_len(entry.note) - 4, 1)
     sign = "$text-success" if entry.sign in {"✓", "●"} else "$text-muted"
     return Content.assemble(
         (f"{entry.sign} ", sign),
-        (f"{title:<{title_width}} ", "bold"),
+        (f"{set_cell_size(title, title_width)} ", "bold"),
         (detail, "$text-muted"),
         " " * gap,
         (entry.note, "bold $text-warning" if entry.note.startswith(PAUSED) else "$text-muted"),

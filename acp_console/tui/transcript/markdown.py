@@ -19,6 +19,7 @@ from acp_console.tui.transcript.rows import Look, Row, Run, cells, combined, wra
 from acp_protocol.host.sanitize import escape_controls, prose_text
 
 if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
     from markdown_it.tree import SyntaxTreeNode
 
 MAX_BLOCK: Final = 16_000
@@ -235,7 +236,7 @@ class MarkdownRenderer:
         _parser().parse(source, self._env)
 
     def rows(self, text: str, part: Part, width: int) -> list[Row]:
-        """Return the rows of a part; none for definitions of links."""
+        """Return the rows of a part."""
         source = prose_text(text[part.begin : part.end])
         match part.kind:
             case "code":
@@ -249,7 +250,7 @@ class MarkdownRenderer:
                 return self._blocks(source, width)[2:]
             case _:
                 rows = self._blocks(source, width)
-                if rows or not source.strip() or _REFERENCE.match(source):
+                if rows or not source.strip():
                     return rows
                 # Nested too deeply for the parser.
                 return wrapped([(source.strip("\n"), self._look.text)], width)
@@ -420,7 +421,8 @@ class MarkdownRenderer:
             case "link" | "image":
                 self._link(node, style, runs, depth)
             case _:
-                runs.append((node.content, style))
+                # What a name or a number such as `&#x202e;` stands for is read by the parser.
+                runs.append((prose_text(node.content), style))
 
     def _link(self, node: SyntaxTreeNode, style: Style, runs: list[Run], depth: int) -> None:
         """Show the text of a link and where it leads: a text may claim another place."""
@@ -431,8 +433,12 @@ class MarkdownRenderer:
         goal = str(node.attrs.get("href") or node.attrs.get("src") or "")
         if node.type == "image":
             runs.insert(begin, ("🖼 ", style))
-        if goal and goal != shown:
-            runs.append((f" ({escape_controls(goal)})", combined(style, self._look.muted)))
+        title = str(node.attrs.get("title") or "")
+        about = [goal] if goal and goal != shown else []
+        about += [f'"{title}"'] if title else []
+        if about:
+            text = escape_controls(" ".join(about))
+            runs.append((f" ({text})", combined(style, self._look.muted)))
 
 
 def _column_widths(grid: list[list[list[Run]]], room: int) -> list[int] | None:
@@ -468,4 +474,18 @@ _MARKS: Final = {
 def _parser():
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.block.ruler.at("reference", _reference)
+    return parser
+
+
+def _reference(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read the definition of a link, and show it: it may hold any text, and nothing may use it."""
+    from markdown_it.rules_block import reference
+
+    if not reference(state, first, last, silent):
+        return False
+    if not silent:
+        token = state.push("html_block", "", 0)
+        token.content = state.getLines(first, state.line, state.blkIndent, keepLastLF=True)
+    return True

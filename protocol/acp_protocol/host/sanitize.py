@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from unicodedata import category, east_asian_width
+from unicodedata import category, combining, east_asian_width
 
 _HIDDEN_RANGES: Final = (
     (0x00, 0x08),
@@ -65,16 +65,32 @@ def escape_controls(text: str) -> str:
 
 
 _JOINERS: Final = re.compile("[\u200c\u200d]")
+_VIRAMA: Final = 9
+"""The combining class of the signs that mute the vowel of a letter."""
 _JOINED_CHARS: Final = 8
 """Characters before a joiner that may belong to what it joins: marks, and signs of an emoji."""
 _EMOJI_PARTS: Final = re.compile("[\ufe0f\U0001f3fb-\U0001f3ff]")
+_TAGS: Final = range(0xE0020, 0xE0080)
+_REGIONS: Final = ("gbeng", "gbsct", "gbwls")
+_FLAGS: Final = re.compile(
+    "|".join(
+        "\U0001f3f4" + "".join(chr(0xE0000 + ord(each)) for each in region) + "\U000e007f"
+        for region in _REGIONS
+    )
+)
+"""The flags of England, Scotland and Wales: a black flag, and a region in characters for tags."""
+
+
+_PART: Final = re.compile("(?:[\u200c\u200d]|\U0001f3f4[\U000e0020-\U000e007f]{0,5})\\Z")
+"""The end of a piece that is only understood with what follows."""
 
 
 def prose_text(text: str, before: str = "") -> str:
     """Return prose made visible as `escape_controls` does, except for joiners that belong to it.
 
-    The joiners U+200C and U+200D stay between letters of scripts that are written with them, and
-    U+200D stays in an emoji. Use this for what a person reads, never for a command or a path.
+    The joiners U+200C and U+200D stay between letters of scripts that are written with them and
+    behind a virama (source: RFC 5892, appendix A), and U+200D stays in an emoji; so do the tags of
+    a flag. Use this for what a person reads, never for a command or a path.
 
     Args:
         text: the prose.
@@ -87,15 +103,24 @@ def prose_text(text: str, before: str = "") -> str:
     begin, shown = len(whole) - len(text), list[str]()
     # Whether a character is hidden may depend on the one before it.
     for found in _HIDDEN.finditer(whole, begin):
-        is_joiner = _JOINERS.match(found[0]) is not None and _joins(whole, found.start())
-        shown += (whole[begin : found.start()], found[0] if is_joiner else _symbol(found))
+        belongs = _belongs(whole, found.start())
+        shown += (whole[begin : found.start()], found[0] if belongs else _symbol(found))
         begin = found.end()
     return "".join([*shown, whole[begin:]])
 
 
+def _belongs(text: str, place: int) -> bool:
+    """Return whether a character that is hidden alone belongs to those around it."""
+    if ord(text[place]) in _TAGS:
+        flag = _FLAGS.match(text, max(text.rfind("\U0001f3f4", max(place - 8, 0), place), 0))
+        return flag is not None and place < flag.end()
+    return _JOINERS.match(text[place]) is not None and _joins(text, place)
+
+
 def _joins(text: str, place: int) -> bool:
-    """Return whether a joiner belongs to the characters around it."""
     last, following = text[place - 1 : place], text[place + 1 : place + 2]
+    if last and combining(last) == _VIRAMA:
+        return not _JOINERS.match(following)
     if not last or not following:
         return False
     ends = (last, following)
@@ -116,7 +141,8 @@ class ProseStream:
     def feed(self, text: str) -> str:
         """Return what can be shown of the text so far."""
         text = self._held + text
-        self._held = text[-1:] if _JOINERS.match(text[-1:]) else ""
+        part = _PART.search(text)
+        self._held = part[0] if part else ""
         text = text.removesuffix(self._held)
         shown = prose_text(text, self._before)
         self._before = (self._before + text)[-_JOINED_CHARS:]
@@ -124,7 +150,7 @@ class ProseStream:
 
     def finish(self) -> str:
         """Return what was held back, at the end of the text."""
-        shown = escape_controls(self._held)
+        shown = prose_text(self._held, self._before)
         self._before = self._held = ""
         return shown
 
@@ -140,7 +166,8 @@ def single_line(text: str, width: int, *, is_prose: bool = False) -> str:
     shown = visible(text[: width + 1]).replace("\n", "⏎").replace("\t", " ")
     if not is_cut and len(shown) <= width:
         return shown
-    return shown[: max(width - 1, 0)] + "…"
+    # A joiner joins nothing to the ellipsis.
+    return shown[: max(width - 1, 0)].rstrip("\u200c\u200d") + "…"
 
 
 def labelled(label: str, text: str) -> str:

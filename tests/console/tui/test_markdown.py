@@ -119,6 +119,8 @@ def test_every_kind_of_block_is_shown() -> None:
         "",
         "The end (https://example.org) and named",
         "(https://example.com).",
+        "",
+        "[ref]: https://example.com",
     ]
 
 
