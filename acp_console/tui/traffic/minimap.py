@@ -50,10 +50,15 @@ class Minimap(Widget):
         super().__init__(id=id)
         self._overview = overview
         self._spans: list[Span] = []
+        self._row: int | None = None
         self._cursor: int | None = None
+
+    def on_resize(self) -> None:
+        self.sync(self._row)
 
     def sync(self, row: int | None) -> None:
         """Show what is known by now, and the cursor at `row`."""
+        self._row = row
         spans = self._overview.spans(self.size.width)
         place = None
         if spans and row is not None:

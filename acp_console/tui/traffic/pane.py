@@ -179,6 +179,7 @@ class TrafficPane(Vertical):
         self._work = TrafficScanner(self._view)
         self._timer: Timer | None = None
         self._slices = self._rests = 0
+        self._heading = ""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
@@ -196,15 +197,11 @@ class TrafficPane(Vertical):
     def on_mount(self) -> None:
         self._timer = self.set_interval(SLICE_INTERVAL_S, self._work_on)
         self.set_interval(GROWTH_POLL_INTERVAL_S, self._look)
+        self.watch(self.table, "virtual_size", self._head)
         self._show_row(None)
         with self._reporting():
             self._view.marks.load()
         self._sync()
-
-    def on_resize(self) -> None:
-        """Fit the heading to the width, after the rows were laid out."""
-        self.call_after_refresh(self._head)
-        self.call_after_refresh(self._report_count)
 
     def extend(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of the journal."""
@@ -746,8 +743,11 @@ class TrafficPane(Vertical):
         self.detail.show(subject_of(self._view, row))
 
     def _head(self) -> None:
-        width = self.table.scrollable_content_region.width
-        self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
+        """Fit the heading to the rows; their layout changes when they get another width."""
+        text = head_text(self.table.width, self.table.digits)[: self.table.width]
+        if text != self._heading:
+            self._heading = text
+            self.query_one("#frame-head", Static).update(text)
 
     def _report_count(self) -> None:
         position = self.table.cursor

@@ -558,6 +558,17 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await until(pilot, lambda: table.under_cursor == frame)
 
 
+async def test_the_columns_of_the_traffic_have_a_heading_from_the_first_look(
+    workplace: Path,
+) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(200, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "spawn pid" in say(app))
+        await until(pilot, lambda: re.search(r" n +time +client +agent +latency +size", say(app)))
+
+
 async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(160, 40)) as pilot:

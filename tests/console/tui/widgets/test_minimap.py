@@ -99,3 +99,18 @@ async def test_a_click_leads_to_what_was_said_then() -> None:
         await until(pilot, lambda: pane.table.chosen == 1)
         await pilot.click(Minimap, offset=(50, 0))
         await until(pilot, lambda: 18 <= (pane.table.chosen or 0) <= 22)
+
+
+async def test_it_is_drawn_again_after_it_was_hidden() -> None:
+    """While it is hidden it has no width."""
+    app = PaneApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        pane = app.query_one(TrafficPane)
+        await until(pilot, lambda: "?" in say(app).splitlines()[-18])
+        pane.map.display = False
+        await pilot.pause()
+        pane.map.sync(3)
+        assert pane.map.size.width == 0
+        pane.map.display = True
+        await pilot.pause()
+        assert "?" in say(app).splitlines()[-18]
