@@ -76,7 +76,8 @@ def event_text(event: JournalEvent) -> str:
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for value in event.data.values()
     )
-    named = (f"{key} {word}" for key, word in zip(event.data, words, strict=True))
+    keys = ("frame" if key == "of" else key for key in event.data)
+    named = (f"{key} {word}" for key, word in zip(keys, words, strict=True))
     return single_line(" ".join([event.name, *named]), SUMMARY_WIDTH)
 
 

@@ -23,7 +23,7 @@ MAX_CHANGES: Final = 3
 VALUE_WIDTH: Final = 60
 """Characters of each value that is described."""
 _CONTEXT: Final = 12
-"""Characters before a change of a text that are shown."""
+"""Characters before a change within a word that are shown, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _change_text(name: str, was: Json, now: Json) -> str:
             (at for at, (one, other) in enumerate(zip(was, now, strict=False)) if one != other),
             min(len(was), len(now)),
         )
-        cut = max(same - _CONTEXT, 0)
+        cut = max(same - _CONTEXT, was.rfind(" ", 0, same) + 1)
         cut = cut if cut > 1 else 0
     values = [_value_text(was, cut), _value_text(now, cut)]
     return f"{single_line(name, VALUE_WIDTH)} {values[0]} → {values[1]}".lstrip()

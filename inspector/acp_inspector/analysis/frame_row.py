@@ -127,9 +127,9 @@ def _update(update: Json) -> str:
             steps = get_list(get(update, "plan") or update, "entries")
             return f"plan of {len(steps)} entries"
         case "current_mode_update":
-            return f"{name} {string(update, 'currentModeId')}"
+            return f"{name} {string(update, 'currentModeId')}".rstrip()
         case "session_info_update":
-            return f"{name} {string(update, 'title')}"
+            return f"{name} {string(update, 'title')}".rstrip()
         case _:
             return name
 

@@ -182,7 +182,8 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
     now = was.replace(b"hello", b"goodbye")
     data: dict[str, Json] = {"of": 1, "by": "person", "was": was.decode(), "now": now.decode()}
     writer = RecordingWriter(path, new_header(["a"], tmp_path))
-    writer.write([Frame(1, 0.1, "client", was), JournalEvent(2, 0.2, "edited", data)])
+    released = JournalEvent(3, 0.3, "released", {"of": 1, "by": "person"})
+    writer.write([Frame(1, 0.1, "client", was), JournalEvent(2, 0.2, "edited", data), released])
     writer.close()
     for options in ((), ("--filter", "method == session/prompt"), ("--filter", "hello or event")):
         assert '✎ "goodbye"' in call("show", *options, str(path)).out
@@ -190,6 +191,7 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
     assert (found["summary"], found["size"]) == ('✎ "goodbye"', len(now))
     events = call("show", "--filter", "event", str(path)).out
     assert '✎ edited frame 1 by person: text "hello" → "goodbye"' in events
+    assert "released frame 1 by person" in events
     assert "you: goodbye" in call("show", "--view", "conversation", str(path)).out
 
 

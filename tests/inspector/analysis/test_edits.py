@@ -152,7 +152,7 @@ def test_an_event_without_both_lines_is_no_edit(data: dict[str, Any]) -> None:
     ("was", "now", "text"),
     [
         ('{"a":{"text":"milk and bread"}}', '{"a":{"text":"milk and cheese"}}',
-         'text "milk and bread" → "milk and cheese"'),
+         'text "…bread" → "…cheese"'),
         ('{"text":"' + "x" * 99 + 'bread"}', '{"text":"' + "x" * 99 + 'cheese"}',
          'text "…xxxxxxxxxxxxbread" → "…xxxxxxxxxxxxcheese"'),
         ('{"a":1}', '{"a":true}', "a 1 → true"),
