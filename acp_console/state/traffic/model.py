@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from acp_console.state.traffic.marks import Marks, NotesFile
-from acp_console.state.traffic.rows import TrafficRow, read_row, run_row, time_of
+from acp_console.state.traffic.rows import TrafficRow, gap_before, read_row, run_row, time_of
 from acp_console.state.traffic.runs import Run, Runs
 from acp_inspector.analysis.annotations import Annotations, FrameNotes
 from acp_inspector.analysis.edits import Edit, edit_of
@@ -130,7 +130,12 @@ class TrafficModel:
         """Unfold or fold the run at a position; None if there is none."""
         return self.runs.toggle(position) if self._scan is None else None
 
+    def gap(self, position: int) -> float | None:
+        """Return the seconds since the previous frame, also if the filter hides that one."""
+        return gap_before(self.entries, self.row_at(position))
+
     def delta(self, position: int) -> float:
+        """Return the seconds since the previous entry that the filter shows."""
         if position == 0:
             return 0.0
         before, row = self.row_at(position - 1), self.row_at(position)

@@ -18,6 +18,7 @@ from acp_inspector.analysis.frame_row import frame_row
 from acp_inspector.filter.entries import EntrySequence
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
+from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.indexed import IndexedRecording
 from acp_inspector.recording.reader import BadLine, Row
 from acp_protocol.host.sanitize import single_line
@@ -30,7 +31,9 @@ MAX_SUMMARY: Final = 200
 MIDDLE: Final = 70
 """Width from which on time, latency and size are shown too."""
 WIDE: Final = 100
-"""Width from which on the time since the row before is shown too."""
+"""Width from which on the gap is shown too: the time since the previous frame."""
+WIDER: Final = 130
+"""Width from which on the time since the row above is shown too, which a filter changes."""
 WIDEST: Final = 170
 """Width from which on id and session have a column too."""
 OPEN: Final = "open"
@@ -97,6 +100,30 @@ def time_of(entries: EntrySequence, row: int) -> float:
         return entries.row_info(row).time
     entry = entries[row]
     return entry.time if isinstance(entry, Frame | StderrChunk | JournalEvent) else 0.0
+
+
+def gap_before(entries: EntrySequence, row: int) -> float | None:
+    """Return the seconds from the previous frame to the frame in a row, as the field `gap`.
+
+    None if the row is no frame, if no frame precedes it, or if many other rows are between.
+    """
+    if not _is_frame(entries, row):
+        return None
+    rows = range(row - 1, max(row - _MAX_BETWEEN, 0) - 1, -1)
+    previous = next((each for each in rows if _is_frame(entries, each)), None)
+    if previous is None:
+        return None
+    return max(time_of(entries, row) - time_of(entries, previous), 0.0)
+
+
+_MAX_BETWEEN: Final = 1000
+"""Rows between two frames, such as lines of stderr, that are passed over at most."""
+
+
+def _is_frame(entries: EntrySequence, row: int) -> bool:
+    if isinstance(entries, IndexedRecording):
+        return entries.row_info(row).kind in {LineKind.CLIENT, LineKind.AGENT}
+    return isinstance(entries[row], Frame)
 
 
 def size_of(entries: EntrySequence, row: int) -> int:
@@ -218,10 +245,17 @@ def head_text(width: int, digits: int) -> str:
 
 
 def row_text(
-    row: TrafficRow, width: int, digits: int, *, delta: float = 0.0, countdown: str = ""
+    row: TrafficRow,
+    width: int,
+    digits: int,
+    *,
+    gap: float | None = None,
+    delta: float = 0.0,
+    countdown: str = "",
 ) -> str:
     """Return one row as a line, without its signs; narrow lines omit columns.
 
+    `gap`: seconds since the previous frame; `delta`: since the row above.
     A row that waits for its release has a countdown instead of latency and size.
     """
     columns = _columns(width, digits)
@@ -234,6 +268,7 @@ def row_text(
     cells = {
         "n": str(row.seq) if row.seq else "",
         "time": (f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}") * has_time,
+        "gap": "" if gap is None or countdown else _delta(gap),
         "Δ": _delta(delta) * (has_time and not countdown),
         "id": row.id,
         "session": row.session,
@@ -245,8 +280,8 @@ def row_text(
     return _joined(cells, columns)
 
 
-_WIDTHS: Final = {"time": 9, "Δ": 8, "id": 8, "session": 12, "latency": 8, "size": 7}
-_LEAST: Final = {"Δ": WIDE, "id": WIDEST, "session": WIDEST}
+_WIDTHS: Final = {"time": 9, "gap": 8, "Δ": 8, "id": 8, "session": 12, "latency": 8, "size": 7}
+_LEAST: Final = {"gap": WIDE, "Δ": WIDER, "id": WIDEST, "session": WIDEST}
 """Width from which on a column is shown, if that is not `MIDDLE`."""
 _LEFT: Final = frozenset({"picture", "id", "session"})
 
@@ -257,7 +292,7 @@ def _columns(width: int, digits: int) -> dict[str, int]:
         name: columns for name, columns in _WIDTHS.items() if width >= _LEAST.get(name, MIDDLE)
     }
     room = width - EDGE - digits - 1 - sum(shown.values()) - len(shown)
-    order = ("n", "time", "Δ", "id", "session", "picture", "latency", "size")
+    order = ("n", "time", "gap", "Δ", "id", "session", "picture", "latency", "size")
     every = {**shown, "n": digits, "picture": max(room, MIN_PICTURE)}
     return {name: every[name] for name in order if name in every}
 

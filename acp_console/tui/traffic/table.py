@@ -313,7 +313,8 @@ class FrameTable(CursorList):
     def _draw(self, line: Run, width: int, *, is_chosen: bool) -> Strip:
         row = self._rows.line_row(line)
         self._has_open |= row.is_open
-        text = row_text(row, width, self.digits, delta=self._rows.delta(line.begin))
+        gap, delta = self._rows.gap(line.begin), self._rows.delta(line.begin)
+        text = row_text(row, width, self.digits, gap=gap, delta=delta)
         is_beside = row.kind in {"stderr", "event", "header", "end", "large"}
         name = "fault" if row.is_fault else "beside" if is_beside else row.side
         style = self.get_component_rich_style(f"frame-table--{name}")

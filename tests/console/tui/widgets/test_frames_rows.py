@@ -12,11 +12,14 @@ from rich.cells import cell_len
 from acp_console.state.traffic.rows import (
     EDGE,
     TrafficRow,
+    gap_before,
     head_text,
     read_row,
     row_text,
     time_of,
 )
+from acp_inspector.analysis.annotations import Annotations
+from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
@@ -105,7 +108,7 @@ def test_any_width_takes_any_row(width: int, digits: int, row: int, text: str) -
     assert head_text(width, digits)
 
 
-@pytest.mark.parametrize("width", [70, 80, 129, 130, 169, 170, 200])
+@pytest.mark.parametrize("width", [70, 80, 99, 100, 129, 130, 169, 170, 200])
 def test_columns_stand_below_their_heads(width: int) -> None:
     head = head_text(width, 4)
     line = " " * EDGE + row_text(said(2), width, 4, delta=0.05)
@@ -113,6 +116,60 @@ def test_columns_stand_below_their_heads(width: int) -> None:
     end = head.index("latency") + len("latency")
     assert line[:end].endswith("200 ms")
     assert cell_len(line[:end]) == end
+
+
+@pytest.mark.parametrize(
+    ("width", "names"),
+    [
+        (80, []),
+        (99, []),
+        (100, ["gap"]),
+        (129, ["gap"]),
+        (130, ["gap", "Δ"]),
+        (200, ["gap", "Δ"]),
+    ],
+)
+def test_the_gap_has_a_column_where_there_is_room(width: int, names: list[str]) -> None:
+    head = head_text(width, 4)
+    line = " " * EDGE + row_text(said(2), width, 4, gap=12.5, delta=0.3)
+    shown = {"gap": "12.5 s", "Δ": "300 ms"}
+    assert [name for name in shown if name in head.split()] == names
+    assert [name for name, text in shown.items() if text in line] == names
+    for name in names:
+        end = head.index(name) + len(name)
+        assert line[:end].endswith(shown[name])
+
+
+WITH_OTHERS: list[Entry] = [
+    JournalEvent(1, 0.0, "spawn", {}),
+    Frame(2, 1.0, "client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'),
+    StderrChunk(3, 1.2, b"starting\n"),
+    JournalEvent(4, 11.0, "mark", {}),
+    Frame(5, 13.5, "agent", b'{"jsonrpc":"2.0","id":1,"result":{}}'),
+    Frame(6, 13.5, "agent", b"no JSON"),
+    Frame(7, 13.0, "client", b'{"jsonrpc":"2.0","method":"x"}'),
+]
+"""The clock of the last entry goes back."""
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_the_gap_is_the_time_since_the_previous_frame_as_in_filters(
+    tmp_path: Path, *, is_file: bool
+) -> None:
+    model, known = SessionModel(), Annotations()
+    for entry in WITH_OTHERS:
+        model.apply(entry)
+        known.add_entry(entry, model.notes())
+    in_filters = [known.gap(entry.seq) for entry in WITH_OTHERS]
+    assert in_filters == [None, None, None, None, 12.5, 0.0, 0.0]
+    if is_file:
+        path = tmp_path / "a.acp.ndjson"
+        lines = [encode_header(Header("", "", "")), *map(encode_entry, WITH_OTHERS)]
+        path.write_bytes(b"".join(lines))
+        with IndexedRecording(path).index_all() as recording:
+            assert [gap_before(recording, row) for row in range(7)] == in_filters
+    else:
+        assert [gap_before(EntryList(WITH_OTHERS), row) for row in range(7)] == in_filters
 
 
 def test_frames_without_a_time_have_none() -> None:

@@ -85,6 +85,17 @@ async def test_the_filter_counts_what_it_lets_through() -> None:
         await until(pilot, lambda: "4 entries" in say(app) and " of " not in say(app))
 
 
+async def test_the_gap_counts_from_a_frame_that_the_filter_hides() -> None:
+    app = PaneApp()
+    async with app.run_test(size=(200, 30)) as pilot:
+        await pilot.press("slash", *"from == client or stopReason", "enter")
+        await until(pilot, lambda: "2 of 4 entries" in say(app))
+        head, first, last = (line.split() for line in say(app).splitlines()[2:5])
+        assert head[1:5] == ["n", "time", "gap", "Δ"]
+        assert first[2:4] == ["0.100", "0.0"]
+        assert last[2:7] == ["0.400", "100", "ms", "300", "ms"]
+
+
 async def test_a_jumps_between_question_and_answer() -> None:
     app = PaneApp()
     async with app.run_test(size=(120, 30)) as pilot:
