@@ -35,7 +35,7 @@ def join_laid_out(lines: Iterable[bytes], tries: int = _MAX_TRIES) -> Iterator[l
         if not held and not (tries and _OPENS.search(line)):
             yield [line]
             continue
-        # What stands before the object in its first line says nothing about its end.
+        # The text before the object in its first line says nothing about its end.
         depth += _depth(line) if held else 1
         held.append(line)
         size += len(line)

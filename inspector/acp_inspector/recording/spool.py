@@ -83,7 +83,7 @@ class Spool:
         warn: Callable[[str], None],
         turn_bytes: int = TURN_BYTES,
     ) -> None:
-        """Make the directory; `has_begun` tells whether the header is in the recording.
+        """Make the directory; `has_begun`: whether the header is in the recording.
 
         Raises:
             OSError: it cannot be made.
@@ -157,7 +157,7 @@ class Spool:
         if self._is_broken:
             # There may be room if what was written by now is given up.
             os.ftruncate(self._current, 0)
-        # Both steps lead to the other file; the longer one tells that notes are missing.
+        # Both steps lead to the other file; the longer one shows that notes are missing.
         self._epoch += 3 if self._is_broken else 1
         try:
             self._begin_file()
