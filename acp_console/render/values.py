@@ -52,7 +52,20 @@ def plural(count: int, word: str) -> str:
 def stray_line_text(data: bytes, width: int = 80) -> str:
     """Return a line that is no message as a quotation, and what is known about it."""
     quoted = single_line(data.decode(errors="replace"), width)
-    return f"{quoted} (ends in a whole message)" if message_at_end(data) else quoted
+    about = _about_stray_line(data)
+    return f"{quoted} ({about})" if about else quoted
+
+
+def _about_stray_line(data: bytes) -> str:
+    if message_at_end(data):
+        return "ends in a whole message"
+    if data.strip() in {b"{", b"["}:
+        return "a message has to be on one line"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    return ""
 
 
 def format_seconds(value: float | None) -> str:

@@ -421,7 +421,7 @@ class MarkdownRenderer:
             case "link" | "image":
                 self._link(node, style, runs, depth)
             case _:
-                # What a name or a number such as `&#x202e;` stands for is read by the parser.
+                # The parser reads entities such as `&#x202e;`.
                 runs.append((prose_text(node.content), style))
 
     def _link(self, node: SyntaxTreeNode, style: Style, runs: list[Run], depth: int) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from acp_console.cli import exit_codes
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
@@ -307,3 +309,28 @@ hear("never")
     assert done.code == exit_codes.TIME_LIMIT
     assert done.out == "one two\n"
     assert any("cancel" in message for message in findings(record).values())
+
+
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        (b"{\n", "the first: { (a message has to be on one line)"),
+        (b"D\xe9marrage\n", "the first: D\ufffdmarrage (not UTF-8)"),
+        (b'Hi ada{"jsonrpc": "2.0", "method": "_x"}\n', "(ends in a whole message)"),
+        (b"\x1b[?25hstarting\n", "the first: \u241b[?25hstarting\n"),
+    ],
+)
+def test_a_stray_line_is_quoted_with_what_is_known_of_it(
+    line: bytes, quoted: str, agent: Agent, call: Call
+) -> None:
+    """A message is laid out, a log is in another encoding, a greeting has no newline."""
+    script = f"""
+prompt = hear_prompt()
+sys.stdout.buffer.write({line!r})
+say("hello")
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.DONE, "hello\n")
+    assert quoted in done.err

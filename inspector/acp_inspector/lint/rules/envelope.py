@@ -42,9 +42,17 @@ def jsonrpc_is_named(context: Context) -> CheckResult:
     declared: Json = context.value.get("jsonrpc")
     if declared == "2.0":
         return OK
+    if _is_log(context.value):
+        text = 'the object has neither "jsonrpc" nor method, result or error: it is not a message'
+        return context.problem(text, path="jsonrpc")
     if "jsonrpc" not in context.value:
         return context.problem('"jsonrpc" is missing', path="jsonrpc")
     return context.problem(f'"jsonrpc" is {quoted(declared)} instead of "2.0"', path="jsonrpc")
+
+
+def _is_log(value: dict[str, Json]) -> bool:
+    """Return whether an object has nothing of a message, as a line of a log in JSON."""
+    return not value.keys() & {"jsonrpc", "method", "result", "error"}
 
 
 @check("ACP-L017", on.EVERY_MESSAGE)
@@ -54,7 +62,7 @@ def it_is_one_kind_of_message(context: Context) -> CheckResult:
         if "result" in value or "error" in value:
             both = "result" if "result" in value else "error"
             return context.problem(f'the message has "method" and "{both}"')
-    elif "result" not in value and "error" not in value:
+    elif "result" not in value and "error" not in value and not _is_log(value):
         return context.problem("the object has neither method, result nor error")
     return OK
 
@@ -250,6 +258,8 @@ def _keep_notification(context: Context) -> None:
 
 @check("ACP-L045", on.EVERY_MESSAGE)
 def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
+    if _is_log(context.value):
+        return OK
     unknown = sorted(context.value.keys() - ENVELOPE)
     if context.kind == "failure":
         unknown += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]

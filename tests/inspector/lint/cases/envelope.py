@@ -350,9 +350,16 @@ def an_object_has_no_members(talk: Talk) -> None:
 
 
 @breaks("ACP-L017")
-def an_object_without_members_is_no_message(talk: Talk) -> None:
+def a_version_alone_is_no_message(talk: Talk) -> None:
     talk.open()
-    talk.send("agent", b"{}")
+    talk.send("agent", b'{"jsonrpc": "2.0"}')
+
+
+@keeps("ACP-L017", despite=("ACP-L016",))
+@keeps("ACP-L045", despite=("ACP-L016",))
+def a_log_in_json_lacks_one_thing(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", b'{"level": "info", "message": "ready"}')
 
 
 @breaks("ACP-L025")
