@@ -50,6 +50,12 @@ _PROCESS_IDS: Final = frozenset({"pid", "ppid", "pgid", "processid", "processgro
 _DURATIONS: Final = ({"secs", "nanos"}, {"seconds", "nanos"})
 """The members of an object that is a duration, as programs in Rust and protocol buffers write it.
 """
+_RUN_TIME: Final = re.compile(
+    r"(?:^|_)(?:duration|elapsed|latency|took|(?:wall|run|execution|cpu)_?time)"
+    r"(?:_?(?:ms|s|secs?|seconds|milli(?:s|seconds)|nanos|ns|us))?$"
+)
+"""Names of numbers that say how long something took, with underscores."""
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _USAGE: Final = re.compile(
     r"(?:^|_)(?:token_?)?usage$|[a-z]Usage$|^quota$|^costs?$|^token_?counts?$", re.IGNORECASE
 )
@@ -61,13 +67,52 @@ _PREFIX: Final = 3
 """Characters by which an id is searched for in a text."""
 _MAX_PREFIXES: Final = 100
 _ID_CHARACTERS: Final = r"[\w.:|/@+=-]"
+_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_DAY: Final = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? +)?"
+_ZONE: Final = r"(?: ?(?:GMT|UTC)?[+-]\d\d:?\d\d(?: \([A-Z][\w ]*\))?| ?(?:Z|UTC|GMT)\b)?"
+CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm]\b)?"
+"""The pattern of a time of day."""
+DATE: Final = (
+    rf"\b\d{{4}}-\d\d-\d\d(?:[T ]{CLOCK}{_ZONE})?(?!\d)"
+    rf"|\b\d{{1,2}}/\d{{1,2}}/\d{{4}}(?:,? {CLOCK})?(?!\d)|\b\d{{4}}/\d\d/\d\d(?!\d)"
+    rf"|\b{_DAY}{_MONTH} +\d{{1,2}}(?:st|nd|rd|th)?"
+    rf"(?:,? +(?:\d{{4}}(?: {CLOCK}{_ZONE})?|{CLOCK}{_ZONE}(?: \d{{4}}{_ZONE})?))(?!\d)"
+    rf"|\b{_DAY}\d{{1,2}} {_MONTH} \d{{4}}(?: {CLOCK}{_ZONE})?(?!\d)"
+)
+"""The pattern of a date as people and programs write it, perhaps with a time of day."""
+SERVICE_ID_START: Final = (
+    r"call|toolu|msg|chatcmpl|resp|fc|rs|run|req|session|sess|thread|task|item|prompt|user"
+)
+"""The beginnings of the ids of model services."""
 SHAPES: Final[Mapping[str, str]] = {
+    "trace": r"(?<![\w-])[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?![\w-])",
     "uuid": r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])",
-    "hex": r"(?<![0-9A-Za-z])[0-9a-fA-F]{32}(?![0-9A-Za-z])",
+    "ulid": r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])",
+    "hex": r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{32}|[0-9a-f]{40})(?![0-9A-Za-z])",
+    "address": r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{9,16}(?![0-9A-Za-z])",
+    "service": rf"(?<![0-9A-Za-z])(?:{SERVICE_ID_START})[_-](?=[A-Za-z]*\d)[0-9A-Za-z]{{12,}}"
+    r"(?![0-9A-Za-z])",
     "time": r"(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?(?!\d)",
     "epoch": r"(?<![0-9A-Za-z.])1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![0-9A-Za-z])",
 }
 """Patterns of values that each run has anew, by the name of their shape."""
+OUTPUT_SHAPES: Final[Mapping[str, str]] = {
+    "date": rf"{DATE}|(?<![\d:.])[0-2]\d:[0-5]\d:[0-5]\d(?:[.,]\d+)?(?![\d:])",
+    "elapsed": (
+        r"(?:\bin |\b(?i:took|time|elapsed|real|user|sys):?\s+|\(|\t)"
+        r"(?:\d+m)?\d+(?:\.\d+)? ?(?:[mnuµ]s|s|secs?|seconds|milliseconds)\b"
+    ),
+    "port": r"(?:localhost|127\.0\.0\.1|\[::1\]):[1-9]\d{4}(?!\d)",
+    "commit": r"\[[\w./-]+(?: \([\w -]+\))? [0-9a-f]{7,12}(?=\])",
+}
+"""Such patterns for the output of tools: dates in words, run times, free ports of this machine, and
+the digest of a new commit."""
+_NEW_IN_OUTPUT: Final[Mapping[str, re.Pattern[str]]] = {
+    "elapsed": re.compile(r"\d.*"),
+    "port": re.compile(r"\d{5}$"),
+    "commit": re.compile(r"\w+$"),
+}
+"""The part of an output shape that is new; what precedes it stays."""
 PROCESS_ID: Final = r"(?i:\b(?:p?pids?|pgids?|process(?: group)?(?: id)?)\b)[^\w\n]{0,3}\d+(?!\d)"
 """The pattern of a process id behind its name."""
 
@@ -89,12 +134,18 @@ _GOES_ON: Final = re.compile(r"\.*[\w-]")
 """The name of another directory goes on so."""
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
+_NEAR_ID: Final = re.compile(r"[a-z][_-][0-9A-Za-z]{12}|[0-7][0-9A-Z]{25}")
+_NEAR_OUTPUT: Final = re.compile(
+    r"[0-9][:./-][0-9]|[0-9] ?[mnuµ]?s|[a-z]{2} +[0-9]|:[0-9]{5}|[0-9a-f]{7}\]"
+)
 _NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
-_NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/")
+_NEAR_SHAPES: Final = (_NEAR_HEX, _NEAR_TIME, _NEAR_ID)
+_NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/|\\Temp\\")
 """One of them is in every text with a value of a known shape; they are searched for fast."""
 _TEMP_PATH: Final = (
     r"(?P<path>(?<![\w.~-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/[\w+-]+/[\w+-]+/T)"
-    r"/(?:[\w.+@%-]*\w))"
+    r"/(?:[\w.+@%-]*\w)"
+    r"|(?<!\w)[A-Za-z]:\\Users\\[^\\\n]{1,64}\\AppData\\Local\\Temp\\(?:[\w.+@%-]*\w))"
 )
 _EPOCH: Final = (1_500_000_000, 2_000_000_000)
 """Seconds that are a time of our days: 2017 to 2033."""
@@ -118,13 +169,15 @@ class Variable:
 
 _TOLERANCE_OF: Final[dict[str, Tolerance]] = {
     "id": "ids-in-text",
-    **dict.fromkeys(("uuid", "hex", "time", "epoch", "timestamp"), "shapes"),
+    **dict.fromkeys((*SHAPES, *OUTPUT_SHAPES, "timestamp", "run time"), "shapes"),
     "path": "temp-paths",
     "usage": "usage",
     **dict.fromkeys(("pid", "pid text", "pid in input", "pid text in input"), "process-ids"),
     "duration": "shapes",
 }
-_UNBOUND: Final = frozenset({"usage", "pid", "pid text", "timestamp", "duration"})
+_UNBOUND: Final = frozenset(
+    {"usage", "pid", "pid text", "timestamp", "duration", "run time", "date", "elapsed"}
+)
 """Kinds of which only presence and type count."""
 
 
@@ -183,6 +236,10 @@ class PlacedTitle:
         return "cut-titles" if is_shorter or uncut.length == cut.length else None
 
 
+_NO_OUTPUT: Final = frozenset({"rawInput", "title", "locations", "oldText", "newText"})
+"""Fields of a tool call that are no output: what it is to do, and what it changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextContext:
     """Where in a message a value is."""
@@ -195,7 +252,7 @@ class TextContext:
 
     def below(self, name: str) -> TextContext:
         """Return the context of the field `name` in a value."""
-        is_output = self.is_output and name not in {"rawInput", "title", "locations"}
+        is_output = self.is_output and name not in _NO_OUTPUT
         is_input = self.is_input or name == "rawInput"
         is_usage = not is_input and (self.is_usage or bool(_USAGE.search(name)))
         if (is_usage, is_output, is_input) == (self.is_usage, self.is_output, self.is_input):
@@ -300,6 +357,8 @@ class Templates:
             return Variable("usage", value)
         if self._is_process_id(name):
             return Variable("pid in input" if context.is_input else "pid", value)
+        if context.is_output and self._has_shapes and _is_run_time(name):
+            return Variable("run time", value)
         return Variable("epoch", value) if self._has_shapes and is_epoch(value) else None
 
     def process_id(self, name: str, value: str, context: TextContext) -> Variable | None:
@@ -323,7 +382,7 @@ class Templates:
         self, text: str, context: TextContext = _PLAIN
     ) -> Iterator[tuple[int, int, Variable]]:
         """Yield start, end and variable for each variable in a text."""
-        pattern = self._pattern(text, context.is_output or context.is_input)
+        pattern = self._pattern(text, context)
         if pattern is None:
             return
         at = 0
@@ -349,6 +408,10 @@ class Templates:
                 start = end - len(value) + len(value.rstrip("0123456789"))
                 value = text[start:end]
                 kind = "pid in input" if context.is_input else kind
+            elif part := _NEW_IN_OUTPUT.get(kind):
+                new = part.search(value)
+                assert new is not None
+                start, value = start + new.start(), new[0]
             yield start, end, Variable(kind, value)
             at = end
 
@@ -356,7 +419,7 @@ class Templates:
     def _has_shapes(self) -> bool:
         return "shapes" in self._tolerances
 
-    def _pattern(self, text: str, has_process_ids: bool) -> re.Pattern[str] | None:
+    def _pattern(self, text: str, context: TextContext) -> re.Pattern[str] | None:
         """Return the pattern of the variables that a text may have; None if it has none.
 
         Most texts have none, which is found faster than by trying all kinds at each character.
@@ -365,8 +428,9 @@ class Templates:
             any(each in text for each in (*self._places, *self._bare)),
             len(self._prefixes) > _MAX_PREFIXES or any(each in text for each in self._prefixes),
             "temp-paths" in self._tolerances and bool(_NEAR_TEMP.search(text)),
-            has_process_ids and "process-ids" in self._tolerances,
-            self._has_shapes and bool(_NEAR_HEX.search(text) or _NEAR_TIME.search(text)),
+            (context.is_output or context.is_input) and "process-ids" in self._tolerances,
+            self._has_shapes and any(each.search(text) for each in _NEAR_SHAPES),
+            self._has_shapes and context.is_output and bool(_NEAR_OUTPUT.search(text)),
         )
         if not any(may_have):
             return None
@@ -380,6 +444,7 @@ class Templates:
                 rf"(?P<place>(?:{'|'.join([*map(re.escape, longest), *bare])})(?!\.*[\w-]))",
                 rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)",
                 *(_TEMP_PATH, f"(?P<pid>{PROCESS_ID})", _ANY_SHAPE.pattern),
+                alternatives(OUTPUT_SHAPES),
             )
             chosen = [part for part, is_there in zip(parts, may_have, strict=True) if is_there]
             pattern = self._patterns[may_have] = re.compile("|".join(chosen))
@@ -392,6 +457,10 @@ class Templates:
             if is_whole and word[:end] in self._ids:
                 return word[:end]
         return None
+
+
+def _is_run_time(name: str) -> bool:
+    return bool(_RUN_TIME.search(_CAMEL.sub("_", name).lower()))
 
 
 class IdMap:

@@ -16,7 +16,10 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
 from acp_inspector.analysis.id_map import (
+    CLOCK,
+    DATE,
     PROCESS_ID,
+    SERVICE_ID_START,
     SHAPES,
     alternatives,
     is_epoch,
@@ -29,13 +32,6 @@ from acp_inspector.redaction.detector import PLACEHOLDER
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json
 
-_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
-_DAY: Final = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? +)?"
-_CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm]\b)?"
-_ZONE: Final = r"(?: ?(?:GMT|UTC)?[+-]\d\d:?\d\d(?: \([A-Z][\w ]*\))?| ?(?:Z|UTC|GMT)\b)?"
-_ID_START: Final = (
-    r"call|toolu|msg|chatcmpl|resp|fc|rs|run|req|session|sess|thread|task|item|prompt|user"
-)
 _LABELS: Final = (
     r"call|cell|chunk|command|exec|execution|invocation|job|output|request|result|run|session|shell"
     r"|span|task|terminal|tool|trace"
@@ -50,16 +46,9 @@ PROMPT_SHAPES: Final[Mapping[str, str]] = {
     ),
     "uuid": SHAPES["uuid"],
     "hex": r"(?<![0-9a-zA-Z])[0-9a-f]{32,}(?![0-9a-zA-Z])",
-    "id": rf"(?<![0-9a-zA-Z])(?:{_ID_START})[_-](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{{8,}}"
+    "id": rf"(?<![0-9a-zA-Z])(?:{SERVICE_ID_START})[_-](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{{8,}}"
     r"(?![0-9a-zA-Z])",
-    "time": (
-        rf"\b\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK}{_ZONE})?(?!\d)"
-        rf"|\b\d{{1,2}}/\d{{1,2}}/\d{{4}}(?:,? {_CLOCK})?(?!\d)|\b\d{{4}}/\d\d/\d\d(?!\d)"
-        rf"|\b{_DAY}{_MONTH} +\d{{1,2}}(?:st|nd|rd|th)?"
-        rf"(?:,? +(?:\d{{4}}(?: {_CLOCK}{_ZONE})?|{_CLOCK}{_ZONE}(?: \d{{4}})?))(?!\d)"
-        rf"|\b{_DAY}\d{{1,2}} {_MONTH} \d{{4}}(?: {_CLOCK}{_ZONE})?(?!\d)"
-        rf"|(?<![\d:.]){_CLOCK}(?![\d:])"
-    ),
+    "time": rf"{DATE}|(?<![\d:.]){CLOCK}(?![\d:])",
     # Agents append a random number to it.
     "epoch": r"(?<![\d.])1[5-9]\d{8}(?:\d{3}|\.\d+)?(?![\d.]\d)(?:-[0-9a-f]{4,})?(?!\d)",
     "pid": PROCESS_ID,
