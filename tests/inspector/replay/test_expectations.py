@@ -139,12 +139,12 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 # Learning
 
 
-def took(value: object) -> list[Said]:
-    return titled("t", more=(update("tool_call", toolCallId="c", rawOutput={"took": value}),))
+def found(value: object) -> list[Said]:
+    return titled("t", more=(update("tool_call", toolCallId="c", rawOutput={"found": value}),))
 
 
 VALUES: list[tuple[object, object, str]] = [
-    ("took 12 ms", "took 15 ms", "regex"),
+    ("found 12 files", "found 15 files", "regex"),
     ("a\nb\nc", "c\nb\na", "lines"),
     ("apple", "pear", "type"),
     (1, 2.5, "type"),
@@ -158,7 +158,7 @@ VALUES: list[tuple[object, object, str]] = [
 def test_a_proposal_makes_the_two_runs_equal(
     tmp_path: Path, one: object, other: object, how: str
 ) -> None:
-    left, right = frames(*took(one)), frames(*took(other))
+    left, right = frames(*found(one)), frames(*found(other))
     assert compare(left, right).differences
     proposal = propose(left, right)
     path = tmp_path / "x.expect.toml"
