@@ -78,11 +78,16 @@ def serve_stdio(notes: Path) -> None:
     for line in sys.stdin.buffer:
         try:
             response = respond(json.loads(line), note)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if response is not None:
             sys.stdout.write(json.dumps(response) + "\n")
             sys.stdout.flush()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing, as `log_message` does: an agent may leave in the middle of a request."""
 
 
 class HttpToolServer:
@@ -97,7 +102,7 @@ class HttpToolServer:
         self.was_missed = False
         """Whether a request came to another path than the server's."""
         self._path = f"/{secrets.token_urlsafe()}"
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
@@ -128,7 +133,7 @@ class HttpToolServer:
                     return
                 try:
                     response = respond(json.loads(self.rfile.read(int(length))), note)
-                except ValueError:
+                except (ValueError, RecursionError):
                     self._send(HTTPStatus.BAD_REQUEST)
                     return
                 if response is None:

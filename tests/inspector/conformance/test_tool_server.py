@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import sys
+import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -14,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from acp_inspector.conformance import tool_server
 from acp_inspector.conformance.tool_server import HttpToolServer
 
+LIMIT_S = 10.0
 CALLED = ["initialize", "notifications/initialized", "tools/list", "tools/call"]
 
 
@@ -45,9 +50,33 @@ async def test_methods_of_a_client_over_http_are_noted() -> None:
 
 @pytest.mark.parametrize(
     ("path", "body", "status"),
-    [("", b"no JSON", 400), ("x", b"{}", 400), ("", b"[]", 202), ("", b"x" * (2**20 + 1), 400)],
+    [
+        ("", b"no JSON", 400),
+        ("", b"[" * 200_000, 400),
+        ("x", b"{}", 400),
+        ("", b"[]", 202),
+        ("", b"x" * (2**20 + 1), 400),
+    ],
 )
 def test_what_is_no_request_is_refused_and_not_noted(path: str, body: bytes, status: int) -> None:
     with HttpToolServer() as server:
         assert httpx.post(server.url + path, content=body, trust_env=False).status_code == status
         assert server.methods == []
+
+
+def test_an_agent_that_resets_a_connection_prints_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The stderr is that of the command."""
+    with HttpToolServer() as server:
+        url, before = urlsplit(server.url), {*threading.enumerate()}
+        head = f"POST {url.path} HTTP/1.1\r\nContent-Length: 30\r\n\r\n"
+        with socket.create_connection((url.hostname, url.port)) as connection:
+            connection.sendall(head.encode())
+            # Closing it sends a reset.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        # It is accepted after the other one.
+        assert httpx.get(server.url, trust_env=False).status_code == 405
+        for thread in {*threading.enumerate()} - before:
+            thread.join(LIMIT_S)
+    assert capsys.readouterr().err == ""
