@@ -46,7 +46,7 @@ TABLE: Final = Layout(
 )
 
 
-@click.command(name="check", cls=Command)
+@click.command(name="check", cls=Command, is_check=True)
 @click.argument("names", nargs=-1, metavar="[NAME]…", shell_complete=complete_agent)
 @click.option(
     "--yes",
@@ -113,11 +113,11 @@ def command(
 
 def _confirmed(entries: Sequence[CatalogueEntry]) -> bool:
     """Ask whether commands that the user has not confirmed may run; without a terminal, no."""
-    asked = [each for each in entries if each.state == "ready" and not each.is_confirmed]
-    if not asked or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    new = [each for each in entries if each.state == "ready" and not each.is_confirmed]
+    if not new or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    say(f"{plural(len(asked), 'command')} of the catalogue that you have not confirmed yet:")
-    for entry in asked:
+    say(f"{plural(len(new), 'command')} of the catalogue that you have not confirmed yet:")
+    for entry in new:
         click.echo(f"  {escape_controls(entry.command_line)}", err=True)
     reply: str = click.prompt("Run them now? [y/N]", default="", show_default=False, err=True)
     return reply.strip().lower() in {"y", "yes"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,9 @@ def write(path: Path, *frames: bytes) -> Path:
     return path
 
 
-def code_without_reader(words: Sequence[object], *, is_merged: bool = False) -> int:
+def code_without_reader(
+    words: Sequence[object], *, is_merged: bool = False, env: Mapping[str, str] | None = None
+) -> int:
     """Return the exit code of a command whose stdout, and perhaps stderr, is a closed pipe."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -35,7 +37,7 @@ def code_without_reader(words: Sequence[object], *, is_merged: bool = False) -> 
     stderr = writing if is_merged else subprocess.DEVNULL
     try:
         return subprocess.run(
-            command, stdout=writing, stderr=stderr, timeout=LIMIT_S, check=False
+            command, stdout=writing, stderr=stderr, timeout=LIMIT_S, check=False, env=env
         ).returncode
     finally:
         os.close(writing)
@@ -79,6 +81,13 @@ def test_a_check_of_an_agent_that_has_failed_is_not_green(
         "conform": ["conform", "--case", "jsonrpc.parse-error"],
     }[name]
     assert code_without_reader([*words, "--", *other], is_merged=True) == exit_codes.FOUND
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_check_of_agents_that_are_missing_is_not_green(more: list[str], tmp_path: Path) -> None:
+    env = {**os.environ, "PATH": str(tmp_path)}
+    words = ["agents", "check", "goose", *more]
+    assert code_without_reader(words, env=env) == exit_codes.FOUND
 
 
 def test_a_turn_in_which_something_was_refused_is_not_green(agent: Agent) -> None:
