@@ -50,7 +50,6 @@ PROXIES: Final = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 HOST: Final = "127.0.0.1"
 MAX_UNUSED_SHOWN: Final = 5
 SECRET_VARIABLE: Final = "ACP_CONSOLE_MODEL_SECRET"  # noqa: S105 - the name of a variable
-MIN_NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 MIN_SECRET: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _SECRET: Final = re.compile(rf"[A-Za-z0-9_-]{{{MIN_SECRET},200}}")

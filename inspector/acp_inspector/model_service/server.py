@@ -438,8 +438,8 @@ class ModelPlayer(ModelService):
         super().__init__(routes, warn)
         self._cassette = cassette
         self._redactor = redactor
-        self._here = roots
-        self._there = [Roots(each.cwd, each.home, each.tmp) for each in cassette.headers]
+        self._roots = roots
+        self._recorded_roots = [Roots(each.cwd, each.home, each.tmp) for each in cassette.headers]
         self._outlines = [outline(each.request.body) for each in cassette.exchanges]
         self._used = [0] * len(cassette.exchanges)
         self._known: list[dict[str, str]] = []
@@ -508,8 +508,8 @@ class ModelPlayer(ModelService):
             used = self._used[place]
             if used and not _is_repeatable(live):
                 continue
-            for there in dict.fromkeys(self._there):
-                comparison = match_requests(recorded, live, there, self._here, known=self._known)
+            for there in dict.fromkeys(self._recorded_roots):
+                comparison = match_requests(recorded, live, there, self._roots, known=self._known)
                 if not comparison.is_equal:
                     continue
                 order = (used, comparison.tolerated + len(comparison.directories), place)
@@ -532,7 +532,7 @@ class ModelPlayer(ModelService):
 
         likely = sorted(range(len(exchanges)), key=likelihood)[:MAX_COMPARED]
         requests = [(place, exchanges[place].request) for place in likely]
-        found = nearest(requests, live, self._there[0], self._here)
+        found = nearest(requests, live, self._recorded_roots[0], self._roots)
         if found is None:
             return f"{text}\nno recorded request is similar"
         place, differences = found
