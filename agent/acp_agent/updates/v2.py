@@ -25,7 +25,6 @@ PLAN_ID: Final = "main"
 """The id of the only plan."""
 TERMINAL_UPDATE: Final = "terminal_update"
 _TERMINAL: Final = "_terminal"
-"""The statuses of a tool call that has ended."""
 
 
 class SessionUpdatesV2(SessionUpdates):

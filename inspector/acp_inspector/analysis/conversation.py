@@ -541,7 +541,7 @@ class Conversation:
         return message
 
     def edit_prompt(self, was: list[Json], now: list[Json]) -> list[ConversationChange]:
-        """Replace the last prompt that is `was`; None if there is none."""
+        """Replace the last prompt that is `was`, if there is one."""
         for item in reversed(self.items):
             if isinstance(item, UserMessage) and item.content == was:
                 item.replace(now, self.cursor.n)

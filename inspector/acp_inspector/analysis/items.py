@@ -111,9 +111,6 @@ class TerminalItem(HasHistory):
         return {**super()._heavy(), "_live": self._live}
 
 
-"""States of a tool call that has come to its end."""
-
-
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     """The state of a tool call except its content."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Final, TypeAlias, TypeVar, cast
 
@@ -229,6 +229,18 @@ class CaseWire:
         self.received(message, at)
 
 
+async def becomes_true(
+    check: Callable[[], Awaitable[bool]], limit: float, *, attempts: int
+) -> bool:
+    """Return whether one of some attempts within `limit` seconds succeeds: no message tells."""
+    for attempt in range(attempts):
+        if attempt:
+            await anyio.sleep(limit / attempts)
+        if await check():
+            return True
+    return False
+
+
 def result_of(reply: Reply, method: str) -> Mapping[str, Json]:
     """Return the result of a response that must be no error."""
     if isinstance(reply, ErrorResponse):
@@ -242,8 +254,8 @@ def result_of(reply: Reply, method: str) -> Mapping[str, Json]:
 def error_of(reply: Reply, method: str, *codes: int) -> ErrorResponse:
     """Return the error of a response that must be one, with one of `codes` if there are any."""
     if isinstance(reply, SuccessResponse):
-        raise CaseFailedError(f"{method} succeeded, and has to fail")
+        raise CaseFailedError(f"{method} succeeded, where an error was expected")
     if codes and reply.code not in codes:
         wanted = " or ".join(map(str, codes))
-        raise CaseFailedError(f"{method} failed with {reply.code}, and has to fail with {wanted}")
+        raise CaseFailedError(f"{method} failed with {reply.code}, where {wanted} was expected")
     return reply

@@ -277,12 +277,21 @@ def _share(folder: int) -> None:
     Raises:
         OSError: a proxy uses it.
     """
+    _lock(folder, fcntl.LOCK_SH, while_=lambda: _is_recovered(folder))
+
+
+def _lock(descriptor: int, kind: int, *, while_: Callable[[], bool] = lambda: True) -> None:
+    """Lock a file or directory; wait for others, `while_` that makes sense.
+
+    Raises:
+        OSError: others have it for too long, or it makes no sense to wait.
+    """
     ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
     while True:
         try:
-            fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            if not _is_recovered(folder) or time.monotonic() > ends_at:
+            if not while_() or time.monotonic() > ends_at:
                 raise
             time.sleep(0.01)
         else:
@@ -311,32 +320,14 @@ def _wait_for_readers(folder: int) -> None:
     """
     # A proxy has it for itself alone, readers do not.
     fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
-    while True:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > ends_at:
-                raise
-            time.sleep(0.01)
-        else:
-            return
+    _lock(folder, fcntl.LOCK_EX)
 
 
 def _wait_for_turn(folder: int, stack: ExitStack) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     lock = os.open(_LOCK_NAME, flags, 0o600, dir_fd=folder)
     stack.callback(os.close, lock)
-    ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > ends_at:
-                raise
-            time.sleep(0.01)
-        else:
-            return
+    _lock(lock, fcntl.LOCK_EX)
 
 
 def remove(folder: int, path: Path) -> None:

@@ -9,19 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-import anyio
-
 from acp_inspector.conformance import tool_server
 from acp_inspector.conformance.model import AGENT, PROFILES, V1, CaseFailedError, NotReachedError
 from acp_inspector.conformance.peer import Peer
 from acp_inspector.conformance.tool_server import HttpToolServer
+from acp_inspector.conformance.wire import becomes_true
 from acp_protocol.jsonrpc import Json, encode
 
 case = AGENT.case
 
 SECTION: Final = "Session setup, MCP servers"
-LOOKS: Final = 100
-"""How often the notes of the server are looked at, until what is awaited stands there."""
 NO_SERVERS: Final = ("continuum", "openoxide")
 """Dialects whose session/new has no MCP servers."""
 FIRST: Final = ("initialize", "server/discover")
@@ -65,10 +62,31 @@ async def _offered(peer: Peer, transport: ServerTransport) -> AsyncGenerator[tup
         yield program, lambda: notes.read_text().splitlines() if notes.exists() else []
 
 
+@asynccontextmanager
+async def _connected(
+    peer: Peer, transport: ServerTransport, *, is_setup: bool = True
+) -> AsyncGenerator[tuple[str, Notes]]:
+    """Yield a session whose agent has connected to a server, in its first turn at the latest.
+
+    `is_setup`: the case is about something else, so that it is not reached without.
+    """
+    await peer.open()
+    # Version 1 requires stdio of every agent.
+    if (peer.version, transport) != (1, "stdio"):
+        peer.require(f"mcpCapabilities.{transport}", f"session.mcp.{transport}")
+    async with _offered(peer, transport) as (server, notes):
+        try:
+            session = await _session_with_server(peer, transport, server, notes)
+        except CaseFailedError as problem:
+            if is_setup:
+                raise NotReachedError(str(problem)) from None
+            raise
+        yield session, notes
+
+
 async def _session_with_server(
     peer: Peer, transport: ServerTransport, server: Json, notes: Notes
 ) -> str:
-    """Return a session whose agent has connected to the server, in its first turn at the latest."""
     session = await peer.create_session(mcpServers=[server])
     # Some agents connect when they need the tools.
     if not notes() and "text" in peer.options.prompts:
@@ -80,18 +98,11 @@ async def _session_with_server(
 
 async def _noted(peer: Peer, notes: Notes, *methods: str) -> bool:
     """Return whether the agent has called one of `methods`, or does so in time."""
-    for look in range(LOOKS):
-        if look:
-            await anyio.sleep(peer.timeout / LOOKS)
-        if set(methods) & set(notes()):
-            return True
-    return False
 
+    async def is_noted() -> bool:
+        return not set(methods).isdisjoint(notes())
 
-def _require(peer: Peer, transport: ServerTransport) -> None:
-    # Version 1 requires stdio of every agent.
-    if (peer.version, transport) != (1, "stdio"):
-        peer.require(f"mcpCapabilities.{transport}", f"session.mcp.{transport}")
+    return await becomes_true(is_noted, peer.timeout, attempts=100)
 
 
 def _register(transport: ServerTransport, name: str) -> None:
@@ -105,10 +116,8 @@ def _register(transport: ServerTransport, name: str) -> None:
         unlike=NO_SERVERS,
     )
     async def connects(peer: Peer) -> None:
-        await peer.open()
-        _require(peer, transport)
-        async with _offered(peer, transport) as (server, notes):
-            await _session_with_server(peer, transport, server, notes)
+        async with _connected(peer, transport, is_setup=False):
+            pass
 
     @case(
         f"mcp.{transport}-lists",
@@ -119,10 +128,7 @@ def _register(transport: ServerTransport, name: str) -> None:
         unlike=NO_SERVERS,
     )
     async def lists(peer: Peer) -> None:
-        await peer.open()
-        _require(peer, transport)
-        async with _offered(peer, transport) as (server, notes):
-            await _connected(peer, transport, server, notes)
+        async with _connected(peer, transport) as (_, notes):
             if not await _noted(peer, notes, "tools/list"):
                 raise CaseFailedError(f"the agent called {', '.join(notes())}, and not tools/list")
 
@@ -134,11 +140,8 @@ def _register(transport: ServerTransport, name: str) -> None:
         unlike=NO_SERVERS,
     )
     async def calls(peer: Peer) -> None:
-        await peer.open()
-        _require(peer, transport)
         text = peer.prompt_text("mcp")
-        async with _offered(peer, transport) as (server, notes):
-            session = await _connected(peer, transport, server, notes)
+        async with _connected(peer, transport) as (session, notes):
             turn = await peer.setup_turn(session, text)
             if "tools/call" in notes():
                 return
@@ -146,14 +149,6 @@ def _register(transport: ServerTransport, name: str) -> None:
             if any(tool_server.TOOL in encode(dict(each.body)).decode() for each in calls):
                 raise CaseFailedError("the agent announced the call, and none came to the server")
             raise NotReachedError("the prompt for mcp led to no call of the server's tool")
-
-
-async def _connected(peer: Peer, transport: ServerTransport, server: Json, notes: Notes) -> str:
-    """Return a session with the server, for a case about something else."""
-    try:
-        return await _session_with_server(peer, transport, server, notes)
-    except CaseFailedError as problem:
-        raise NotReachedError(str(problem)) from None
 
 
 _register("stdio", "over stdio")

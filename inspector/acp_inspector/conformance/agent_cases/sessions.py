@@ -20,7 +20,7 @@ from acp_inspector.conformance.model import (
     NotReachedError,
 )
 from acp_inspector.conformance.peer import Peer, Update
-from acp_inspector.conformance.wire import Reply, error_of, result_of
+from acp_inspector.conformance.wire import Reply, becomes_true, error_of, result_of
 from acp_protocol.json_values import get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -49,8 +49,6 @@ HISTORY: Final = frozenset(
 )
 """Updates that repeat what was said."""
 NO_SESSION: Final = "no-such-session-0000"
-LOOKS: Final = 10
-"""How often the list is looked at, until a session is in it."""
 
 
 # New sessions
@@ -470,12 +468,11 @@ async def holds_session(peer: Peer) -> None:
 
 async def _is_listed(peer: Peer, session: str, **params: Json) -> bool:
     """Return whether a session is in the list, or soon is: some agents write it a little later."""
-    for look in range(LOOKS):
-        if look:
-            await anyio.sleep(peer.options.list_wait / LOOKS)
-        if session in await _listed(peer, **params):
-            return True
-    return False
+
+    async def is_there() -> bool:
+        return session in await _listed(peer, **params)
+
+    return await becomes_true(is_there, peer.options.list_wait, attempts=10)
 
 
 @case(
