@@ -39,6 +39,7 @@ async def judge(
     max_messages: int = MAX_MESSAGES,
     max_bytes: int = MAX_BYTES,
     prompts: Mapping[str, str] = PROMPTS,
+    auth_method: str | None = "key",
 ) -> Report:
     """Judge the scripted agent."""
     stored: dict[Path, dict[str, Session]] = {}
@@ -68,7 +69,7 @@ async def judge(
         list_wait=0.1,
         jobs=8,
         prompts=prompts,
-        auth_method="key",
+        auth_method=auth_method,
         max_messages=max_messages,
         max_bytes=max_bytes,
     )

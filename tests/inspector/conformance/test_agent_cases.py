@@ -38,6 +38,18 @@ async def test_every_case_can_be_played_alone(profile: Profile) -> None:
         assert result.verdict == "pass" or case.id in NOT_PLAYED[profile], result
 
 
+@pytest.mark.parametrize(
+    ("defect", "case"),
+    [("logout fails", "authentication.logout"), ("no cancel", "methods.baseline")],
+)
+async def test_the_user_is_logged_out_only_if_a_login_is_named(defect: str, case: str) -> None:
+    (named,) = (await judge("v1", DEFECTS[defect], ["authentication.logout"])).results
+    assert named.verdict == "fail"
+    (result,) = (await judge("v1", DEFECTS[defect], [case], auth_method=None)).results
+    assert result.verdict in {"pass", "not reached"}
+    assert ("--auth" in result.reason) == (case == "authentication.logout")
+
+
 @pytest.mark.parametrize("dialect", ["continuum", "openoxide"])
 def test_dialects_without_servers_have_no_cases_about_them(dialect: str) -> None:
     assert not agent_suite().select("v1", ["mcp.*"], dialect=dialect)

@@ -275,11 +275,12 @@ async def logout(peer: Peer) -> None:
     await peer.open()
     if peer.version == 1:
         peer.require("auth.logout")
-        await peer.result("logout", {})
     elif not get_objects(dict(peer.initialized), "authMethods"):
         raise NotOfferedError("no authMethods are offered")
-    else:
-        await peer.result("auth/logout", {})
+    if peer.options.auth_method is None:
+        # The login is the user's, and may need a person.
+        raise NotReachedError("it would log you out; give --auth METHOD to log in again")
+    await peer.result("logout" if peer.version == 1 else "auth/logout", {})
 
 
 # JSON-RPC

@@ -44,7 +44,10 @@ async def _set_modes(peer: Peer) -> None:
 
 
 async def offered_methods(peer: Peer) -> None:
-    """Call what every agent has, or this one offers, for a session that does not exist."""
+    """Call what every agent has, or this one offers, for a session that does not exist.
+
+    A logout would be the user's.
+    """
     await peer.open()
     session: dict[str, Json] = {"sessionId": "no-such-session-0000"}
     place: dict[str, Json] = {"cwd": str(peer.directory), "mcpServers": []}
@@ -55,7 +58,6 @@ async def offered_methods(peer: Peer) -> None:
         ("sessionCapabilities.list", "-", "session/list", {}),
         ("sessionCapabilities.close", "-", "session/close", session),
         ("sessionCapabilities.delete", "session.delete", "session/delete", session),
-        ("auth.logout", "", "logout", {}),
     ]
     for v1, v2, method, params in calls:
         path = v1 if peer.version == 1 else v2
