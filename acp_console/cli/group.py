@@ -19,6 +19,7 @@ from acp_console.cli.command import Group
 from acp_console.cli.errors import Sentences, UsageError
 from acp_console.cli.theme_option import theme_option
 from acp_console.client.agents import DEMO_AGENT, command_agent
+from acp_protocol.host.lasting_output import open_closed_streams
 
 PROGRAM: Final = "acp-console"
 COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
@@ -157,6 +158,7 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     """Run the command that `words` name, or the console; return the exit code."""
     level = logging.DEBUG if is_debug else logging.WARNING
     logging.basicConfig(level=level, handlers=None if is_debug else [Sentences()])
+    open_closed_streams()
     # A character that the terminal cannot encode must not end the command.
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     if words[:1] == [SEPARATOR]:

@@ -21,7 +21,7 @@ from acp_agent.models.providers import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.arguments import ArgumentParser
-from acp_protocol.host.lasting_output import lasting_output
+from acp_protocol.host.lasting_output import lasting_output, open_closed_streams
 from acp_protocol.host.sanitize import error_text, labelled
 
 OK: Final = 0
@@ -32,6 +32,7 @@ UNUSABLE: Final = 2
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run the command in `arguments`; return the exit code."""
+    open_closed_streams()
     options = _parser().parse_args(arguments)
     try:
         with lasting_output():

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
+def open_closed_streams() -> None:
+    """Open the null device as stdin, stdout and stderr where they were closed at the start.
+
+    Python has None for them, and their numbers would be those of the next files.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode)
+            setattr(sys, name, stream)
+
+
 @contextmanager
 def lasting_output() -> Generator[None]:
     """Discard what is written to stdout and stderr once their readers have left."""

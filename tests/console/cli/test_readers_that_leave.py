@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -112,3 +113,20 @@ def test_an_error_keeps_its_code(tmp_path: Path) -> None:
 def test_what_checks_nothing_ends_without_an_error(words: list[str], tmp_path: Path) -> None:
     path = write(tmp_path / "it.acp.ndjson", *(SECRET % n for n in range(3000)))
     assert code_without_reader([*words, path]) == exit_codes.DONE
+
+
+@pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["acp_console", "lint", "--rules"], exit_codes.DONE),
+        (["acp_console", "lint", "none"], exit_codes.USAGE),
+        (["acp_agent", "config", "show"], exit_codes.DONE),
+    ],
+    ids=["rules", "no file", "config"],
+)
+def test_streams_that_were_closed_at_the_start_change_no_exit_code(
+    streams: str, words: list[str], code: int
+) -> None:
+    script = f"exec {shlex.quote(sys.executable)} -m {shlex.join(words)} {streams}"
+    assert subprocess.run(["sh", "-c", script], timeout=LIMIT_S, check=False).returncode == code
