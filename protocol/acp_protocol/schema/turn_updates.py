@@ -5,6 +5,7 @@ Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from acp_protocol.json_codec import Json
@@ -32,5 +33,9 @@ def is_echo(prompt: Json, content: Json) -> bool:
     if text is None:
         return get_text(content, "type") in {get_text(each, "type") for each in as_list(prompt)}
     prompted = "".join(get_text(each, "text") or "" for each in as_list(prompt))
-    # An agent may repeat it in pieces, or with words of its own around it.
-    return text.strip() in prompted or (bool(prompted.strip()) and prompted.strip() in text)
+    if text.strip() in prompted:
+        # An agent may repeat it in pieces.
+        return True
+    # Or with words of its own around it; a short one may be a part of any word.
+    whole = re.escape(prompted.strip())
+    return bool(whole) and re.search(rf"(?<!\w){whole}(?!\w)", text) is not None
