@@ -125,7 +125,11 @@ class PermissionPrompt:
     def absolute(self, path: str) -> Path:
         """Return where a path of the call is; one in a URI or below a home directory, too."""
         if path[:5].lower() == "file:":
-            path = unquote(urlsplit(path).path)
+            try:
+                path = unquote(urlsplit(path).path)
+            except ValueError:
+                # What is no valid URI may mean any place.
+                return Path("/") / path
         with suppress(RuntimeError):
             # A home directory that does not exist is a name like any other.
             return (self.cwd or Path("/")) / Path(path).expanduser()

@@ -123,10 +123,12 @@ def read_permission(params: Object) -> Object:
     options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
     tool = _tool(params)
     if more := without(params, "sessionId", "options", "locations", *_MEMBERS):
-        # Whoever is asked has to see all of it.
+        # The user has to see all of it, also what has the same name twice.
         raw = tool.get("rawInput")
-        is_other = raw is not None and not isinstance(raw, dict)
-        tool["rawInput"] = more | ({"rawInput": raw} if is_other else as_object(raw))
+        is_joined = raw is None or (
+            isinstance(raw, dict) and more.keys().isdisjoint(as_object(raw))
+        )
+        tool["rawInput"] = more | (as_object(raw) if is_joined else {"rawInput": raw})
     return {
         "sessionId": params.get("sessionId"),
         "toolCall": tool | {"status": "pending"},

@@ -1,7 +1,7 @@
 """The names that dialects have for members of official version 1.
 
-Dialects read by this table. Whoever has to find a member in any dialect asks `spellings`, so a name
-that is added here is known there too.
+Dialects read by this table. `spellings` finds a member in any dialect, so a name that is
+added here is known everywhere.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ import pytest
 from acp_console.client.handlers import ClientHandlers
 from acp_console.client.permissions import AllowLevel, PolicyDecider
 from acp_console.client.policy_file import load_policy
+from acp_console.client.touched import commands_of
 from acp_protocol.dialects.acpex import Acpex
 from acp_protocol.dialects.base import Dialect
-from acp_protocol.dialects.continuum import Continuum
+from acp_protocol.dialects.continuum import Continuum, read_permission
 from acp_protocol.dialects.openoxide import Openoxide
 from acp_protocol.jsonrpc import Notification, Request, read_message
 
@@ -114,3 +115,10 @@ async def test_the_input_in_a_request_decides_however_the_dialect_spells_it() ->
         dialect, update, params = continuum("list", kind="read")
         assert not await is_allowed((dialect, update, params | more), "reads")
     assert await is_allowed(continuum("list", kind="read", description="of files"), "reads")
+
+
+async def test_a_name_that_a_request_has_twice_hides_neither_input() -> None:
+    for one, other in (("rm -rf x", "ls"), ("ls", "rm -rf x")):
+        _, _, params = continuum("run", kind="execute", command=one, rawInput={"command": other})
+        raw = read_permission(params)["toolCall"]["rawInput"]
+        assert commands_of({"rawInput": raw}) == [one, other]

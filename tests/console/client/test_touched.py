@@ -177,3 +177,10 @@ def test_no_input_raises(raw: Any) -> None:
     call = {"kind": "execute", "rawInput": raw}
     assert has_command(call) or not [each for each in commands_of(call) if not isinstance(raw, str)]
     paths_of(call)
+
+
+@pytest.mark.parametrize("path", ["file://[", "FILE://[x/in.txt", "file:///a\0b"])
+def test_an_address_that_is_none_is_outside(path: str, tmp_path: Path) -> None:
+    ask = asked(tmp_path, kind="read", locations=[{"path": path}])
+    assert not allows("reads", ask)
+    assert verdict(policy(tmp_path, "path", "in.txt", "allow"), ask) is None
