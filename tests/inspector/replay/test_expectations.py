@@ -278,7 +278,7 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 def test_any_two_values_can_be_expected(one: object, other: object) -> None:
-    left, right = frames(*took(one)), frames(*took(other))
+    left, right = frames(*found(one)), frames(*found(other))
     proposal = propose(left, right)
     assert expected(proposal.to_toml()) == proposal
     assert compare_with(proposal, left, right).differences == ()
