@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +45,9 @@ Format: TypeAlias = Literal["text", "json", "quiet"]
 
 MAX_CALLS: Final = 1000
 """Tool calls that are remembered."""
+REPLY: Final = frozenset({"agent_message_chunk", "agent_message"})
+META_WIDTH: Final = 300
+"""Characters of the `_meta` of a response that are printed, at most."""
 TITLE_WIDTH: Final = 120
 """Characters of a tool call's title, at most."""
 
@@ -97,6 +101,10 @@ class TurnPrinter:
         """Updates of earlier turns that came after the session was loaded or resumed."""
         self._mixed_history = 0
         """Those that came after the prompt, and so are printed."""
+        self._elsewhere = 0
+        """Pieces of text for other sessions than that of the prompt."""
+        self._other_session = ""
+        """The first of them."""
         self.is_replaying = False
         """Whether the agent repeats what was said before, which is not shown."""
         self._early: list[Mapping[str, Json]] = []
@@ -168,12 +176,20 @@ class TurnPrinter:
             self._history += self._is_restored and is_history
             return
         self._track(update)
-        if self._prompt is not None and session_id == get(self._prompt.params, "sessionId"):
+        is_here = self._prompt is not None and session_id == get(self._prompt.params, "sessionId")
+        if self._prompt is not None and is_here:
             self._note_order(self._prompt, update)
         if self._format == "json" and self._has_begun:
             self._write_json({"update": update})
         elif self._format == "json":
             self._early.append({"update": update})
+        elif (
+            isinstance(session_id, str)
+            and not is_here
+            and get_text(update, "sessionUpdate") in REPLY
+        ):
+            self._elsewhere += self._prompt is not None
+            self._other_session = self._other_session or session_id
         elif self._prompt is not None:
             # What comes before the prompt, such as a new mode, is no reply to it.
             self._show_text(update)
@@ -269,10 +285,13 @@ class TurnPrinter:
         self.finish()
         for id_ in self._calls:
             self._show_call(id_)
+        # Some agents say there why a turn has failed, and nowhere else.
+        meta = json.dumps(answer.get("_meta"), ensure_ascii=False) if answer.get("_meta") else ""
+        more = f"; its _meta: {single_line(meta, META_WIDTH)}" if meta else ""
         if reason != "end_turn":
-            warn(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}")
+            warn(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}{more}")
         elif not self._has_output:
-            warn("the turn ended without any output")
+            warn(f"the turn ended without any output{more}")
         self._warn_about_order()
         unasked, refused = surprises
         if unasked:
@@ -290,6 +309,10 @@ class TurnPrinter:
         return ", ".join(f"{kind} {count}" for kind, count in counts)
 
     def _warn_about_order(self) -> None:
+        if self._elsewhere:
+            count = plural(self._elsewhere, "update")
+            where = single_line(self._other_session, TITLE_WIDTH)
+            warn(f"did not print the text of {count} for another session: {where}")
         if self._late:
             warn(f"{plural(self._late, 'update')} came after the end of the turn")
         if self._history + self._mixed_history:

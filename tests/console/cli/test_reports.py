@@ -334,3 +334,110 @@ hear("never")
     done = call("exec", "go", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.DONE, "hello\n")
     assert quoted in done.err
+
+
+# What a turn says, in every order
+
+
+def says(text: str, **more: object) -> str:
+    """Return the step of an agent that says a text."""
+    members = "".join(f", {name}={value!r}" for name, value in more.items())
+    return f"update('agent_message_chunk', content={{'type': 'text', 'text': {text!r}}}{members})\n"
+
+
+OLD_PROMPT = "update('user_message_chunk', content={'type': 'text', 'text': 'old'})\n"
+READ = "update('tool_call', toolCallId='t', title='Read a', kind='read', status='completed')\n"
+OTHER = """tell(method="session/update", params={"sessionId": "s2", "update": {
+    "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "other"}}})
+"""
+LOADED = """
+greet(agentCapabilities={{"loadSession": True}})
+loaded = hear("session/load")
+{history}
+tell(id=loaded["id"], result={result})
+{late}
+prompt = hear("session/prompt")
+"""
+NEW = "prompt = hear_prompt()\n"
+END = "end(prompt)\n"
+
+
+def loads(history: str = "", result: str = "{}", late: str = "") -> str:
+    return LOADED.format(history=history, result=result, late=late)
+
+
+TURNS = {
+    "messages have ids": (
+        NEW + says("One.", messageId="m1") + says("Two.", messageId="m2") + END,
+        "One.\nTwo.\n",
+        "",
+    ),
+    "a call stands between two messages without ids": (
+        NEW + says("One.") + READ + says("Two.") + END,
+        "One.\nTwo.\n",
+        "Read a",
+    ),
+    "the prompt is repeated": (NEW + OLD_PROMPT.replace("old", "go") + says("A") + END, "A\n", ""),
+    "a quota is told in _meta alone": (
+        NEW + "end(prompt, _meta={'acme/error': 'quota exceeded'})\n",
+        "",
+        'the turn ended without any output; its _meta: {"acme/error": "quota exceeded"}',
+    ),
+    "a refusal says why in _meta": (
+        NEW + "end(prompt, 'refusal', _meta={'acme/error': 'quota exceeded'})\n",
+        "",
+        'the turn ended early: refusal; its _meta: {"acme/error": "quota exceeded"}',
+    ),
+    "a failed turn has its cause in the data": (
+        NEW + "tell(id=prompt['id'], error={'code': -32603, 'message': 'Internal error',"
+        " 'data': {'details': 'quota exceeded'}})\n",
+        "",
+        "Internal error (-32603): quota exceeded",
+    ),
+    "only thoughts": (
+        NEW + says("hm").replace("message", "thought") + END,
+        "",
+        "the turn ended without any output",
+    ),
+    "the end comes twice": (NEW + says("A") + END + END, "A\n", ""),
+    "an empty piece marks the end": (NEW + says("A") + says("", _meta={}) + END, "A\n", ""),
+    "the agent crashes in its reply": (
+        NEW + says("half") + "sys.exit(3)\n",
+        "half\n",
+        "the agent exited with code 3",
+    ),
+    "text of another session": (
+        NEW + OTHER + says("A") + END,
+        "A\n",
+        "did not print the text of 1 update for another session: s2",
+    ),
+    "a load is answered by null": (loads(result="None") + says("A") + END, "A\n", ""),
+    "the history has calls": (
+        loads(OLD_PROMPT + says("OLD") + READ + says("OLD")) + says("A") + END,
+        "A\n",
+        "",
+    ),
+    "the history comes late": (
+        loads(late=OLD_PROMPT + says("OLD")) + says("A") + END,
+        "A\n",
+        "2 updates of the history came after the response to session/load",
+    ),
+    "the end of the history comes late": (
+        loads(OLD_PROMPT, late=says("OLD")) + says("A") + END,
+        "A\n",
+        "1 update of the history came after the response to session/load",
+    ),
+}
+
+
+@pytest.mark.parametrize("report", TURNS)
+def test_a_turn_prints_its_reply_and_says_what_was_odd(
+    report: str, agent: Agent, call: Call
+) -> None:
+    script, reply, remark = TURNS[report]
+    session = ["--session", "s1"] if "session/load" in script else []
+    done = call("exec", *session, "go", "--", *agent(script + "hear('never')\n"))
+    assert done.out == reply
+    assert remark in done.err
+    if not remark:
+        assert "warning" not in done.err
