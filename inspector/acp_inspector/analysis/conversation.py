@@ -14,6 +14,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Final, TypeVar, cast, overload
 
 from acp_inspector.analysis.history import Versioned, VersionedList
@@ -249,6 +250,9 @@ class PromptEcho:
     def __init__(self, prompt: UserMessage) -> None:
         self._text = prompt.text
         self._blocks = prompt.blocks[:]
+        texts = (get(each, "text") for each in prompt.content)
+        self._ends = {*accumulate(len(each) for each in texts if isinstance(each, str))}
+        """Where the texts of its blocks end."""
         self._begin = 0
         self.taken: list[Json] = []
         """The blocks that repeat the prompt, until all of its text is repeated."""
@@ -265,6 +269,10 @@ class PromptEcho:
         if is_next:
             self.taken = [*self.taken, block] if self._begin < len(self._text) else []
         return is_next
+
+    def unlike(self) -> list[Json]:
+        """Return what was taken if that is no echo: it only begins like a text of the prompt."""
+        return [] if self._begin in self._ends else self.taken
 
 
 @dataclass(frozen=True, slots=True)

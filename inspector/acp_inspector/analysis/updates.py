@@ -27,7 +27,7 @@ from acp_inspector.analysis.items import (
 )
 from acp_protocol.json_values import as_list, as_object, get, get_list
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.turn_updates import is_echo
+from acp_protocol.schema.turn_updates import OUTPUT, is_echo
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 
@@ -43,6 +43,10 @@ def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
     if (turn := talk.turn) is not None:
         turn.update(talk.cursor, name)
     notices = talk.note_late(name)
+    if name in OUTPUT and talk.echo is not None and (blocks := talk.echo.unlike()):
+        # Nothing of that message will follow.
+        talk.echo = None
+        notices += [talk.chunk(UserMessage, {"content": each}) for each in blocks]
     if talk.version == 1 and name == "user_message_chunk" and not _is_echo(talk, update):
         notices += talk.note_history()
     unknown = f"update {name or 'without a name'}"

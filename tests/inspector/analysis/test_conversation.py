@@ -152,8 +152,8 @@ def test_history_in_the_middle_of_a_turn_is_marked() -> None:
     old = chunk("OLD question", kind="user_message_chunk")
     state = last_state(*loaded, prompt(2, "go"), chunk("OLD"), old, chunk("new"))
     assert kinds(state) == ["go", "OLD", MIXED, "OLD question", "new"]
-    echo = chunk("g", kind="user_message_chunk")
-    assert kinds(last_state(*loaded, prompt(2, "go"), echo, chunk("new"))) == ["go", "new"]
+    echo = [chunk(piece, kind="user_message_chunk") for piece in "go"]
+    assert kinds(last_state(*loaded, prompt(2, "go"), *echo, chunk("new"))) == ["go", "new"]
 
 
 def test_a_session_that_could_not_be_loaded_is_as_it_was() -> None:

@@ -15,6 +15,7 @@ from acp_inspector.analysis.items import (
     AgentMessage,
     Notice,
     PlanItem,
+    TextItem,
     Thought,
     ToolCallItem,
     TurnEnd,
@@ -73,6 +74,19 @@ def test_a_message_that_only_begins_like_the_prompt_is_shown_whole_and_apart() -
     conversation = talk(prompt(1, "hello you"), echo("hello"), echo(" there"), echo("!"))
     texts = [item.text for item in conversation.items if isinstance(item, UserMessage)]
     assert texts == ["hello you", "hello there!"]
+
+
+def test_a_message_that_is_the_beginning_of_the_prompt_is_shown_before_the_reply_to_it() -> None:
+    """Such as one of the history, which comes late."""
+    conversation = talk(prompt(1, "go on with it"), echo("go on"), chunk("I did."), chunk("Now."))
+    texts = [item.text for item in conversation.items if isinstance(item, TextItem)]
+    assert texts == ["go on with it", "go on", "I did.Now."]
+
+
+def test_the_first_text_of_a_prompt_alone_is_an_echo() -> None:
+    blocks = [{"type": "text", "text": each} for each in ("see", "the file")]
+    asking = ask("client", 1, "session/prompt", sessionId="s1", prompt=blocks)
+    assert kinds(talk(asking, echo("see"), chunk("yes"))) == ["UserMessage", "AgentMessage"]
 
 
 def test_words_of_the_prompt_that_come_after_its_echo_are_a_message() -> None:
