@@ -85,7 +85,7 @@ class TurnPrinter:
         """The last of them."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
-        self._asked: dict[str, dict[str, Json]] = {}
+        self._unannounced: dict[str, dict[str, Json]] = {}
         """Calls of permission requests that no update has announced."""
         self._version = 1
         self._has_begun = False
@@ -235,9 +235,9 @@ class TurnPrinter:
         id_ = ask.tool_call.get("toolCallId")
         if isinstance(id_, str) and id_ not in self._calls:
             # Some agents announce only the calls that need no permission.
-            self._asked[id_] = dict(ask.tool_call)
-            if len(self._asked) > MAX_CALLS:
-                del self._asked[next(iter(self._asked))]
+            self._unannounced[id_] = dict(ask.tool_call)
+            if len(self._unannounced) > MAX_CALLS:
+                del self._unannounced[next(iter(self._unannounced))]
         self.refusals += not is_allowed
         ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
@@ -374,7 +374,7 @@ class TurnPrinter:
                 changes = cast("dict[str, Json]", update)
                 if get(self._calls.get(id_), "status") == "completed":
                     changes = self._after_completion(id_, changes)
-                known = self._calls.pop(id_, None) or self._asked.pop(id_, {})
+                known = self._calls.pop(id_, None) or self._unannounced.pop(id_, {})
                 self._calls[id_] = merge(known, changes, self._version)
                 if len(self._calls) > MAX_CALLS:
                     self._forget(next(iter(self._calls)))

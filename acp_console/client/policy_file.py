@@ -319,7 +319,7 @@ def _sentence(error: ErrorDetails) -> str:
             return str(context["error"])
         case "literal_error":
             if error["input"] == "ask":
-                return "must be allow or deny: exec has nobody to ask"
+                return "must be allow or deny: exec cannot ask a person"
             return f"must be one of {context['expected']}".replace("'", "").replace(" or ", ", ")
         case "missing":
             return "is missing"

@@ -688,7 +688,7 @@ def _body(call: ToolCallItem) -> list[_Piece]:
     in_diffs = {value for each in call.content for value in _diff_values(each)} - {""}
     found: list[_Piece] = []
     if permission is not None:
-        found += _asked(permission, call, in_diffs)
+        found += _for_decision(permission, call, in_diffs)
     else:
         for name, text in _members(facts.raw_input):
             if name in _SUBJECTS and text not in facts.title and text not in in_diffs:
@@ -705,7 +705,7 @@ def _body(call: ToolCallItem) -> list[_Piece]:
     return found
 
 
-def _asked(
+def _for_decision(
     permission: PermissionRequest, call: ToolCallItem, in_diffs: Collection[str]
 ) -> list[_Piece]:
     """Return why a call is asked about, and its input and locations but for what diffs show."""

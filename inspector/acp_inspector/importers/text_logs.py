@@ -388,7 +388,7 @@ class Senders:
     def __init__(self) -> None:
         self._first_is: dict[str, Counter[Side]] = {}
         """For each spelling, the senders of what goes in its first direction, by methods."""
-        self._asked: dict[str, tuple[set[str], set[str]]] = {}
+        self._requests: dict[str, tuple[set[str], set[str]]] = {}
         """For each spelling, the ids of the requests in each of its directions."""
         self._answering_themselves: set[str] = set()
         """Spellings of which one direction has both a request and its response."""
@@ -426,12 +426,12 @@ class Senders:
         return False
 
     def _follow(self, way: Way, message: Message) -> None:
-        asked = self._asked.setdefault(way.spelling, (set(), set()))
+        requests = self._requests.setdefault(way.spelling, (set(), set()))
         match message:
             case Request(id=id_):
-                asked[way.is_first].add(repr(id_))
+                requests[way.is_first].add(repr(id_))
             case SuccessResponse(id=id_) | ErrorResponse(id=id_):
-                if repr(id_) in asked[way.is_first] - asked[not way.is_first]:
+                if repr(id_) in requests[way.is_first] - requests[not way.is_first]:
                     self._answering_themselves.add(way.spelling)
             case _:
                 pass

@@ -286,7 +286,7 @@ def parse_or_none(raw: bytes) -> Json:
 def check_single_line(raw: bytes, original: bytes = b"") -> None:
     r"""Raise `InterceptError` if there is a line ending in `raw`.
 
-    Only `\n` ends a line. `\r` may stay in a message that had it; whoever adds one means CRLF.
+    Only `\n` ends a line. `\r` may stay in a message that had it; one that is added means CRLF.
     """
     if b"\n" in raw or raw.count(b"\r") > original.count(b"\r"):
         raise InterceptError("a frame is one line: there must be no line ending inside")

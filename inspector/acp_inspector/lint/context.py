@@ -37,7 +37,7 @@ QUOTED_CHARACTERS: Final = 80
 DELIVERY_TIMEOUT_S: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
 REACTION_S: Final = 0.001
-"""Seconds in which nobody reacts to a frame: what is sent so soon after it has crossed it."""
+"""Seconds in which no peer reacts to a frame: what is sent so soon after it has crossed it."""
 UNSUPPORTED_VERSION: Final = -32022
 """An error code that only agents with version 2 send."""
 

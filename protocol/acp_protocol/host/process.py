@@ -274,7 +274,7 @@ class ChildProcess:
     async def end_output(self, quiet: float = PEER_QUIET) -> None:
         """End the output of a peer that has exited, though others may hold it open.
 
-        What it started may have inherited its stdout, and nobody would notice its end before
+        What it started may have inherited its stdout, and its end would not be noticed before
         theirs. Some commands only start the peer and leave with 0: `setsid`, for one. Then their
         output goes on; so it does if anybody writes to it.
 

@@ -240,7 +240,7 @@ hear("never")
         ),
         (
             '[[rules]]\nkind = "edit"\n\ndecision = "ask"\n',
-            ":4: rules.1.decision: must be allow or deny: exec has nobody to ask",
+            ":4: rules.1.decision: must be allow or deny: exec cannot ask a person",
         ),
         ('[[rules]]\nkind = "edit"\n', ":1: rules.1.decision: is missing"),
         (
