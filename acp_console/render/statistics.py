@@ -76,7 +76,7 @@ def method_cells(tally: MethodStatistics) -> list[str]:
     times = (summary.minimum, summary.p50, summary.p90, summary.p99, summary.maximum)
     return [
         sender(tally.side),
-        cell_text(f"{tally.method} {tally.update}".strip()),
+        cell_text(tally.update or tally.method),
         str(tally.count),
         str(endings.get("error", 0)) if has_endings else "",
         str(endings.get("open", 0)) if has_endings else "",

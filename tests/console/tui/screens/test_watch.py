@@ -219,7 +219,7 @@ async def test_the_analysis_stands_beside_the_traffic_where_there_is_room(tmp_pa
     async with app.run_test(size=(200, 50)) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("8")
-        await until(pilot, lambda: "session/update tool_call" in say(app))
+        await until(pilot, lambda: "← agent   agent_message_chunk" in say(app))
         await pilot.press("enter")
         await until(pilot, lambda: "39 of 53 entries" in say(app))
         assert "method == session/update and update == agent_message_chunk" in say(app)
