@@ -46,6 +46,8 @@ MIN_PICTURE: Final = 24
 """Columns of the arrow with its text, at least."""
 _PICTURE_EDGES: Final = 7
 """Columns of an arrow without its text."""
+MAX_BEGUN_WORD: Final = 7
+"""Characters of a word that are left out where it would be cut; more of it say something."""
 ASKS_PERSON: Final = frozenset({"session/request_permission", "elicitation/create"})
 """Requests that a person answers."""
 
@@ -325,12 +327,13 @@ def picture(row: TrafficRow, width: int, *, names_person: bool = True) -> str:
 
 
 def _fit_words(text: str, width: int) -> str:
-    """Return a text that takes at most `width` columns, cut between two words where possible."""
+    """Return a text that takes at most `width` columns, cut before a short word if possible."""
     if cell_len(text) <= width:
         return text
     cut = set_cell_size(text, max(width - 1, 0))
-    words, space, _ = cut.rpartition(" ")
-    return (words if space and len(words) * 2 > len(cut) else cut).rstrip() + "…"
+    words, _, begun = cut.rpartition(" ")
+    is_whole = text[len(cut) : len(cut) + 1] == " "
+    return (cut if is_whole or not words or len(begun) > MAX_BEGUN_WORD else words).rstrip() + "…"
 
 
 def _label(row: TrafficRow) -> str:

@@ -172,6 +172,22 @@ def test_the_gap_is_the_time_since_the_previous_frame_as_in_filters(
         assert [gap_before(EntryList(WITH_OTHERS), row) for row in range(7)] == in_filters
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("read the whole of it", "read the whole of it"),
+        ("read the whole of the file", "read the whole of the…"),
+        ("read the whole of some file", "read the whole of…"),
+        ("read src/checkout/cart.py", "read src/checkout/car…"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_cut_before_a_short_word_and_within_a_long_one(
+    text: str, shown: str
+) -> None:
+    line = row_text(TrafficRow(1, 0.0, "", "event", text), 24, 4)
+    assert line.strip() == f"1 · {shown}"
+
+
 def test_frames_without_a_time_have_none() -> None:
     line = row_text(TrafficRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0)
     assert line.split() == ["·", "end:", "5", "frames"]
