@@ -61,7 +61,7 @@ class Waterfall:
 
 def bar_lines(bars: Sequence[Bar], began: float, ended: float, width: int) -> list[Line]:
     """Return bars for a width, over a stretch of time."""
-    names = max(NAMES[0], min(NAMES[1], width // 3))
+    names = max(NAMES[0], min(NAMES[1], width * 2 // 5))
     room = max(width - names - TIMES - 3, 8)
     length = max(ended - began, 1e-6)
     lines: list[Line] = []

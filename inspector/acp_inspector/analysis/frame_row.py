@@ -99,7 +99,7 @@ def _call(method: str, params: Json) -> str:
             return _first(get(params, "prompt"))
         case "session/request_permission":
             title = string(get(params, "toolCall"), "title") or string(params, "title")
-            return f"{title} ({len(get_list(params, 'options'))} options)"
+            return f"{title} ({len(get_list(params, 'options'))} options)".lstrip()
         case "initialize":
             name = string(get(params, "clientInfo") or get(params, "info"), "name")
             return f"version {get(params, 'protocolVersion')} {name}"

@@ -49,6 +49,11 @@ def row_of(*said: Said) -> FrameRow:
             "plan of 1 entries",
         ),
         (
+            ask("agent", 1, "session/request_permission", toolCall={}, options=[1, 2]),
+            "request",
+            "(2 options)",
+        ),
+        (
             ask("agent", 1, "session/request_permission", title="Run it", options=[1, 2]),
             "request",
             "Run it (2 options)",

@@ -41,6 +41,11 @@ def test_exchanges_stand_below_their_turn_and_turns_below_their_session() -> Non
     assert [bar.n for bar in bars] == [1, 1, 3, 5, 5, 5, 7, 10]
 
 
+def test_the_longest_common_name_fits_beside_the_traffic() -> None:
+    bars = waterfall(analysed(), None).bars
+    assert texts(bars, 0.0, 1.0, 95)[7].startswith("    ← session/request_permission ")
+
+
 def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
     bars = waterfall(analysed(), None).bars
     lines = texts(bars, 0.0, 1.0, 100)
