@@ -81,7 +81,7 @@ _FLAGS: Final = re.compile(
 """The flags of England, Scotland and Wales: a black flag, and a region in characters for tags."""
 
 
-_PART: Final = re.compile("(?:[\u200c\u200d]|\U0001f3f4[\U000e0020-\U000e007f]{0,5})\\Z")
+_PART: Final = re.compile("(?:[\u200c\u200d\r]|\U0001f3f4[\U000e0020-\U000e007f]{0,5})\\Z")
 """The end of a piece that is only understood with what follows."""
 
 
@@ -133,7 +133,10 @@ def _joins(text: str, place: int) -> bool:
 
 
 class ProseStream:
-    """Makes prose visible that comes in pieces, which may part a joiner from what it joins."""
+    """Makes prose visible that comes in pieces, which may part a joiner from what it joins.
+
+    They may also part the two characters of a line ending.
+    """
 
     def __init__(self) -> None:
         self._before = self._held = ""
