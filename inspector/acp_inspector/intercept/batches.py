@@ -113,8 +113,8 @@ def is_batch(raw: bytes) -> bool:
         depth += (text in {b"[", b"{"}) - (text in {b"]", b"}"})
         if depth == 0:
             end = token.end()
-    has_entry = end and next(((start < stop) for start, stop in _spans(raw)), False)
-    return bool(has_entry) and not raw[end:].strip(b" \t\r\n")
+    has_entry = end > 0 and any(start < stop for start, stop in _spans(raw))
+    return has_entry and not raw[end:].strip(b" \t\r\n")
 
 
 def _spans(raw: bytes) -> Iterator[tuple[int, int]]:

@@ -102,6 +102,8 @@ def test_the_rest_of_an_array_keeps_its_bytes(
         (b"[%b,NaN,%b]" % (b"9" * 5000, REQUEST), [b"9" * 5000, b"NaN", REQUEST]),
         (b"[%b,%b]" % (b"[" * 2000 + b"]" * 2000, ASK), [b"[" * 2000 + b"]" * 2000, ASK]),
         (b'["\xff",%b,]' % ASK, [b'"\xff"', ASK, b""]),
+        (b"[,%b]" % ASK, [b"", ASK]),
+        (b"[ , ]", []),
     ],
 )
 def test_an_array_is_taken_apart_as_far_as_its_brackets_go(
