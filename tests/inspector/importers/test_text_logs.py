@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.importers.formats import UnknownFormatError
 from acp_inspector.importers.importer import import_file
+from acp_inspector.importers.laid_out import join_laid_out
 from acp_inspector.importers.text_logs import messages_in, sender_in, time_in
 from acp_inspector.recording.reader import Recording, read_recording
 
@@ -187,6 +188,19 @@ def test_any_message_behind_any_text_is_found_to_the_byte(before: str, params: o
     assert [each.raw.decode() for each in messages_in(before + text)] == [text]
     outer = json.dumps({"note": before, "raw": text})
     assert [each.raw.decode() for each in messages_in(outer)] == [text]
+    in_quotes = before + json.dumps(text, ensure_ascii=False)
+    assert [each.raw.decode() for each in messages_in(in_quotes)] == [text]
+    in_a_cell = f"{before},{doubled(text)},1"
+    assert [each.raw.decode() for each in messages_in(in_a_cell)] == [text]
+    laid_out = f"{before}{json.dumps(json.loads(text), indent=1, ensure_ascii=False)}\nend\n"
+    first, *_ = join_laid_out(laid_out.encode().splitlines(keepends=True))
+    joined = b"".join(each.strip(b"\n") for each in first).decode()
+    assert [each.value for each in messages_in(joined)] == [json.loads(text)]
+
+
+def doubled(text: str) -> str:
+    """Return a text as a value in CSV."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 @settings(max_examples=150, deadline=None)
