@@ -60,6 +60,8 @@ def test_a_command_at_any_depth_is_no_read_and_no_edit(call: dict[str, Any]) -> 
         ("reads", {"kind": "read", "locations": [{"path": "FILE:///etc/passwd"}]}),
         ("reads", {"kind": "read", "rawInput": {"files": {"/etc/passwd": {}}}}),
         ("reads", {"kind": "read", "rawInput": {"context": "/etc/passwd"}}),
+        ("reads", {"kind": "read", "rawInput": {"context": "file:///etc/passwd"}}),
+        ("reads", {"kind": "read", "rawInput": {"targets": {"/etc/passwd": {}}}}),
         ("reads", {"kind": "read", "rawInput": {"targets": "/etc/passwd\n/etc/shadow\n"}}),
         ("edits", {"kind": "edit", "rawInput": {"path": "a", "changes": {"/etc/passwd": {}}}}),
         ("edits", {"kind": "edit", "rawInput": {"path": "a", "input": ENVELOPE.format("/etc/x")}}),
@@ -94,6 +96,8 @@ def test_a_link_below_any_name_of_a_path_is_followed(tmp_path: Path) -> None:
 def test_texts_are_no_paths() -> None:
     raw = {"path": "a", "old_string": "/etc", "newText": "/etc", "content": GIT.format("/etc/x")}
     assert paths_of({"kind": "edit", "rawInput": raw}) == ("a",)
+    raw = {"path": "a", "old": "/etc", "new": "/etc/x"}
+    assert paths_of({"kind": "edit", "rawInput": raw}) == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,18 @@ def test_texts_are_no_paths() -> None:
 def test_a_denied_command_is_found_wherever_it_stands(tmp_path: Path, raw: Any) -> None:
     ask = asked(tmp_path, kind="execute", rawInput=raw)
     assert verdict(policy(tmp_path, "command", "rm *"), ask) == "reject"
+
+
+@pytest.mark.parametrize(
+    ("raw", "commands"),
+    [
+        ({"command": "rm", "args": ["-r", "x"]}, [["rm", "-r", "x"]]),
+        ({"command": ["rm", "-r"], "args": ["x"]}, [["rm", "-r", "x"]]),
+        ({"commands": ["ls", "rm x"]}, ["ls", "rm x"]),
+    ],
+)
+def test_arguments_belong_to_their_command(raw: Any, commands: list[Any]) -> None:
+    assert commands_of({"kind": "execute", "rawInput": raw}) == commands
 
 
 @pytest.mark.parametrize("raw", [{"command": "man rm"}, {"command": 'git commit -m "a; rm x"'}])
@@ -167,6 +183,7 @@ def test_a_denied_path_is_found_in_every_spelling(tmp_path: Path) -> None:
         {"rawInput": {"changes": {"secrets/key": {}}}},
         {"rawInput": {"input": ENVELOPE.format("secrets/key")}},
         {"rawInput": {"patch": GIT.format("secrets/key")}},
+        {"rawInput": {"patch": "diff --git a/x b/y\nrename from secrets/key\nrename to y\n"}},
     ]
     found = [verdict(rules, asked(tmp_path, kind="read", **call)) for call in calls]
     assert found == ["reject"] * len(calls)

@@ -71,6 +71,10 @@ CLIENT_ACTS: dict[str, dict[str, Any]] = {
     "word as outcome": result({"outcome": "allow_always"}),
     "flat outcome": result({"outcome": "selected", "optionId": "allow"}),
     "cancelled and allowed": result({"outcome": "cancelled", "optionId": "allow"}),
+    "allowed beside a rejection": result(
+        {"outcome": {"outcome": "allow_always", "optionId": "reject"}}
+    ),
+    "outcome with more": result({"outcome": {"outcome": "cancelled", "decision": "allow"}}),
     "own form": result({"approved": True}),
     "form in a text": result({"content": {"approved": True}}),
     "form in an error": {
@@ -94,11 +98,32 @@ CLIENT_ACTS: dict[str, dict[str, Any]] = {
         {"sessionId": "s", "prompt": [{"type": "text", "text": "x", "file": "/etc/x"}]},
     ),
     "session that was not opened": call("session/prompt", {"sessionId": "users", "prompt": []}),
+    "block that is no object": call("session/prompt", {"sessionId": "s", "prompt": ["/logout"]}),
+    "unknown member": call("session/new", NEW | {"approvalPolicy": "never"}),
+    "object as a version": call("initialize", {"protocolVersion": {"command": "/evil"}}),
+    "client that says more of itself": call(
+        "initialize", {"clientInfo": {"name": "x", "command": "/evil"}}
+    ),
     "file with settings": call("session/new", NEW | {"config": "/evil.json"}),
     "link": call(
         "session/prompt",
         {"sessionId": "s", "prompt": [{"type": "resource_link", "uri": "file:///etc/x"}]},
     ),
+    "link with escapes": call(
+        "session/prompt",
+        {
+            "sessionId": "s",
+            "prompt": [{"type": "resource_link", "name": "x", "uri": "file:///w/%2e%2e/etc/x"}],
+        },
+    ),
+    "exit status with more": result(
+        {"output": "", "truncated": False, "exitStatus": {"exitCode": 0, "decision": "allow"}}
+    ),
+    "params by position": call("session/cancel", ["s"]),
+    "unknown member of a message": notice("session/cancel", {"sessionId": "s"}) | {"x": 1},
+    "call and response": call("session/cancel", {"sessionId": "s"}, result=None),
+    "response with params": result(None) | {"params": {}},
+    "error with more": {"jsonrpc": "2.0", "id": 5, "error": {"code": 1, "message": "", "x": 1}},
     "abilities": call("initialize", {"clientCapabilities": {"x": {"command": "/evil"}}}),
 }
 AGENT_ACTS: dict[str, dict[str, Any]] = {
@@ -123,6 +148,43 @@ def test_each_act_needs_trust_as_the_published_protocol_has_it(
     side: Side, message: dict[str, Any]
 ) -> None:
     assert found(message, side=side)
+
+
+@pytest.mark.parametrize(("side", "message"), [(side, each) for side, _, each in ACTS])
+def test_each_act_needs_trust_in_a_connection_that_has_begun(
+    side: Side, message: dict[str, Any]
+) -> None:
+    """The session is open by then, so that only the act itself needs trust."""
+    assert acts_of(side, [*harmless_frames(None), frame_of(message, side)])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        result({"action": "decline"}),
+        result({"action": "cancel", "_meta": {}}),
+        result({"output": "x", "truncated": False, "exitStatus": {"exitCode": 0, "signal": None}}),
+        call(
+            "session/prompt",
+            {
+                "sessionId": "s",
+                "prompt": [
+                    {"type": "resource", "resource": {"uri": "file:///home/a", "text": "milk"}}
+                ],
+            },
+        ),
+        *(
+            call("session/set_mode", {"sessionId": "s", "modeId": mode})
+            for mode in ("architect", "ask", "default", "plan", "read-only")
+        ),
+    ],
+)
+def test_refusals_reports_and_modes_that_ask_need_no_trust(message: dict[str, Any]) -> None:
+    assert acts_of("client", [*harmless_frames(None), frame_of(message, "client")]) == []
+
+
+def frame_of(message: dict[str, Any], side: Side) -> Frame:
+    return Frame(99, 9.0, side, json.dumps(message).encode())
 
 
 def respelt(value: Any, names: dict[str, str]) -> Any:
@@ -202,6 +264,53 @@ def test_no_spelling_and_no_broken_frame_hides_an_act(
         line = MUTATIONS[each](line)
     begun = harmless_frames(dialect) if is_begun else []
     assert acts_of(side, [*begun, Frame(99, 9.0, side, line)])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'"\xff"',
+        b"9" * 5000,
+        b"[" * 1500 + b"]" * 1500,
+        b"[" * 150 + b"]" * 150,
+        b'{"a": 1, "a": 2}',
+        b"NaN",
+        b"1e999",
+        b"[1,]",
+    ],
+    ids=[
+        *("invalid UTF-8", "5,000 digits", "1,500 levels", "150 levels", "names twice", "NaN"),
+        *("out of range", "comma at the end"),
+    ],
+)
+def test_what_readers_may_read_differently_needs_trust_wherever_it_is(value: bytes) -> None:
+    """Nothing else in the frame acts."""
+    message = notice("session/cancel", {"sessionId": "s", "_meta": {"traceparent": "HERE"}})
+    line = json.dumps(message).encode()
+    broken = Frame(99, 9.0, "client", line.replace(b'"HERE"', value))
+    assert acts_of("client", [*harmless_frames(None), Frame(99, 9.0, "client", line)]) == []
+    assert acts_of("client", [*harmless_frames(None), broken])
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"x "])
+def test_what_stands_before_a_message_needs_trust(before: bytes) -> None:
+    line = before + json.dumps(notice("session/cancel", {"sessionId": "s"})).encode()
+    assert acts_of("client", [*harmless_frames(None), Frame(99, 9.0, "client", line)])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r"])
+def test_a_line_break_in_a_frame_needs_trust(end: bytes) -> None:
+    """A reader that cuts lines there finds another message, in a place that is not judged."""
+    act = json.dumps(call("logout")).encode()
+    begin, _, rest = (
+        json.dumps(notice("session/cancel", {"sessionId": "s", "_meta": {"traceparent": "ACT"}}))
+        .encode()
+        .partition(b'"ACT"')
+    )
+    harmless = Frame(99, 9.0, "client", begin + act + rest)
+    cut = Frame(99, 9.0, "client", begin + end + act + end + rest)
+    assert acts_of("client", [*harmless_frames(None), harmless]) == []
+    assert acts_of("client", [*harmless_frames(None), cut])
 
 
 def harmless_frames(dialect: str | None) -> list[Frame]:

@@ -22,6 +22,8 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.trust import (
+    MAX_FILES,
+    MAX_LISTED,
     TRUSTED,
     UNTRUSTED,
     Trust,
@@ -168,6 +170,7 @@ def test_the_digests_do_not_grow_without_a_bound(state: Path) -> None:
         '[tool.acp-console]\ntrusted = ["recordings/a.acp.ndjson"]',
         '[tool.pytest.ini_options]\nacp_recordings = ["recordings"]',
         '[tool.pytest.ini_options]\nacp_recordings = "recordings other"',
+        '[tool.pytest]\nacp_recordings = ["recordings"]',
     ],
 )
 def test_the_project_of_the_user_trusts_what_it_names(tmp_path: Path, table: str) -> None:
@@ -236,6 +239,10 @@ def test_a_configuration_that_others_could_write_trusts_nothing(tmp_path: Path) 
     file.unlink()
     os.mkfifo(file)
     assert not is_trusted(recording, project_trust(tmp_path))
+    pipe = os.open(file, os.O_RDWR)
+    os.write(pipe, b'[tool.acp-console]\ntrusted = ["."]')
+    assert not is_trusted(recording, project_trust(tmp_path))
+    os.close(pipe)
 
 
 @pytest.mark.parametrize("text", ["[", "[tool.acp-console]\ntrusted = 3", "x = " + "[" * 5000])
@@ -259,7 +266,11 @@ def test_what_is_refused_is_listed_with_how_to_trust_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["acp_agent/__main__.py", ".mcp.json", "opencode.json", "a", "AGENTS.md"]
+    "name",
+    [
+        *("acp_agent/__main__.py", ".mcp.json", "opencode.json", "a", "AGENTS.md"),
+        *(".rules.txt", ".cursor/rules/a.txt"),
+    ],
 )
 def test_files_that_a_program_may_run_or_be_configured_by_need_trust(
     tmp_path: Path, name: str
@@ -277,6 +288,28 @@ def test_files_that_a_program_may_run_or_be_configured_by_need_trust(
     for side in ("client", "agent"):
         with pytest.raises(UntrustedRecordingError, match=f"file: {name}"):
             check_trust(recording, side, UNTRUSTED)
+
+
+def test_more_files_beside_a_recording_than_are_looked_at_need_trust(tmp_path: Path) -> None:
+    recording = written(tmp_path / "a.acp.ndjson", is_ours=True)
+    beside = tmp_path / "a.files"
+    beside.mkdir()
+    for number in range(MAX_FILES):
+        (beside / f"{number}.txt").touch()
+    assert is_trusted(recording)
+    (beside / "last.txt").touch()
+    with pytest.raises(UntrustedRecordingError, match=f"more than {MAX_FILES} files in a.files"):
+        check_trust(recording, "client", UNTRUSTED)
+
+
+def test_a_long_list_of_what_is_refused_is_cut(tmp_path: Path) -> None:
+    recording = written(tmp_path / "a.acp.ndjson", is_ours=False)
+    recording.header.meta["files"] = {f"{number:03}.py": "" for number in range(MAX_LISTED + 5)}
+    with pytest.raises(UntrustedRecordingError) as caught:
+        check_trust(recording, "client", UNTRUSTED)
+    lines = caught.value.summary.splitlines()
+    assert len(lines) == 1 + MAX_LISTED + 1
+    assert lines[-1] == "  and 6 more"
 
 
 def test_the_files_beside_a_recording_of_this_machine_need_trust_of_their_own(

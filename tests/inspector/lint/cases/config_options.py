@@ -158,6 +158,13 @@ def the_current_value_is_none_of_the_options(talk: Talk) -> None:
     opened(talk, option(currentValue="medium"))
 
 
+@breaks("ACP-L301")
+def a_select_has_no_options(talk: Talk) -> None:
+    select = option()
+    del select["options"]
+    opened(talk, select)
+
+
 @breaks("ACP-L301", 2)
 def a_select_offers_nothing(talk: Talk) -> None:
     opened(talk, option(2, options=[]))
