@@ -241,6 +241,7 @@ class Ignored:
             UsageError: one matches none of the known names.
         """
         self._patterns = patterns
+        self._used: set[str] = set()
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in known):
                 hint = did_you_mean(
@@ -249,7 +250,15 @@ class Ignored:
                 raise UsageError(f"--ignore: no {what} matches {pattern!r}", hint)
 
     def __contains__(self, name: str) -> bool:
-        return any(fnmatchcase(name, each) for each in self._patterns)
+        matching = [each for each in self._patterns if fnmatchcase(name, each)]
+        self._used.update(matching)
+        return bool(matching)
+
+    def report_unused(self) -> None:
+        """Report the patterns that no name asked for so far matches: they may be out of date."""
+        for each in dict.fromkeys(self._patterns):
+            if each not in self._used:
+                say(f"--ignore {each}: nothing was found that it leaves out")
 
 
 def without_varying(text: str) -> str:

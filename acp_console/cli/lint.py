@@ -160,6 +160,7 @@ def command(
     _print(linted, format_, fail_on, gone, is_all=is_all)
     warn_about_filter(wanted)
     _report_notes(linted)
+    left_out.report_unused()
     if all(each.is_filter_idle for each in linted.values()):
         fail(f"--filter {text}: no frame matches", "remove or correct it")
         return exit_codes.USAGE

@@ -200,6 +200,199 @@ def a_method_and_fields_of_ones_own_are_marked(talk: Talk) -> None:
     talk.answer(asked, state="ok")
 
 
+@report(L321="error")
+def the_context_is_of_unknown_size(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.update("usage_update", used=None, size=1000)
+    talk.finish(prompt)
+
+
+@report(L154="info")
+def the_prompt_is_echoed_and_updates_come_that_a_page_does_not_list(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    echo = {"type": "text", "text": "Hello"}
+    talk.update("user_message_chunk", content=echo, _meta={"promptIndex": 0})
+    talk.update("available_commands_update", availableCommands=[])
+    talk.update("session_info_update", title="Greeting")
+    talk.say()
+    talk.finish(prompt)
+
+
+def setup(talk: Talk, server: dict[str, Any], *, is_refused: bool = False) -> None:
+    talk.initialize()
+    made = talk.ask("session/new", cwd=CWD, mcpServers=[{"name": "db", **server}])
+    if is_refused:
+        talk.refuse(made, -32602)
+    else:
+        talk.answer(made, sessionId="s1")
+
+
+@report(L092="error", L520="info")
+def a_server_without_variables_is_dropped_in_silence(talk: Talk) -> None:
+    setup(talk, {"command": "/usr/bin/db", "args": []})
+
+
+@report(L094="error", L464="error")
+def the_variables_of_a_server_are_an_object_as_in_settings(talk: Talk) -> None:
+    setup(talk, {"command": "/usr/bin/db", "args": [], "env": {"KEY": "1"}})
+
+
+@report(L092="error")
+def the_arguments_of_a_server_are_one_text(talk: Talk) -> None:
+    setup(talk, {"command": "/usr/bin/db", "args": "--fast", "env": []}, is_refused=True)
+
+
+@report(L093="error")
+def the_command_of_a_server_is_searched_for_in_another_path(talk: Talk) -> None:
+    setup(talk, {"command": "npx", "args": ["db"], "env": []})
+
+
+@report(L085="error")
+def a_client_has_no_directory(talk: Talk) -> None:
+    talk.initialize()
+    talk.refuse(talk.ask("session/new", cwd=None, mcpServers=[]), -32602)
+
+
+@report(L085="error")
+def the_directory_begins_with_the_home_of_a_shell(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(talk.ask("session/new", cwd="~/shop", mcpServers=[]), sessionId="s1")
+
+
+@report()
+def the_directory_is_one_of_windows(talk: Talk) -> None:
+    talk.initialize()
+    made = talk.ask("session/new", cwd="C:\\Users\\ada\\shop", mcpServers=[])
+    talk.answer(made, sessionId="s1")
+
+
+@report(L369="error")
+def a_method_of_ones_own_has_a_vendor_and_no_underscore(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("acme.example/status", sessionId="s1"), -32601)
+
+
+@report(L135="error")
+def the_prompt_is_a_text(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/prompt", sessionId="s1", prompt="Hello"), -32602)
+
+
+@report(L144="error")
+def a_turn_ends_with_null(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", {"id": talk.prompt().id, "result": None})
+
+
+@report(L044="warning")
+def a_written_file_is_answered_with_null(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    params = {"sessionId": "s1", "path": f"{CWD}/a.py", "content": "x"}
+    written = talk.ask("fs/write_text_file", params, side="agent")
+    talk.send("client", {"id": written.id, "result": None})
+    talk.finish(prompt)
+
+
+@report(L068="error")
+def a_login_is_chosen_that_nobody_offers(talk: Talk) -> None:
+    talk.initialize(None, None, authMethods=[{"id": "key", "name": "Key"}])
+    talk.refuse(talk.ask("authenticate", methodId="browser"), -32602)
+
+
+@report()
+def a_login_is_wanted_by_its_code(talk: Talk) -> None:
+    talk.initialize(None, None, authMethods=[{"id": "key", "name": "Key"}])
+    made = talk.ask("session/new", cwd=CWD, mcpServers=[])
+    talk.refuse(made, -32000, "Authentication required")
+
+
+@report(L219="error")
+def what_the_user_rejected_is_done_all_the_same(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tool(kind="execute")
+    talk.choose(talk.permission(), "no")
+    talk.update("tool_call_update", toolCallId="t1", status="completed")
+    talk.finish(prompt)
+
+
+@report(L276="error")
+def the_entries_of_a_plan_have_no_priority(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.update("plan", entries=[{"content": "Read", "status": "pending"}])
+    talk.finish(prompt)
+
+
+@report(L201="error")
+def a_kind_of_tool_is_made_up(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tool(kind="web_search", status="completed")
+    talk.finish(prompt)
+
+
+@report(L196="error")
+def a_tool_call_succeeds_by_another_word(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tool(status="success")
+    talk.finish(prompt)
+
+
+@report(L194="error")
+def a_tool_call_is_announced_once_more_instead_of_updated(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.tool()
+    talk.tool(status="completed")
+    talk.finish(prompt)
+
+
+@report(L026="error")
+def a_turn_ends_twice(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.finish(prompt)
+    talk.finish(prompt)
+
+
+@report(L028="error", L042="warning", L379="info")
+def a_notification_of_the_clients_own_is_refused(talk: Talk) -> None:
+    talk.open()
+    talk.tell("_acme/focused", sessionId="s1")
+    talk.send("agent", {"id": None, "error": {"code": -32601, "message": "Method not found"}})
+
+
+@report(L255="warning")
+def a_terminal_is_left_behind(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    params = {"sessionId": "s1", "command": "ls"}
+    talk.answer(talk.ask("terminal/create", params, side="agent"), terminalId="x")
+    talk.finish(prompt)
+    talk.wait(60)
+    talk.turn()
+    talk.end()
+
+
+@report(L290="error")
+def the_mode_of_a_session_is_none_of_its_modes(talk: Talk) -> None:
+    talk.initialize()
+    modes = {"currentModeId": "zen", "availableModes": [{"id": "ask", "name": "Ask"}]}
+    talk.new_session(modes=modes)
+
+
+@report(L027="warning")
+def the_agent_leaves_with_an_open_request(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    talk.end()
+
+
 @pytest.mark.parametrize(
     ("script", "found"), REPORTS, ids=[script.__name__ for script, _ in REPORTS]
 )

@@ -11,6 +11,8 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check
+from acp_inspector.lint.rules.envelope import LastNotifications
+from acp_inspector.lint.state import opposite
 from acp_protocol.jsonrpc import Json
 
 CODES: Final = range(-(2**31), 2**31)
@@ -49,6 +51,9 @@ def answers_without_id_say_why(context: Context) -> CheckResult:
         return None
     if context.request is not None or (context.kind == "failure" and context.code in UNREADABLE):
         return OK
+    if context.state.of(LastNotifications).get(opposite(context.side)) is not None:
+        # It answers a notification, which has no id: ACP-L028.
+        return None
     what = "a result" if context.kind == "result" else f"the error {context.code}"
     return context.problem(f"{what} has the id null", path="id")
 

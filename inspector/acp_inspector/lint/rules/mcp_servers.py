@@ -123,8 +123,8 @@ def servers_are_complete(
         kind = str if name in texts else list
         if name not in server:
             yield f"the {transport} server has no {name}", f"{place}.{name}"
-        # Readers treat null as an empty list: the schema rule reports it.
-        elif not isinstance(value, kind) and not (kind is list and value is None):
+        # Readers treat null as an empty list, and pairs have a rule of their own.
+        elif not isinstance(value, kind) and name not in PAIRS and (value, kind) != (None, list):
             what = "string" if kind is str else "array"
             yield f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"
 

@@ -93,6 +93,8 @@ def prompts_say_something(context: Context) -> CheckResult:
 def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     result = context.result_object
     reason = result.get("stopReason")
+    if not isinstance(context.result, dict):
+        return context.problem("the result is no object", context.request, path="result")
     if "stopReason" not in result:
         return context.problem("the result has no stopReason", context.request, at="stopReason")
     if not isinstance(reason, str) or reason not in STOP_REASONS[1]:

@@ -27,6 +27,8 @@ from acp_protocol.schema.newer import feature_of_field, feature_of_value
 from acp_protocol.schema.validate import accepts, schema_type
 from acp_protocol.schema.validate import validate as schema_errors_of
 
+NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
+"""Lists of params that may be null, but must be valid otherwise."""
 PLACES: Final = 5
 """Most paths reported for one message; a message in a dialect may have dozens."""
 REMEMBERED: Final = 1000
@@ -153,10 +155,21 @@ def _keep_invalid_request(context: Context) -> None:
     what = schema_subject(context) if context.side == "client" else None
     if not isinstance(what, SchemaSubject):
         return
-    errors = _schema_errors(context, what, lenient=False)
+    # An invalid entry of a list that a reader may leave out: ACP-L464.
+    errors = [
+        each
+        for each in _schema_errors(context, what, lenient=False)
+        if not is_malformed_list(each.path, each.text)
+    ]
     invalid = context.state.of(_InvalidRequests)
     if errors and len(invalid) < REMEMBERED:
         invalid[context.seq] = context.version, errors[0].text
+
+
+def is_malformed_list(path: str | None, text: str) -> bool:
+    """Return whether an error is in a list that a reader may drop, and not a missing field."""
+    names = (path or "").split(".")
+    return names[1:2] != [] and names[1] in NULL_TOLERANT and "is missing" not in text
 
 
 @check("ACP-L520", on.result())

@@ -14,6 +14,7 @@ from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.mcp_servers import SETUPS
+from acp_inspector.lint.rules.schemas import NULL_TOLERANT, is_malformed_list
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import SentRequest
@@ -151,8 +152,6 @@ def sessions_keep_their_directory(context: Context) -> CheckResult:
 
 NOT_FOUND: Final = -32002
 SETUPS_WITHOUT_LOAD: Final = ("session/new", "session/resume", "session/fork")
-NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
-"""Lists that may be null, but must be valid otherwise."""
 
 
 class _Refused(dict[str, SentRequest]):
@@ -360,7 +359,6 @@ def _malformed(context: Context, params: dict[str, Json]) -> str | None:
     if row is None or row.params is None:
         return None
     for each in schema_errors_of(row.params, params, version, path="params"):
-        name = each.path.split(".")[1] if "." in each.path else ""
-        if name in NULL_TOLERANT and not each.is_tolerated and "is missing" not in f"{each}":
+        if not each.is_tolerated and is_malformed_list(each.path, f"{each}"):
             return f"{each}"
     return None
