@@ -14,14 +14,13 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 PLACEHOLDER: Final = "Write to the agent; Enter sends"
+NEWLINE_KEYS: Final = frozenset({"ctrl+j", "shift+enter"})
 
 
 class PromptEditor(TextArea):
     """A text area that sends with Enter and remembers what was sent."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+j", "newline", "New line", show=False),
-        Binding("shift+enter", "newline", "New line", show=False),
         Binding("pageup", "screen.page(-1)", "Up", show=False),
         Binding("pagedown", "screen.page(1)", "Down", show=False),
         Binding("ctrl+home", "screen.transcript_top", "Top", show=False),
@@ -91,6 +90,11 @@ class PromptEditor(TextArea):
             event.prevent_default()
             event.stop()
             self._submit()
+        elif event.key in NEWLINE_KEYS:
+            # A binding would act after the keys that were pressed meanwhile.
+            event.prevent_default()
+            event.stop()
+            self.insert("\n")
         elif event.key in {"up", "down"} and self._is_browsing():
             event.prevent_default()
             event.stop()
@@ -111,10 +115,6 @@ class PromptEditor(TextArea):
             self.action_delete_word_left()
         else:
             await self.run_action("screen.close")
-
-    def action_newline(self) -> None:
-        """Begin a new line."""
-        self.insert("\n")
 
     def _submit(self) -> None:
         text = self.text.strip()

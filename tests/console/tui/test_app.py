@@ -478,6 +478,17 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
         await until(pilot, lambda: "notes.txt:1: one" in say(app))
 
 
+async def test_lines_that_are_written_quickly_stay_in_order(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        for key, character in [("a", "a"), ("ctrl+j", None), ("b", "b"), ("shift+enter", None)]:
+            app.post_message(Key(key, character))
+        app.post_message(Key("c", "c"))
+        await until(pilot, lambda: len(chat_of(app).editor.text) == 5)
+        assert chat_of(app).editor.text == "a\nb\nc"
+
+
 async def test_stopping_the_turn_puts_unsent_prompts_back_into_the_editor(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
