@@ -286,6 +286,12 @@ def a_turn_ends_with_null(talk: Talk) -> None:
     talk.send("agent", {"id": talk.prompt().id, "result": None})
 
 
+@report(L122="error")
+def the_list_of_sessions_is_null(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", {"id": talk.ask("session/list").id, "result": None})
+
+
 @report(L044="warning")
 def a_written_file_is_answered_with_null(talk: Talk) -> None:
     talk.open()

@@ -64,6 +64,8 @@ def sessions_are_an_array(context: Context) -> CheckResult:
     sessions: Json = context.result_object.get("sessions")
     if isinstance(sessions, list):
         return OK
+    if not isinstance(context.result, dict):
+        return context.problem("the result is no object", context.request, path="result")
     what = f"no array: {quoted(sessions)}" if "sessions" in context.result_object else "missing"
     return context.problem(f"sessions is {what}", context.request, at="sessions")
 
