@@ -37,6 +37,13 @@ def test_session_options_are_one_info(version: int) -> None:
     assert texts(talk) == ["session options"]
 
 
+def test_a_newer_method_is_an_info_by_itself() -> None:
+    talk = Talk()
+    talk.open()
+    talk.answer(talk.ask("session/options", cwd=CWD), configOptions=[])
+    assert found(talk) == {"ACP-L523": "info"}
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_suggestions_and_cursors_are_one_info_each(version: int) -> None:
     talk = Talk(version)

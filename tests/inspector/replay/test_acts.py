@@ -132,6 +132,10 @@ AGENT_ACTS: dict[str, dict[str, Any]] = {
     "write": call("fs/write_text_file", {"sessionId": "s", "path": "/w/a", "content": "x"}),
     "read": call("fs/read_text_file", {"sessionId": "s", "path": "/etc/passwd"}),
     "bridge": call("mcp/message", {"serverId": "s", "method": "tools/call"}),
+    "read with more": call("fs/read_text_file", {"sessionId": "s", "path": "/w/a", "run": "x"}),
+    "form with more": call(
+        "elicitation/create", {"mode": "form", "message": "m", "requestedSchema": {}, "run": "x"}
+    ),
     "page": call("elicitation/create", {"mode": "url", "url": "https://evil"}),
     "extension": call("_x/run", {}),
     "login": result({"authMethods": [{"id": "x", "type": "terminal", "args": ["--evil"]}]}),
@@ -352,6 +356,13 @@ def test_what_only_talks_needs_no_trust(side: Side, dialect: str | None) -> None
     # Its client names no directory, so none of a live client can stand for it.
     is_without = (side, dialect) == ("agent", "continuum")
     assert acts == (["file to read: /w/a.txt (frame 9)"] if is_without else [])
+
+
+@pytest.mark.parametrize(("text", "is_harmless"), [("hello", True), ("/logout", False)])
+def test_a_prompt_without_an_envelope_is_judged_as_one(text: str, is_harmless: bool) -> None:
+    prompt = {"type": "prompt", "session_id": "s", "content": [{"Text": text}]}
+    acts = acts_of("client", [*harmless_frames("openoxide"), frame_of(prompt, "client")])
+    assert (acts == []) is is_harmless
 
 
 def test_the_table_of_spellings_has_every_name_that_a_dialect_writes() -> None:

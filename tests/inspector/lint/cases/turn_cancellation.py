@@ -61,6 +61,14 @@ def a_turn_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
 
 
+@keeps("ACP-L522")
+def a_turn_ends_as_cancelled_at_once(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.finish(call, "cancelled")
+
+
 @breaks("ACP-L522", 2)
 def work_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
     talk.open()
@@ -68,6 +76,18 @@ def work_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
     talk.state("running")
     talk.tell("session/cancel", sessionId="s1")
     talk.state("idle", stopReason="end_turn")
+
+
+@keeps("ACP-L522", 2)
+def work_ends_as_usual_in_the_moment_of_the_cancel(talk: Talk) -> None:
+    talk.open()
+    for reason, after in (("end_turn", 0.0001), ("cancelled", 0.01)):
+        talk.accept(talk.prompt())
+        talk.state("running")
+        talk.tell("session/cancel", sessionId="s1")
+        ended = {"sessionUpdate": "state_update", "state": "idle", "stopReason": reason}
+        params = {"sessionId": "s1", "update": ended}
+        talk.send("agent", {"method": "session/update", "params": params}, after=after)
 
 
 @keeps("ACP-L522", 2)
