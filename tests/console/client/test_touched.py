@@ -93,6 +93,12 @@ def test_a_link_below_any_name_of_a_path_is_followed(tmp_path: Path) -> None:
         assert not allows("reads", asked(tmp_path, kind="read", rawInput={name: ["link/passwd"]}))
 
 
+def test_the_files_that_a_diff_changes_are_its_paths() -> None:
+    change = {"operation": "move", "oldPath": "old.txt", "path": "new.txt"}
+    content = [{"type": "diff", "changes": [change]}]
+    assert paths_of({"kind": "edit", "content": content}) == ("new.txt", "old.txt")
+
+
 def test_texts_are_no_paths() -> None:
     raw = {"path": "a", "old_string": "/etc", "newText": "/etc", "content": GIT.format("/etc/x")}
     assert paths_of({"kind": "edit", "rawInput": raw}) == ("a",)
@@ -165,6 +171,14 @@ def test_an_allowed_path_covers_no_command(tmp_path: Path) -> None:
     for more in ({"script": "rm x"}, {"parameters": {"command": "rm x"}}, {"args": ["rm"]}):
         ask = asked(tmp_path, kind="edit", rawInput={"path": "src/a", **more})
         assert verdict(rules, ask) is None
+
+
+def test_an_allowed_kind_covers_no_command(tmp_path: Path) -> None:
+    rules = policy(tmp_path, "kind", "edit", "allow")
+    plain = {"path": "src/a"}
+    assert verdict(rules, asked(tmp_path, kind="edit", rawInput=plain)) == "allow"
+    ask = asked(tmp_path, kind="edit", rawInput={**plain, "script": "rm x"})
+    assert verdict(rules, ask) is None
 
 
 def test_a_call_with_any_command_is_denied_as_one_that_runs(tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ def test_the_digests_do_not_grow_without_a_bound(state: Path) -> None:
     remember_recording("last")
     assert path.stat().st_size < MAX_BYTES
     assert is_our_recording("last")
+    assert not is_our_recording("las")
     assert not is_our_recording("first")
     assert not is_our_recording("")
 
