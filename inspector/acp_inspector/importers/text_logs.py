@@ -236,7 +236,7 @@ def _search(text: str, nesting: int, *, is_json: bool = False) -> list[FoundMess
             continue
         before, after = text[position:start], text[end : end + _MAX_AROUND]
         if is_message(value):
-            is_alone = not text[:start].strip() and not after.strip()
+            is_alone = position == 0 and not before.strip() and not after.strip()
             inner = [FoundMessage(_encode(text[start:end]), value, is_alone=is_alone)]
         else:
             inner = _search_within(value, text[start + 1 : end], nesting)
