@@ -14,7 +14,7 @@ OUTPUT_VERSION: Final = 1
 """Version of the JSON output of all commands."""
 CELL_WIDTH: Final = 60
 """Characters of untrusted text in a table, at most."""
-_FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
+_FENCED: Final = re.compile(r"(`{3,}+|~{3,}+)([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
 _ARROWS: Final = {"client": "→", "agent": "←"}
 
 
