@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import anyio
 
@@ -26,7 +26,7 @@ from acp_console.client.permissions import PermissionPrompt
 from acp_console.client.recording import record_journal
 from acp_console.client.session_options import SessionOption
 from acp_console.render.values import plural, stray_line_text
-from acp_console.state.traffic.marks import NotesFile
+from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.items import Item, Notice, ToolCallItem
@@ -37,15 +37,40 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import InvalidMessage, Json
 
-if TYPE_CHECKING:
-    from acp_console.state.session_store import SessionStore, StoredRun
-
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
 logger = logging.getLogger(__name__)
 
 PORTION: Final = 50
 """Entries that are applied without a look at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPart:
+    """The part of a journal that one recording holds."""
+
+    path: Path
+    after: int
+    """The last entry of the journal that is not in it."""
+    offset: int
+    """What the recording adds to the numbers of the journal."""
+
+
+class KeptRun(Protocol):
+    """A run of an agent, while it is kept for later."""
+
+    @property
+    def recording(self) -> Path | None: ...
+    def note(self, talk: Conversation) -> None: ...
+    def keep_draft(self, session_id: str, text: str) -> bool: ...
+
+
+class RunStore(Protocol):
+    """Where runs of agents are kept."""
+
+    def record(
+        self, journal: Journal, agent: AgentSpec, cwd: Path, *, warn: Callable[[str], None]
+    ) -> AbstractContextManager[KeptRun]: ...
 
 
 class AgentSession(Protocol):
@@ -94,7 +119,7 @@ class RunningAgent:
         cwd: Path,
         *,
         record: Path | None = None,
-        store: SessionStore | None = None,
+        store: RunStore | None = None,
         after: RunningAgent | None = None,
         remembers: bool = False,
         elicits: bool = False,
@@ -116,8 +141,8 @@ class RunningAgent:
         """Whether this agent, and not one before it, writes the recording."""
         self.recording_failure = ""
         """Why the recording lacks entries; empty if it lacks none."""
-        self.notes: list[NotesFile] = []
-        """Where marks of its traffic are kept: beside each recording, the oldest first."""
+        self.recorded: list[RecordedPart] = []
+        """The recordings of its traffic, the oldest first."""
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
         self.account: Json = None
@@ -128,7 +153,7 @@ class RunningAgent:
         self._remembers = remembers
         self._elicits = elicits
         self._runs_logins = runs_logins
-        self.run_record: StoredRun | None = None
+        self.run_record: KeptRun | None = None
         """The present process in the store."""
         self._wake = anyio.Event()
         self._restart = anyio.Event()
@@ -290,7 +315,7 @@ class RunningAgent:
         ) as offset:
             if self.record is not None:
                 self.owns_recording = True
-                self.notes.append(NotesFile(self.record, after=len(self.journal), offset=offset))
+                self.recorded.append(RecordedPart(self.record, len(self.journal), offset))
             while True:
                 await self._run_process()
                 await self._wait_for_restart()
@@ -316,7 +341,7 @@ class RunningAgent:
                         self.run_record = stack.enter_context(kept)
                         if self.record is None and self.run_record.recording is not None:
                             recording = self.run_record.recording
-                            self.notes.append(NotesFile(recording, after=before, offset=-before))
+                            self.recorded.append(RecordedPart(recording, before, -before))
                     error = await self._serve()
             except AcpError as problem:
                 error = problem

@@ -79,6 +79,7 @@ SLICE_PAUSE_S: Final = 0.01
 """The same while there is more than one look can take."""
 if TYPE_CHECKING:
     from acp_console.state.prompt_history import PromptHistory
+    from acp_console.state.traffic.marks import NotesFile
     from acp_console.tui.inspector_pane import InspectorPane
     from acp_console.tui.talk_pane import TalkPane
 
@@ -686,14 +687,21 @@ class ChatScreen(Screen[None]):
         if self.has_traffic:
             self.inspection.focus_content()
 
+    def _notes(self) -> list[NotesFile]:
+        """Return where marks of the traffic are kept: beside each recording of it."""
+        from acp_console.state.traffic.marks import NotesFile
+
+        return [
+            NotesFile(each.path, after=each.after, offset=each.offset)
+            for each in self.chat.agent.recorded
+        ]
+
     async def _mount_inspection(self) -> None:
         # It takes time to import, and many chats do without.
         from acp_console.tui.inspector_pane import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
 
-        inspection = ChatInspection(
-            now=self.chat.now, notes=lambda: self.chat.agent.notes, id="inspection"
-        )
+        inspection = ChatInspection(now=self.chat.now, notes=self._notes, id="inspection")
         rewound = TalkPane(inspection, can_focus=False, id="rewound")
         rewound.display = False
         await self.query_one("#panes").mount(inspection)
