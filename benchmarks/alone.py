@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import orjson
 
-from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.journal import Frame
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import Recording, garbage_collection_off, read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.alone import replay_alone, snapshot_path, take_snapshot, write_snapshot
+from acp_inspector.views.session_model import SessionModel
 from benchmarks.lint import SESSION, begin_session, sender, use_tool
 from benchmarks.table import Row, Section, Spread
 

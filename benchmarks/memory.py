@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acp_inspector.proxy.client import ProxyClient, find_proxy
+from acp_inspector.control.client import ProxyClient, find_proxy
 from benchmarks.peer import CAT, EMITTER, PUMP, Peer, message, proxy
 from benchmarks.table import Row, Section
 

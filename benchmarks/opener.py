@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_inspector.journal import Frame
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 
 SCREEN: Final = 50
 """Rows of a screen."""

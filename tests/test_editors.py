@@ -22,8 +22,8 @@ from typing import Any, cast
 
 import pytest
 
+from acp_inspector.control.client import running_proxies
 from acp_inspector.importers.acp_el import LispList, LispReader
-from acp_inspector.proxy.client import running_proxies
 from acp_inspector.recording.reader import read_recording
 
 PAGE = (Path(__file__).parent.parent / "docs/editors.md").read_text()

@@ -35,7 +35,7 @@ LIGHT = {
     "acp_console.cli.main": set[str](),
     "acp_console.cli.proxy": set[str](),
     "acp_console.cli.exec": {"anyio", "click", "typing_extensions"},
-    "acp_agent.serving": {"anyio", "typing_extensions"},
+    "acp_agent.door.serving": {"anyio", "typing_extensions"},
 }
 """What each module may import of other people's work, whatever stands between."""
 LOOPLESS = (
@@ -128,7 +128,7 @@ def test_the_proxy_imports_nothing_late_either(tmp_path: Path) -> None:
 
 def test_the_agent_answers_without_screens_and_without_the_inspector() -> None:
     loaded = loaded_by("acp_agent", stdin=INITIALIZE)
-    assert foreign(loaded) <= LIGHT["acp_agent.serving"] | CHECKS
+    assert foreign(loaded) <= LIGHT["acp_agent.door.serving"] | CHECKS
     assert [name for name in loaded if name.startswith(("acp_console", "acp_inspector"))] == []
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from acp_inspector.control import server, sinks
 from acp_inspector.intercept import controller
-from acp_inspector.proxy import control, forwarder, recorder, sinks
+from acp_inspector.proxy import forwarder, recorder
 from acp_inspector.recording import format as recording_format
 from acp_inspector.redaction import stream
 from acp_protocol import framing
@@ -17,7 +18,7 @@ from acp_protocol.host import sandbox, terminals
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-RECORDED = [ROOT / "inspector/acp_inspector", ROOT / "acp_console/client"]
+RECORDED = [ROOT / "inspector/acp_inspector", ROOT / "acp_console/chat"]
 """Where events of a recording are made."""
 
 
@@ -104,7 +105,7 @@ BOUNDS = {
         forwarder.MAX_LINE_BYTES
     ),
     "lines that observers read where nothing is recorded": sinks.MAX_MEMORY_BYTES,
-    "observers of a proxy": control.MAX_OBSERVERS,
+    "observers of a proxy": server.MAX_OBSERVERS,
     "a line that is redacted while recording": stream.MAX_ENTRY_BYTES,
     "a file that an agent reads or writes": sandbox.SIZE_LIMIT,
     "output of a terminal": terminals.OUTPUT_LIMIT,

@@ -13,8 +13,8 @@ import pytest
 
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.client_player import PlayLimits, play_as_client, prepare_workspace
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import PlayLimits, play_as_client, prepare_workspace
 from acp_inspector.replay.trust import TRUSTED
 from tests.interop.published import misfits
 from tools.stories import RECORDINGS

@@ -14,7 +14,7 @@ import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
 SAMPLES = DOCS / "samples"
-MODULE = "acp_inspector.pytest_plugin"
+MODULE = "acp_inspector.testing.pytest_plugin"
 IS_INSTALLED = any(each.value == MODULE for each in entry_points(group="pytest11"))
 PLUGIN = () if IS_INSTALLED else ("-p", MODULE)
 

@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 from textual.pilot import Pilot
 
-from acp_console.client.agents import DEMO_AGENT
+from acp_console.agents.spec import DEMO_AGENT
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.permission import PermissionView

@@ -23,14 +23,14 @@ from typing import Final
 
 import anyio
 
-from acp_console.client.agents import AgentSpec
-from acp_console.client.connection import connect_agent
+from acp_console.agents.spec import AgentSpec
+from acp_console.chat.connection import connect_agent
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import Header, new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.alone import snapshot_path, take_snapshot, write_snapshot
-from acp_inspector.replay.player import prepare_workspace
+from acp_inspector.replay.client_player import prepare_workspace
 from acp_protocol.jsonrpc import Json
 from tools.stories import RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage
 

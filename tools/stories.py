@@ -10,9 +10,9 @@ from typing import Final, TypeAlias, cast
 
 import anyio
 
-from acp_console.client.connection import AgentConnection
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PermissionPrompt
+from acp_console.chat.connection import AgentConnection
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PermissionPrompt
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from acp_console.cli.command import Command
-from acp_console.cli.errors import UsageError, warn
-from acp_console.client.agents import (
+from acp_console.agents.spec import (
     DEMO_AGENT,
     AgentSpec,
     UnconfirmedAgentError,
     UnknownAgentError,
     command_agent,
 )
+from acp_console.cli.command import Command
+from acp_console.cli.errors import UsageError, warn
 from acp_console.paths import FileWriteError, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
@@ -28,7 +28,7 @@ from acp_protocol.host.arguments import parse_duration
 from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:
-    from acp_console.client.catalogue import CatalogueEntry
+    from acp_console.agents.catalogue import CatalogueEntry
 
 SEPARATOR: Final = "--"
 NEWEST: Final = 2
@@ -165,7 +165,7 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     if name == DEMO_AGENT.name and not is_remembered and not os.path.lexists(config_path()):
         return DEMO_AGENT
     # pydantic takes time, and the demo does not need it.
-    from acp_console.client.catalogue import open_catalogue
+    from acp_console.agents.catalogue import open_catalogue
 
     catalogue = open_catalogue()
     try:
@@ -190,7 +190,7 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
 def agent_names() -> list[str]:
     """Return the names of all agents; those that come with us if the configuration is invalid."""
     from acp_agent.config.source import InvalidFileError
-    from acp_console.client.catalogue import bundled_snapshot, open_catalogue
+    from acp_console.agents.catalogue import bundled_snapshot, open_catalogue
 
     try:
         return [entry.name for entry in open_catalogue().entries]

@@ -14,6 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from acp_console.agents.catalogue import (
+    CatalogueEntry,
+    bundled_snapshot,
+    merged_snapshot,
+    open_catalogue,
+    parse_snapshot,
+    save_snapshot,
+    snapshot_path,
+)
+from acp_console.agents.choices import ChoiceStore
+from acp_console.agents.spec import AgentSpec, AuthMethodError, command_agent
 from acp_console.cli import agents_check, exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
@@ -25,29 +36,18 @@ from acp_console.cli.command import Group
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.agent_choices import ChoiceStore
-from acp_console.client.agents import AgentSpec, AuthMethodError, command_agent
-from acp_console.client.catalogue import (
-    CatalogueEntry,
-    bundled_snapshot,
-    merged_snapshot,
-    open_catalogue,
-    parse_snapshot,
-    save_snapshot,
-    snapshot_path,
-)
 from acp_console.config import NAME_RULE, is_agent_name
 from acp_console.config_edit import ConfigFile
 from acp_console.paths import config_path
-from acp_console.render.tables import Layout, TableText
-from acp_console.render.values import cell_text, plural
+from acp_console.wording.tables import Layout, TableText
+from acp_console.wording.values import cell_text, plural
 from acp_inspector.journal import Entry, Journal, StderrChunk
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
 
 if TYPE_CHECKING:
-    from acp_console.client.probe import AgentClaims, LoginMethod
+    from acp_console.chat.probe import AgentClaims, LoginMethod
 
 MAX_CATALOGUE_BYTES: Final = 2**23
 WIDTH: Final = 110
@@ -255,7 +255,7 @@ def info_command(
     spec = _named(context, name).with_protocol(protocol, dialect)
 
     async def run() -> int:
-        from acp_console.client.probe import probe_agent
+        from acp_console.chat.probe import probe_agent
 
         claims = await probe_agent(spec, (cwd or spec.cwd or Path()).resolve())
         if format_ == "json":
@@ -299,7 +299,7 @@ def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
 
 
 def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
-    from acp_console.client.probe import login_line, login_methods
+    from acp_console.chat.probe import login_line, login_methods
 
     version = claims.info.get("version")
     rows = [
@@ -374,7 +374,7 @@ def login_command(
 
 async def _log_in(spec: AgentSpec, wanted: str | None, in_terminal: list[LoginMethod]) -> int:
     """Log in; a program that needs this terminal is put into `in_terminal` instead of started."""
-    from acp_console.client.probe import login_methods, open_for_login
+    from acp_console.chat.probe import login_methods, open_for_login
 
     assert spec.cwd is not None
     journal = Journal()
@@ -444,7 +444,7 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     Raises:
         AuthMethodError: it is none of ours to run, or cannot be started.
     """
-    from acp_console.client.probe import login_line
+    from acp_console.chat.probe import login_line
 
     line = login_line(method)
     if not method.is_own_program:
@@ -513,6 +513,6 @@ def _content(source: str) -> bytes:
         except OSError as error:
             raise AcpError(f"{source}: cannot be read: {error.strerror}") from None
     # httpx takes time, and is rarely needed.
-    from acp_console.client.download import download
+    from acp_console.agents.download import download
 
     return download(source, MAX_CATALOGUE_BYTES)

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from acp_console.agents.catalogue import CatalogueEntry, open_catalogue
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import Duration, complete_agent
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.catalogue import CatalogueEntry, open_catalogue
-from acp_console.render.tables import Layout, TableText
-from acp_console.render.values import cell_text, plural
+from acp_console.wording.tables import Layout, TableText
+from acp_console.wording.values import cell_text, plural
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
 
 if TYPE_CHECKING:
-    from acp_console.client.agent_check import AgentCheck
+    from acp_console.chat.agent_check import AgentCheck
 
 WIDTH: Final = 150
 """Columns of the table where there is no terminal."""
@@ -89,8 +89,8 @@ def command(
     start_unconfirmed = is_confirmed or _confirmed(entries)
 
     async def run() -> int:
-        from acp_console.client.agent_check import check_agents
-        from acp_console.client.probe import SESSION_TIMEOUT_S
+        from acp_console.chat.agent_check import check_agents
+        from acp_console.chat.probe import SESSION_TIMEOUT_S
 
         found = await check_agents(
             catalogue,
@@ -124,7 +124,7 @@ def _confirmed(entries: Sequence[CatalogueEntry]) -> bool:
 
 
 def _facts(check: AgentCheck) -> dict[str, Any]:
-    from acp_console.client.agent_check import MODE, MODEL
+    from acp_console.chat.agent_check import MODE, MODEL
 
     entry, claims = check.entry, check.claims
     facts: dict[str, Any] = {
@@ -168,7 +168,7 @@ def _print(found: Sequence[AgentCheck], *, is_named: bool) -> None:
 
 
 def _row(check: AgentCheck) -> list[str]:
-    from acp_console.client.agent_check import MODE, MODEL
+    from acp_console.chat.agent_check import MODE, MODEL
 
     claims = check.claims
     starts = "" if not check.is_tried else "no" if claims is None else "yes"

@@ -15,7 +15,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.theme_option import theme_option
-from acp_inspector.proxy.client import (
+from acp_inspector.control.client import (
     AttachError,
     ProxyClient,
     RunningProxy,
@@ -67,7 +67,7 @@ def _watch(proxy: str | None, theme: str | None) -> int:
         )
     # All proxies, the newest first, unless one is named.
     chosen = [find_proxy(proxy)] if proxy else running_proxies() or [find_proxy(None)]
-    from acp_console.state.sources import ProxySource
+    from acp_console.traffic.sources import ProxySource
     from acp_console.tui.app import run_watch
 
     return run_watch([ProxySource(each) for each in chosen], theme)

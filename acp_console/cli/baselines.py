@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acp_console.cli.errors import UsageError, did_you_mean, say
 from acp_console.paths import FileWriteError
-from acp_console.render.values import plural
+from acp_console.wording.values import plural
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.regular_files import read_regular, replacing
 from acp_protocol.host.sanitize import single_line

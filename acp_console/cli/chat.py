@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from acp_console.agents.spec import DEMO_AGENT
 from acp_console.cli.agent_option import (
     AgentCommand,
     chosen_agent,
@@ -19,7 +20,6 @@ from acp_console.cli.agent_option import (
 )
 from acp_console.cli.errors import UsageError, warn
 from acp_console.cli.theme_option import theme_option
-from acp_console.client.agents import DEMO_AGENT
 from acp_console.paths import FileWriteError
 
 
@@ -58,7 +58,7 @@ def command(
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("chat needs a terminal", "without one, use acp-console exec")
     if dialect is not None and chosen.is_named:
-        from acp_console.client.agent_choices import ChoiceStore
+        from acp_console.agents.choices import ChoiceStore
 
         try:
             ChoiceStore().update(chosen.name, dialect=dialect)

@@ -15,6 +15,7 @@ import anyio
 import click
 from click.core import ParameterSource
 
+from acp_console.agents.spec import AgentSpec
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
 from acp_console.cli.baselines import (
@@ -27,11 +28,17 @@ from acp_console.cli.baselines import (
 from acp_console.cli.errors import UsageError, did_you_mean
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.agents import AgentSpec
 from acp_console.paths import FileWriteError
-from acp_console.render.build_summary import build_summary
-from acp_console.render.values import OUTPUT_VERSION, ascii_json, plural
-from acp_inspector.conformance.judge import agent_suite, judge_agent
+from acp_console.wording.build_summary import build_summary
+from acp_console.wording.values import OUTPUT_VERSION, ascii_json, plural
+from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
+from acp_inspector.conformance.client.stage import (
+    PERSONAS,
+    ClientOptions,
+    Persona,
+    client_suite,
+    judge_client,
+)
 from acp_inspector.conformance.model import PROFILES, Case, Profile, Report, Suite
 from acp_inspector.conformance.peer import (
     DEMO_PROMPTS,
@@ -42,13 +49,6 @@ from acp_inspector.conformance.peer import (
     Options,
 )
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
-from acp_inspector.conformance.stage import (
-    PERSONAS,
-    ClientOptions,
-    Persona,
-    client_suite,
-    judge_client,
-)
 from acp_protocol.dialects.registry import BATCHES, SPOKEN
 from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
 from acp_protocol.host.process import spawn

@@ -31,16 +31,16 @@ from acp_console.cli.reading import (
     read_entries,
     warn_about_filter,
 )
-from acp_console.render.comparison import difference_lines
-from acp_console.render.values import OUTPUT_VERSION, plural
-from acp_inspector.analysis.diff import (
+from acp_console.wording.comparison import difference_lines
+from acp_console.wording.values import OUTPUT_VERSION, plural
+from acp_inspector.compare.diff import (
     ABSENT,
     JournalComparison,
     compare,
     tolerated_text,
 )
-from acp_inspector.analysis.id_map import IdMap
-from acp_inspector.analysis.steps import Level
+from acp_inspector.compare.id_map import IdMap
+from acp_inspector.compare.steps import Level
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 

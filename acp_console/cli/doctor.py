@@ -20,17 +20,17 @@ import click
 from acp_agent.config.load import load_settings
 from acp_agent.config.source import InvalidFileError
 from acp_agent.paths import ConfigPathError, config_file
+from acp_console.agents.catalogue import Catalogue, open_catalogue
+from acp_console.agents.installed import installed_version
+from acp_console.agents.spec import DEMO_AGENT
+from acp_console.chat.probe import probe_agent
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.client.agents import DEMO_AGENT
-from acp_console.client.catalogue import Catalogue, open_catalogue
-from acp_console.client.installed import installed_version
-from acp_console.client.probe import probe_agent
 from acp_console.paths import config_path
-from acp_console.render.values import format_size, plural
-from acp_inspector.proxy.client import running_proxies
-from acp_inspector.proxy.control import SocketDirectoryError, socket_directory, sockets
+from acp_console.wording.values import format_size, plural
+from acp_inspector.control.client import running_proxies
+from acp_inspector.control.server import SocketDirectoryError, socket_directory, sockets
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.host.state import state_directory

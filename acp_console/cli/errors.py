@@ -12,9 +12,9 @@ from typing import Final
 
 import click
 
+from acp_console.agents.spec import SignInRequiredError, UnknownAgentError
 from acp_console.cli import exit_codes
-from acp_console.client.agents import SignInRequiredError, UnknownAgentError
-from acp_console.render.values import stray_line_text
+from acp_console.wording.values import stray_line_text
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
     AcpError,

@@ -18,6 +18,24 @@ import anyio
 import click
 from anyio import to_thread
 
+from acp_console.agents.session_options import (
+    SessionOption,
+    find_option,
+    most_restrictive_mode,
+    session_options,
+)
+from acp_console.agents.spec import DEMO_AGENT, AgentSpec, UnknownAgentError
+from acp_console.chat.connection import (
+    QUIET,
+    AgentConnection,
+    CapabilityError,
+    QuietTimes,
+    connect_agent,
+)
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import AllowLevel, PolicyDecider
+from acp_console.chat.prompt_blocks import file_block
+from acp_console.chat.recording import record_journal
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
@@ -33,32 +51,14 @@ from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.format_option import format_option
 from acp_console.cli.message_lines import MessageLines
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.agents import DEMO_AGENT, AgentSpec, UnknownAgentError
-from acp_console.client.connection import (
-    QUIET,
-    AgentConnection,
-    CapabilityError,
-    QuietTimes,
-    connect_agent,
-)
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import AllowLevel, PolicyDecider
-from acp_console.client.prompt_blocks import file_block
-from acp_console.client.recording import record_journal
-from acp_console.client.session_options import (
-    SessionOption,
-    find_option,
-    most_restrictive_mode,
-    session_options,
-)
-from acp_console.render.values import plural, stray_line_text
+from acp_console.wording.values import plural, stray_line_text
 from acp_inspector.journal import Journal
 from acp_protocol.errors import AcpError, OperationTimeoutError
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
-    from acp_console.client.policy_file import PolicyFile
+    from acp_console.chat.policy_file import PolicyFile
 
 DEMO_PROMPT: Final = "help"
 CANCEL_TIMEOUT_S: Final = 2.0
@@ -305,7 +305,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     allow, policy = options.allow, None
     if options.policy is not None:
         # pydantic takes time, and few turns have a policy.
-        from acp_console.client.policy_file import load_policy
+        from acp_console.chat.policy_file import load_policy
 
         policy = load_policy(options.policy)
     journal = Journal()

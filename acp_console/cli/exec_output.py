@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_console.cli.errors import fail, say, warn
-from acp_console.cli.format_option import ascii_json
-from acp_console.client.permissions import (
+from acp_console.chat.permissions import (
     EDIT_KINDS,
     EFFECT_KINDS,
     AllowLevel,
@@ -20,11 +18,13 @@ from acp_console.client.permissions import (
     command_of,
     required_level,
 )
-from acp_console.client.requested_calls import RequestedCalls
-from acp_console.render.values import OUTPUT_VERSION, fenced, plural
-from acp_inspector.analysis.exchanges import ends_turn
+from acp_console.chat.requested_calls import RequestedCalls
+from acp_console.cli.errors import fail, say, warn
+from acp_console.cli.format_option import ascii_json
+from acp_console.wording.values import OUTPUT_VERSION, fenced, plural
 from acp_inspector.journal import Entry, Frame, StderrChunk
 from acp_inspector.messages import Decoder
+from acp_inspector.session.exchanges import ends_turn
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from acp_console.cli.errors import UsageError
-from acp_console.render.values import OUTPUT_VERSION, ascii_json
+from acp_console.wording.values import OUTPUT_VERSION, ascii_json
 from acp_protocol.jsonrpc import Json
 
 Command = TypeVar("Command", bound=Callable[..., object])

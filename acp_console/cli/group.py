@@ -13,12 +13,12 @@ from typing import Final, cast
 
 import click
 
+from acp_console.agents.spec import DEMO_AGENT, command_agent
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import SEPARATOR, agent_names
 from acp_console.cli.command import Group
 from acp_console.cli.errors import Sentences, UsageError
 from acp_console.cli.theme_option import theme_option
-from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_protocol.host.lasting_output import open_closed_streams
 
 PROGRAM: Final = "acp-console"

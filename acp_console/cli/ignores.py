@@ -11,10 +11,10 @@ import click
 
 from acp_console.cli.errors import fail, say
 from acp_console.cli.reading import parse_filter, warn_about_filter
-from acp_console.render.values import plural
-from acp_inspector.analysis.diff import Ignore
-from acp_inspector.analysis.id_map import TOLERANCES, Tolerance
-from acp_inspector.analysis.steps import Level
+from acp_console.wording.values import plural
+from acp_inspector.compare.diff import Ignore
+from acp_inspector.compare.id_map import TOLERANCES, Tolerance
+from acp_inspector.compare.steps import Level
 from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_inspector.replay.expectations import (
     AppliedExpectations,

@@ -9,7 +9,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say, warn
-from acp_console.render.values import plural
+from acp_console.wording.values import plural
 from acp_inspector.importers.formats import FORMATS
 from acp_inspector.importers.importer import import_file
 from acp_protocol.host.sanitize import escape_controls

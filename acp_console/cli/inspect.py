@@ -27,7 +27,7 @@ def command(*, files: tuple[Path, ...], theme: str | None) -> int:
     \b
     acp-console inspect session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    from acp_console.state.sources import FileSource
+    from acp_console.traffic.sources import FileSource
 
     sources = [FileSource(path) for path in files]
     for source in sources:

@@ -28,7 +28,7 @@ from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_selection import Selection
 from acp_console.cli.lint_text import markdown_report, print_report
 from acp_console.cli.reading import filter_option, parse_filter, warn_about_filter
-from acp_console.render.values import OUTPUT_VERSION
+from acp_console.wording.values import OUTPUT_VERSION
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import SEVERITIES, rules

@@ -11,7 +11,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, did_you_mean
 from acp_console.cli.format_option import print_json
 from acp_console.cli.reading import print_table
-from acp_console.render.tables import Layout
+from acp_console.wording.tables import Layout
 from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
 from acp_inspector.lint.registry import registry
 from acp_protocol.jsonrpc import Json

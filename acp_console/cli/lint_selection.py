@@ -8,13 +8,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from acp_console.cli.reading import annotate
-from acp_inspector.analysis.annotations import (
-    LINT_FIELDS,
-    MODEL_FIELDS,
-    Annotations,
-    RuleViolation,
-)
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
@@ -22,6 +15,13 @@ from acp_inspector.lint.engine import Finding, Linter
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import Row, read_lines
 from acp_inspector.recording.reframe import reframe
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.annotations import (
+    LINT_FIELDS,
+    MODEL_FIELDS,
+    Annotations,
+    RuleViolation,
+)
 from acp_protocol.dialects.registry import open_dialect
 
 _Violations: TypeAlias = dict[int, set[RuleViolation]]

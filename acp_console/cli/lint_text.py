@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from acp_console.cli.reading import print_plainly
-from acp_console.render.build_summary import build_summary
-from acp_console.render.findings import (
+from acp_console.wording.build_summary import build_summary
+from acp_console.wording.findings import (
     MESSAGE_WIDTH,
     MOST_SEVERE_FIRST,
     frame_numbers,
@@ -22,7 +22,7 @@ from acp_console.render.findings import (
     severity_word,
     sort_findings,
 )
-from acp_console.render.values import plural
+from acp_console.wording.values import plural
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_protocol.host.sanitize import escape_controls, single_line

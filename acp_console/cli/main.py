@@ -41,7 +41,7 @@ def _dispatch(words: list[str], *, is_debug: bool) -> int:
 
             return run_command(rest)
         case ["agent", *rest]:
-            from acp_agent.cli import run as run_agent
+            from acp_agent.door.cli import run as run_agent
 
             return run_agent(rest)
         case ["--version"]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from acp_console.render.values import arrow, format_seconds
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.frame_row import FrameRow, decoded_row
+from acp_console.wording.values import arrow, format_seconds
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import Decoder
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.frame_row import FrameRow, decoded_row
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.host.sanitize import single_line
 

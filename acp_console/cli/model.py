@@ -20,8 +20,8 @@ from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_ag
 from acp_console.cli.command import Command, Group
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.render.tables import Layout
-from acp_console.render.values import plural
+from acp_console.wording.tables import Layout
+from acp_console.wording.values import plural
 from acp_inspector.model_service.cassette import (
     CassetteHeader,
     CassetteWriter,

@@ -12,9 +12,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from acp_console.cli.errors import UsageError, did_you_mean, warn
-from acp_console.render.tables import Layout, TableText
-from acp_inspector.analysis.annotations import LINT_FIELDS, Annotations
-from acp_inspector.analysis.session_model import SessionModel
+from acp_console.wording.tables import Layout, TableText
 from acp_inspector.filter.ast import Compare, In
 from acp_inspector.filter.compiler import Filter, compile_filter, leaves
 from acp_inspector.filter.errors import FilterError
@@ -24,6 +22,8 @@ from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Linter
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import BadLine, read_lines
+from acp_inspector.views.annotations import LINT_FIELDS, Annotations
+from acp_inspector.views.session_model import SessionModel
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -10,7 +10,7 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.render.values import OUTPUT_VERSION, plural
+from acp_console.wording.values import OUTPUT_VERSION, plural
 from acp_inspector.redaction.files import redact_recording
 from acp_inspector.redaction.patterns import RULES
 from acp_protocol.host.sanitize import escape_controls

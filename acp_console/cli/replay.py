@@ -7,6 +7,7 @@ from typing import Final, get_args
 
 import click
 
+from acp_console.chat.permissions import AllowLevel
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, Duration, chosen_agent, complete_agent
 from acp_console.cli.errors import UsageError, say, warn
@@ -27,13 +28,12 @@ from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.replay_client import ClientReplay, Pace, check_options, learn_expectations
 from acp_console.cli.replay_roles import ROLE_SECTIONS, role_options
 from acp_console.cli.run_async import run_until_signal
-from acp_console.client.permissions import AllowLevel
-from acp_inspector.analysis.steps import Level
+from acp_inspector.compare.steps import Level
 from acp_inspector.journal import Journal
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.acts import count_prompts
+from acp_inspector.replay.client_player import STEP_TIMEOUT, PlayLimits
 from acp_inspector.replay.parts import joined_frames
-from acp_inspector.replay.player import STEP_TIMEOUT, PlayLimits
 from acp_inspector.replay.trust import project_trust, recorded_acts
 from acp_protocol.host.sanitize import escape_controls
 

@@ -13,19 +13,20 @@ from typing import Any, Final
 
 import click
 
+from acp_console.agents.spec import AgentSpec
+from acp_console.chat.elicitation import Elicitation, ElicitationAnswer
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import AllowLevel, PermissionPrompt, PolicyDecider
+from acp_console.chat.terminals import TERMINAL_METHODS
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
-from acp_console.client.agents import AgentSpec
-from acp_console.client.elicitation import Elicitation, ElicitationAnswer
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import AllowLevel, PermissionPrompt, PolicyDecider
-from acp_console.client.terminals import TERMINAL_METHODS
-from acp_inspector.analysis.diff import CompareOptions, Ignore
+from acp_inspector.compare.diff import CompareOptions, Ignore
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError, new_header
 from acp_inspector.recording.reader import Recording
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import ReplayDirectories, replay_directories
 from acp_inspector.replay.expectations import (
     Expectations,
@@ -33,10 +34,9 @@ from acp_inspector.replay.expectations import (
     expectations_beside,
     propose,
 )
-from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.result import ReplayResult
-from acp_inspector.replay.testing import prepare_directory
 from acp_inspector.replay.trust import Trust, check_trust
+from acp_inspector.testing.recording_test import prepare_directory
 from acp_protocol.errors import AcpError, RequestFailedError, describe_os_error
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import get_int, get_text

@@ -26,9 +26,9 @@ from acp_console.cli.ignores import (
 )
 from acp_console.cli.reading import UNKNOWN_FIELDS
 from acp_console.cli.run_async import run_until_signal
-from acp_console.render.values import OUTPUT_VERSION, plural
-from acp_inspector.analysis.diff import Ignore
-from acp_inspector.analysis.steps import Level
+from acp_console.wording.values import OUTPUT_VERSION, plural
+from acp_inspector.compare.diff import Ignore
+from acp_inspector.compare.steps import Level
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording, garbage_collection_off, read_recording
 from acp_inspector.replay.acts import AgentJudge

@@ -12,7 +12,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.render.values import plural
+from acp_console.wording.values import plural
 from acp_inspector.redaction.files import find_secrets
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json

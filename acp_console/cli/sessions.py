@@ -19,12 +19,8 @@ from acp_console.cli.command import Group
 from acp_console.cli.errors import UsageError, say
 from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.reading import print_table
-from acp_console.render.tables import Layout
-from acp_console.render.transcript import transcript_lines
-from acp_console.render.transcript_markdown import markdown_lines, markdown_text
-from acp_console.render.values import OUTPUT_VERSION, below_home, cell_text, plural
-from acp_console.state.home import age
-from acp_console.state.session_store import (
+from acp_console.home import age
+from acp_console.kept.session_store import (
     Decision,
     RunningSessionError,
     SessionStore,
@@ -36,9 +32,13 @@ from acp_console.state.session_store import (
     read_conversations,
     read_decisions,
 )
-from acp_inspector.analysis.conversation import Conversation
-from acp_inspector.analysis.to_json import session_to_json
+from acp_console.wording.tables import Layout
+from acp_console.wording.transcript import transcript_lines
+from acp_console.wording.transcript_markdown import markdown_lines, markdown_text
+from acp_console.wording.values import OUTPUT_VERSION, below_home, cell_text, plural
 from acp_inspector.recording.format import RecordingError
+from acp_inspector.session.conversation import Conversation
+from acp_inspector.views.to_json import session_to_json
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
@@ -158,7 +158,7 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
             "resume needs a terminal", "without one, use acp-console exec --session ID"
         )
     # Imported late: they take time, and the other commands need neither.
-    from acp_console.client.catalogue import open_catalogue
+    from acp_console.agents.catalogue import open_catalogue
     from acp_console.tui.app import run_console
 
     agent = agent_of(session, open_catalogue())

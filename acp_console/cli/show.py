@@ -21,7 +21,7 @@ from acp_console.cli.errors import UsageError, did_you_mean, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
-from acp_console.render.frames import (
+from acp_console.wording.frames import (
     EDITED,
     FIELDS,
     NUMBERS,
@@ -30,12 +30,8 @@ from acp_console.render.frames import (
     frame_cell,
     other_row,
 )
-from acp_console.render.tables import GAP, join_cells
-from acp_console.render.values import format_seconds
-from acp_inspector.analysis.annotations import Annotations
-from acp_inspector.analysis.edits import EDIT_EVENTS, Edit, edit_of
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
+from acp_console.wording.tables import GAP, join_cells
+from acp_console.wording.values import format_seconds
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.scan import scan, scan_prefilter
@@ -44,11 +40,15 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import MAX_WAITING
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.tail import RecordingTail
+from acp_inspector.session.edits import EDIT_EVENTS, Edit, edit_of
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.annotations import Annotations
+from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 

@@ -14,20 +14,20 @@ from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import print_json
 from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
-from acp_console.render.capabilities import CAPABILITIES, capability_cells
-from acp_console.render.tables import Layout
-from acp_console.render.transcript import change_lines, transcript_lines
-from acp_console.render.values import OUTPUT_VERSION, cell_text, format_seconds, sender
-from acp_console.render.waiting import alarms, unanswered_sentence, wait_tree
-from acp_inspector.analysis.capabilities import Capability
-from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.state_diff import change_to_json, state_changes
-from acp_inspector.analysis.to_json import session_to_json
-from acp_inspector.analysis.wait_graph import PendingWait, WaitGraph
+from acp_console.wording.capabilities import CAPABILITIES, capability_cells
+from acp_console.wording.tables import Layout
+from acp_console.wording.transcript import change_lines, transcript_lines
+from acp_console.wording.values import OUTPUT_VERSION, cell_text, format_seconds, sender
+from acp_console.wording.waiting import alarms, unanswered_sentence, wait_tree
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Frame
+from acp_inspector.session.exchanges import Exchange
+from acp_inspector.views.capabilities import Capability
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.state_diff import change_to_json, state_changes
+from acp_inspector.views.to_json import session_to_json
+from acp_inspector.views.wait_graph import PendingWait, WaitGraph
 from acp_protocol.jsonrpc import Json
 
 View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"]

@@ -18,7 +18,7 @@ from acp_console.cli.reading import (
     print_table,
     read_session_model,
 )
-from acp_console.render.statistics import (
+from acp_console.wording.statistics import (
     TABLES,
     By,
     counted_methods,
@@ -29,10 +29,10 @@ from acp_console.render.statistics import (
     session_turns,
     turn_cells,
 )
-from acp_console.render.values import OUTPUT_VERSION
-from acp_inspector.analysis.conversation import SessionTurn
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.statistics import Counts, Histogram, MethodStatistics
+from acp_console.wording.values import OUTPUT_VERSION
+from acp_inspector.session.conversation import SessionTurn
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.statistics import Counts, Histogram, MethodStatistics
 from acp_protocol.json_values import get as member
 from acp_protocol.jsonrpc import Json
 

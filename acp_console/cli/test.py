@@ -27,13 +27,14 @@ from acp_console.cli.errors import UsageError, exit_code, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.replay import MAX_DIFFERENCES_SHOWN
 from acp_console.cli.run_async import run_until_signal
-from acp_console.render.build_summary import build_summary
-from acp_console.render.values import format_seconds, plural
-from acp_inspector.analysis.steps import Level
+from acp_console.wording.build_summary import build_summary
+from acp_console.wording.values import format_seconds, plural
+from acp_inspector.compare.steps import Level
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.replay.clients import AGENT_MARK, CLIENT_TIMEOUT, play_client
-from acp_inspector.replay.player import STEP_TIMEOUT
-from acp_inspector.replay.testing import (
+from acp_inspector.replay.client_player import STEP_TIMEOUT
+from acp_inspector.replay.trust import project_trust
+from acp_inspector.testing.clients import AGENT_MARK, CLIENT_TIMEOUT, play_client
+from acp_inspector.testing.recording_test import (
     NOT_UPDATED,
     PlayOptions,
     PlayOutcome,
@@ -44,7 +45,6 @@ from acp_inspector.replay.testing import (
     run_recording,
     run_recordings,
 )
-from acp_inspector.replay.trust import project_trust
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.host.sanitize import escape_controls, single_line

@@ -21,15 +21,15 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_agent.config.source import did_you_mean
-from acp_console.client.agents import AGENTS, AgentSpec
-from acp_console.client.connection import OpeningWay
+from acp_console.agents.spec import AGENTS, AgentSpec
+from acp_console.chat.chat_session import ChatSession, SessionSetup
+from acp_console.chat.connection import OpeningWay
+from acp_console.chat.open_chats import OpenChats
+from acp_console.chat.running_agent import RunningAgent
+from acp_console.kept.preferences import PreferenceStore
 from acp_console.paths import config_path
-from acp_console.state.chat_session import ChatSession, SessionSetup
-from acp_console.state.intercept import OpenProxies
-from acp_console.state.open_chats import OpenChats
-from acp_console.state.preferences import PreferenceStore
-from acp_console.state.running_agent import RunningAgent
-from acp_console.state.sources import FileSource, ProxySource, TrafficSource
+from acp_console.traffic.intercept import OpenProxies
+from acp_console.traffic.sources import FileSource, ProxySource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
 from acp_console.tui.chat.sidebar import chat_title
@@ -40,7 +40,7 @@ from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
-from acp_inspector.analysis.items import Item
+from acp_inspector.session.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -48,10 +48,10 @@ from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
     from acp_console.config import Config
-    from acp_console.state.prompt_history import PromptHistory
-    from acp_console.state.session_store import SessionStore, StoredSession
+    from acp_console.kept.prompt_history import PromptHistory
+    from acp_console.kept.session_store import SessionStore, StoredSession
     from acp_console.tui.traffic.pane import TrafficPane
-    from acp_inspector.proxy.client import RunningProxy
+    from acp_inspector.control.client import RunningProxy
 
 
 POLL_INTERVAL_S: Final = 0.25
@@ -306,7 +306,11 @@ class ConsoleApp(ThemedApp[int]):
     async def on_traffic_pane_compare_wanted(self, message: TrafficPane.CompareWanted) -> None:
         """Ask for another source, and compare the traffic with it."""
         # It takes time to import, and is seldom used.
-        from acp_console.state.comparison import ComparisonSource, entries_source, recording_source
+        from acp_console.traffic.comparison import (
+            ComparisonSource,
+            entries_source,
+            recording_source,
+        )
         from acp_console.tui.compare.choice import Candidate, CompareWithScreen
         from acp_console.tui.compare.screen import CompareScreen
         from acp_console.tui.watch.screen import WatchScreen
@@ -339,7 +343,7 @@ class ConsoleApp(ThemedApp[int]):
     @work(exclusive=True, group="continue")
     async def _continue(self, session: StoredSession, spec: AgentSpec) -> None:
         """Resume a session below what was said in it."""
-        from acp_console.state.session_store import read_conversations
+        from acp_console.kept.session_store import read_conversations
 
         earlier: list[Item] = []
         try:
@@ -364,7 +368,7 @@ class ConsoleApp(ThemedApp[int]):
 
     def _servers(self, spec: AgentSpec, names: Sequence[str]) -> list[Mapping[str, Json]]:
         """Return the MCP servers of a session from before; report those that are gone."""
-        from acp_console.client.catalogue import known_servers
+        from acp_console.agents.catalogue import known_servers
 
         try:
             known = {str(each["name"]): each for each in known_servers(spec)}
@@ -518,14 +522,14 @@ def run_console(
     `record` is where the traffic of all chats is recorded. `continued` is a session of `agent` to
     go on with.
     """
-    from acp_console.state.session_store import open_user_store
+    from acp_console.kept.session_store import open_user_store
 
     store = open_user_store()
 
     @cache
     def history() -> PromptHistory:
         # It takes time to import, and is not needed before the first prompt.
-        from acp_console.state.prompt_history import PromptHistory
+        from acp_console.kept.prompt_history import PromptHistory
 
         return PromptHistory(is_on=store.is_on)
 

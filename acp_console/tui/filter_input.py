@@ -17,7 +17,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.kept.filter_history import FilterHistory
 from acp_console.tui.timers import set_timer
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.completion import Completion, completions

@@ -15,17 +15,17 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
 
-from acp_console.render.values import format_number, plural
-from acp_console.state.analysis import AnalysisFolds, BackgroundFold
-from acp_console.state.traffic.marks import NotesFile
+from acp_console.traffic.analysis import AnalysisFolds, BackgroundFold
+from acp_console.traffic.marks import NotesFile
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_inspector.analysis.annotations import MODEL_FIELDS
+from acp_console.wording.values import format_number, plural
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.views.annotations import MODEL_FIELDS
 from acp_protocol.errors import AcpError
 
 WIDE: Final = 140

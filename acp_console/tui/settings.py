@@ -18,10 +18,10 @@ from textual.widgets.option_list import Option
 from acp_console.config import Config
 from acp_console.config_edit import ConfigFile
 from acp_console.paths import write_private
-from acp_console.render.values import below_home
 from acp_console.tui.dialog import Overlay
 from acp_console.tui.outside import edit
 from acp_console.tui.themes import THEME_NAMES
+from acp_console.wording.values import below_home
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 

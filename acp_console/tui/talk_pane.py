@@ -15,13 +15,13 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from acp_console.render.values import format_number, plural
-from acp_console.state.analysis import Query
-from acp_console.state.talk import Talk, talk_at
+from acp_console.traffic.analysis import Query
+from acp_console.traffic.talk import Talk, talk_at
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import Item, Notice
-from acp_inspector.analysis.session_model import SessionModel
+from acp_console.wording.values import format_number, plural
+from acp_inspector.session.items import Item, Notice
+from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 
 POLL_INTERVAL_S: Final = 0.05

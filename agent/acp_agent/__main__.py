@@ -2,6 +2,6 @@
 
 import sys
 
-from acp_agent.cli import run
+from acp_agent.door.cli import run
 
 sys.exit(run())

@@ -12,10 +12,10 @@ from typing import Any, cast
 import anyio
 import pytest
 
+from acp_agent.door.server import AgentServer
 from acp_agent.models.types import Model
-from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_agent.door.server import AgentServer
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import (
     HistoryEntry,
@@ -20,7 +21,6 @@ from acp_agent.models.types import (
     TextDelta,
     ToolSpec,
 )
-from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
 from acp_protocol.concurrency import BackgroundTasks

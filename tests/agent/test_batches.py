@@ -26,7 +26,7 @@ from acp_agent.tools.call import (
 from acp_agent.turn import tool_calls as tool_calls
 from acp_agent.turn.context import TurnContext
 from acp_agent.updates.v1 import SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import LIMIT, selected

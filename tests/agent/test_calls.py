@@ -16,7 +16,7 @@ from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import Answerer, selected, talk

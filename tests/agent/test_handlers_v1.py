@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_agent.door.server import AgentServer
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
 from acp_protocol import jsonrpc

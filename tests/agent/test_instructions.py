@@ -27,7 +27,7 @@ from acp_agent.turn.instructions import (
     LoadedInstructions,
     read_instructions,
 )
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from tests.agent.conftest import selected, talk
 
 

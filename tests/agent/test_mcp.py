@@ -14,7 +14,7 @@ import pytest
 
 from acp_agent.mcp.config import Limits, StdioServer, WebServer
 from acp_agent.mcp.servers import McpServers, McpSettings
-from acp_inspector.analysis.items import ToolCallItem
+from acp_inspector.session.items import ToolCallItem
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.diffs import git_move, git_patch
+from acp_agent.world.diffs import git_move, git_patch
 
 
 def test_paths_are_absolute_and_a_new_file_comes_from_nowhere() -> None:

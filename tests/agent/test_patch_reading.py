@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.diffs import PatchError, git_patch, parse_patch
+from acp_agent.world.diffs import PatchError, git_patch, parse_patch
 
 TEXTS = st.lists(
     st.sampled_from(["a", "b", "", "- x", "+", "@@ -1 +1 @@", "--- a"]), max_size=12

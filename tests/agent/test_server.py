@@ -10,7 +10,7 @@ from uuid import RFC_4122, UUID
 import anyio
 import pytest
 
-from acp_agent.server import UNSUPPORTED_VERSION, AgentServer
+from acp_agent.door.server import UNSUPPORTED_VERSION, AgentServer
 from acp_agent.services import random_id
 from acp_agent.store import log
 from acp_protocol import jsonrpc

@@ -35,7 +35,7 @@ from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.loop import run_turn
 from acp_agent.updates.v1 import SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError

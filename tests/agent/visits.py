@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import anyio
 
+from acp_agent.door.server import AgentServer
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import (
@@ -23,13 +24,14 @@ from acp_agent.models.types import (
     TokenUsage,
     ToolSpec,
 )
-from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings import AuthMode, settings_with
 from acp_agent.store.database import SessionStore
-from acp_inspector.analysis.conversation import Conversation
-from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import (
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.lint.engine import Linter
+from acp_inspector.session.conversation import Conversation
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.items import (
     AgentMessage,
     Item,
     PlanItem,
@@ -38,8 +40,6 @@ from acp_inspector.analysis.items import (
     ToolCallItem,
     UserMessage,
 )
-from acp_inspector.journal import Entry, Frame, Journal
-from acp_inspector.lint.engine import Linter
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError

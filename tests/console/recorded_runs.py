@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from acp_console.client.agents import AgentSpec
-from acp_console.state.session_store import SessionStore
-from acp_inspector.analysis.conversations import Conversations
+from acp_console.agents.spec import AgentSpec
+from acp_console.kept.session_store import SessionStore
 from acp_inspector.journal import Frame, Journal
+from acp_inspector.session.conversations import Conversations
 from acp_protocol.framing import Side
 
 Message: TypeAlias = tuple[Side, dict[str, Any]]

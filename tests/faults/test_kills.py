@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.journal import JournalEvent
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.recording.recovery import recover
 from acp_inspector.recording.rotation import part_paths

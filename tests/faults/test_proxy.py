@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.proxy.client import ProxyClient, find_proxy, running_proxies
-from acp_inspector.proxy.control import socket_directory
+from acp_inspector.control.client import ProxyClient, find_proxy, running_proxies
+from acp_inspector.control.server import socket_directory
 from acp_inspector.recording.reader import read_recording
 from tests.faults.disks import Disk
 from tests.faults.parties import PROXY, Party, Stage, entries, events, python, said

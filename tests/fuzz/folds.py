@@ -9,28 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from acp_console.agents.session_options import most_restrictive_mode, session_options
+from acp_console.chat.changed_files import ChangedFiles
+from acp_console.chat.elicitation import ElicitationAnswer
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PolicyDecider
+from acp_console.chat.work import work_of
 from acp_console.cli.exec_output import TurnPrinter
-from acp_console.client.elicitation import ElicitationAnswer
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PolicyDecider
-from acp_console.client.session_options import most_restrictive_mode, session_options
-from acp_console.render.capabilities import capability_cells
-from acp_console.render.statistics import headline, session_cells
-from acp_console.render.transcript import transcript_lines
-from acp_console.render.transcript_markdown import markdown_lines
-from acp_console.render.waiting import wait_tree
-from acp_console.state.changed_files import ChangedFiles
-from acp_console.state.talk import talk_at
-from acp_console.state.work import work_of
+from acp_console.traffic.talk import talk_at
 from acp_console.tui.transcript.cards import card_of
 from acp_console.tui.transcript.rows import Look
-from acp_inspector.analysis.diff import compare
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.frame_row import frame_row
-from acp_inspector.analysis.items import Item
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.steps import Steps
-from acp_inspector.analysis.to_json import session_to_json
+from acp_console.wording.capabilities import capability_cells
+from acp_console.wording.statistics import headline, session_cells
+from acp_console.wording.transcript import transcript_lines
+from acp_console.wording.transcript_markdown import markdown_lines
+from acp_console.wording.waiting import wait_tree
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.steps import Steps
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.engine import Linter
 from acp_inspector.messages import Decoder
@@ -38,6 +33,11 @@ from acp_inspector.replay.acts import acts_of, count_prompts
 from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.script import Script
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.items import Item
+from acp_inspector.views.frame_row import frame_row
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.to_json import session_to_json
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import as_object

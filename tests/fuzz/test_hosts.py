@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PolicyDecider
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PolicyDecider
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.items import AgentMessage, ToolCallItem, TurnEnd
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.items import AgentMessage, ToolCallItem, TurnEnd
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.jsonrpc import InvalidMessage, Notification, Request
 from tests.inspector.talks import Said, answer, ask, frames, update

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.history import ItemCache
-from acp_inspector.analysis.items import TerminalItem, ToolCallItem
-from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entries, Entry, Frame, Journal, JournalEvent, StderrChunk
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.history import ItemCache
+from acp_inspector.session.items import TerminalItem, ToolCallItem
 from acp_inspector.spill import SpillFile
-from tests.inspector.analysis.talkers import talks
+from acp_inspector.views.to_json import session_to_json
+from tests.inspector.session.talkers import talks
 from tests.inspector.talks import Said, answer, ask, frames, prompt, update
 
 BYTES = st.binary(max_size=300)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from acp_agent.door.server import AgentServer
 from acp_agent.mcp.config import StdioServer
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model
 from acp_agent.models.settings import ModelSettings
-from acp_agent.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
 from acp_inspector.recording.reader import Recording

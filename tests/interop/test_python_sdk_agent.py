@@ -10,10 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_console.client.agents import command_agent
-from acp_console.client.connection import connect_agent
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PolicyDecider
+from acp_console.agents.spec import command_agent
+from acp_console.chat.connection import connect_agent
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
 
 AGENT = [sys.executable, str(Path(__file__).parent / "python_sdk_agent.py")]

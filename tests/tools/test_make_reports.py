@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.conformance.judge import agent_suite
+from acp_inspector.conformance.agent.judge import agent_suite
 from acp_inspector.conformance.model import VERDICTS
 from tools.make_reports import FOLDER, Agent, Judged, differences, load, report, settled, table
 

@@ -8,12 +8,12 @@ from typing import ClassVar, Final
 
 from textual.binding import BindingType
 
-from acp_console.render.capabilities import CAPABILITIES, capability_cells
-from acp_console.render.values import plural
 from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
-from acp_inspector.analysis.capabilities import Capability, Mark
-from acp_inspector.analysis.session_model import SessionModel
+from acp_console.wording.capabilities import CAPABILITIES, capability_cells
+from acp_console.wording.values import plural
+from acp_inspector.views.capabilities import Capability, Mark
+from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 
 SIGNS: Final[dict[Mark, tuple[str, str]]] = {

@@ -14,7 +14,9 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from acp_console.render.findings import (
+from acp_console.tui.analysis.tab import AnalysisTab, Line, LineList
+from acp_console.tui.commands import bindings
+from acp_console.wording.findings import (
     MESSAGE_WIDTH,
     MOST_SEVERE_FIRST,
     frame_numbers,
@@ -23,12 +25,10 @@ from acp_console.render.findings import (
     severity_word,
     sort_findings,
 )
-from acp_console.render.values import format_number
-from acp_console.tui.analysis.tab import AnalysisTab, Line, LineList
-from acp_console.tui.commands import bindings
-from acp_inspector.analysis.annotations import SEVERITY_LETTERS
+from acp_console.wording.values import format_number
 from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
+from acp_inspector.views.annotations import SEVERITY_LETTERS
 from acp_protocol.host.sanitize import single_line
 
 MAX_EXPLAINED_FRAMES: Final = 8

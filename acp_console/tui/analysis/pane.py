@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import TabbedContent, TabPane
 
-from acp_console.state.analysis import AnalysisFolds
+from acp_console.traffic.analysis import AnalysisFolds
 from acp_console.tui.analysis.capabilities_tab import CapabilitiesTab
 from acp_console.tui.analysis.findings_tab import FindingsTab
 from acp_console.tui.analysis.state_tab import StateTab

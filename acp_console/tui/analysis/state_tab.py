@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from acp_console.render.transcript import WIDTH, change_lines, item_lines, transcript_lines
-from acp_console.render.values import format_number
 from acp_console.tui.analysis.tab import AnalysisTab, Line
-from acp_inspector.analysis.conversation import SessionSnapshot
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.state_diff import StateChange, state_changes
+from acp_console.wording.transcript import WIDTH, change_lines, item_lines, transcript_lines
+from acp_console.wording.values import format_number
+from acp_inspector.session.conversation import SessionSnapshot
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.state_diff import StateChange, state_changes
 from acp_protocol.host.sanitize import single_line
 
 ITEMS: Final = 100

@@ -8,7 +8,9 @@ from typing import ClassVar, Final, get_args
 
 from textual.binding import BindingType
 
-from acp_console.render.statistics import (
+from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
+from acp_console.tui.commands import bindings
+from acp_console.wording.statistics import (
     TABLES,
     By,
     counted_methods,
@@ -18,12 +20,10 @@ from acp_console.render.statistics import (
     session_cells,
     turn_cells,
 )
-from acp_console.render.values import format_number
-from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
-from acp_console.tui.commands import bindings
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.statistics import MethodStatistics
+from acp_console.wording.values import format_number
 from acp_inspector.filter.ast import And, Compare, format_expression
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.statistics import MethodStatistics
 
 MAX_ROWS: Final = 2000
 """Rows of one table."""

@@ -18,11 +18,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 
-from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
-from acp_console.render.values import format_number, plural
-from acp_console.state.analysis import BackgroundFold, Progress, Query
+from acp_console.traffic.analysis import BackgroundFold, Progress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
 from acp_console.tui.transcript.rows import chop
+from acp_console.wording.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
+from acp_console.wording.values import format_number, plural
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Styles of a part of a line, besides the plain one."""

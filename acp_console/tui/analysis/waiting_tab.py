@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from acp_console.render.values import format_number, plural
-from acp_console.render.waiting import WaitLine, alarms, unanswered_sentence, wait_tree
 from acp_console.tui.analysis.tab import AnalysisTab, Line
-from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.session_model import SessionModel
+from acp_console.wording.values import format_number, plural
+from acp_console.wording.waiting import WaitLine, alarms, unanswered_sentence, wait_tree
+from acp_inspector.session.exchanges import Exchange
+from acp_inspector.views.session_model import SessionModel
 
 MAX_LINES: Final = 1000
 """Lines that are shown."""

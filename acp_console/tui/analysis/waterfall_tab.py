@@ -10,12 +10,12 @@ from typing import ClassVar, Final
 from rich.cells import set_cell_size
 from textual.binding import BindingType
 
-from acp_console.render.values import arrow, format_number, format_seconds, plural
 from acp_console.tui.analysis.tab import AnalysisTab, Line, TimePoint
 from acp_console.tui.commands import bindings
-from acp_inspector.analysis.conversation import Conversation, SessionTurn
-from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.session_model import SessionModel
+from acp_console.wording.values import arrow, format_number, format_seconds, plural
+from acp_inspector.session.conversation import Conversation, SessionTurn
+from acp_inspector.session.exchanges import Exchange
+from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 
 MAX_EXCHANGES: Final = 2000

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
-from acp_console.client.connection import AgentConnection
+from acp_console.chat.connection import AgentConnection
 from acp_console.tui.dialog import Overlay
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line

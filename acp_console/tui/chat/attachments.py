@@ -20,12 +20,12 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.render.values import format_size
-from acp_console.state.attachments import Attachment
+from acp_console.chat.attachments import Attachment
 from acp_console.tui.chat.form import has_browser
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import Overlay
+from acp_console.wording.values import format_size
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
 

@@ -23,7 +23,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Input, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
-from acp_console.client.elicitation import (
+from acp_console.chat.elicitation import (
     Choice,
     Elicitation,
     ElicitationAnswer,

@@ -15,7 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Input, SelectionList, Static
 
-from acp_console.state.chat_session import SessionSetup
+from acp_console.chat.chat_session import SessionSetup
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.toggles import SignedSelectionList
 from acp_protocol.host.sanitize import single_line

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.client.session_options import SessionOption
+from acp_console.agents.session_options import SessionOption
 from acp_console.tui.dialog import FilteredList
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

@@ -22,7 +22,7 @@ from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
 from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import PermissionRequest, ToolCallItem, string
+from acp_inspector.session.items import PermissionRequest, ToolCallItem, string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 

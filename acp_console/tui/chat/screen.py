@@ -25,15 +25,14 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from acp_console.client.connection import OpeningWay
-from acp_console.client.elicitation import FormRequest
-from acp_console.client.probe import LoginMethod, login_line
-from acp_console.render.values import plural
-from acp_console.state.attachments import attachments_of
-from acp_console.state.changed_files import ChangedFiles
-from acp_console.state.chat_session import ChatSession, SessionSetup
-from acp_console.state.open_chats import OpenChats
-from acp_console.state.project_files import best_matches, project_files
+from acp_console.chat.attachments import attachments_of
+from acp_console.chat.changed_files import ChangedFiles
+from acp_console.chat.chat_session import ChatSession, SessionSetup
+from acp_console.chat.connection import OpeningWay
+from acp_console.chat.elicitation import FormRequest
+from acp_console.chat.open_chats import OpenChats
+from acp_console.chat.probe import LoginMethod, login_line
+from acp_console.chat.project_files import best_matches, project_files
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
 from acp_console.tui.chat.attachments import AttachmentsScreen
@@ -55,7 +54,8 @@ from acp_console.tui.outside import copy, edit
 from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import (
+from acp_console.wording.values import plural
+from acp_inspector.session.items import (
     Item,
     PermissionRequest,
     SubagentItem,
@@ -78,8 +78,8 @@ PAUSE_S: Final = 0.03
 SLICE_PAUSE_S: Final = 0.01
 """The same while there is more than one look can take."""
 if TYPE_CHECKING:
-    from acp_console.state.prompt_history import PromptHistory
-    from acp_console.state.traffic.marks import NotesFile
+    from acp_console.kept.prompt_history import PromptHistory
+    from acp_console.traffic.marks import NotesFile
     from acp_console.tui.inspector_pane import InspectorPane
     from acp_console.tui.talk_pane import TalkPane
 
@@ -689,7 +689,7 @@ class ChatScreen(Screen[None]):
 
     def _notes(self) -> list[NotesFile]:
         """Return where marks of the traffic are kept: beside each recording of it."""
-        from acp_console.state.traffic.marks import NotesFile
+        from acp_console.traffic.marks import NotesFile
 
         return [
             NotesFile(each.path, after=each.after, offset=each.offset)
@@ -884,7 +884,7 @@ class ChatScreen(Screen[None]):
     async def action_new_with(self) -> None:
         """Choose what another session begins with."""
         # It takes time to import, and many chats do without.
-        from acp_console.client.catalogue import known_servers
+        from acp_console.agents.catalogue import known_servers
 
         spec, link, setup = self.chat.spec, self.chat.agent.link, self.chat.setup
         chosen = spec.mcp_servers if setup.servers is None else setup.servers

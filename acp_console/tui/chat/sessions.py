@@ -15,12 +15,12 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.client.connection import AgentConnection
-from acp_console.render.values import plural
-from acp_console.state.home import age
+from acp_console.chat.connection import AgentConnection
+from acp_console.home import age
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import FilteredList
+from acp_console.wording.values import plural
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get, get_list, get_text

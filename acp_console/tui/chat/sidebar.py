@@ -15,12 +15,12 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.state.changed_files import ChangedFiles
-from acp_console.state.chat_session import ChatSession
-from acp_console.state.open_chats import OpenChats
-from acp_console.state.work import Work, background_of
-from acp_inspector.analysis.conversation import Conversation
-from acp_inspector.analysis.items import string
+from acp_console.chat.changed_files import ChangedFiles
+from acp_console.chat.chat_session import ChatSession
+from acp_console.chat.open_chats import OpenChats
+from acp_console.chat.work import Work, background_of
+from acp_inspector.session.conversation import Conversation
+from acp_inspector.session.items import string
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json

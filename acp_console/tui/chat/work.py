@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.state.chat_session import ChatSession
-from acp_console.state.work import Work, work_of
+from acp_console.chat.chat_session import ChatSession
+from acp_console.chat.work import Work, work_of
 from acp_console.tui.dialog import Overlay
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import Item, SubagentItem
+from acp_inspector.session.items import Item, SubagentItem
 from acp_protocol.host.sanitize import single_line
 
 KINDS = {"subagent": "subagent", "tool_call": "tool call", "terminal": "command"}

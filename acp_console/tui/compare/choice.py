@@ -15,9 +15,9 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from acp_console.state.comparison import ComparisonSource, recording_source
-from acp_console.state.home import recording_entries, session_entries
-from acp_console.state.sources import FileSource
+from acp_console.home import recording_entries, session_entries
+from acp_console.traffic.comparison import ComparisonSource, recording_source
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.dialog import FilteredList
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.path_input import PathInput
@@ -25,7 +25,7 @@ from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
 if TYPE_CHECKING:
-    from acp_console.state.session_store import SessionStore
+    from acp_console.kept.session_store import SessionStore
 
 SESSIONS: Final = 20
 """Sessions that are offered, the last used first."""
@@ -92,7 +92,7 @@ class CompareWithScreen(FilteredList[ComparisonSource | None]):
                     )
         if self._store is not None:
             # Imported late: it takes time.
-            from acp_console.state.session_store import StoredSession
+            from acp_console.kept.session_store import StoredSession
 
             for entry in session_entries(self._store, Path.cwd())[:SESSIONS]:
                 if isinstance(entry.target, StoredSession):

@@ -14,14 +14,14 @@ from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
-from acp_console.render.comparison import step_text, value_text
-from acp_console.render.values import arrow, plural
 from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.transcript.cards import changed_runs
 from acp_console.tui.transcript.diff_view import SPLIT_WIDTH, theme_look
 from acp_console.tui.transcript.rows import Look, Row, Run
-from acp_inspector.analysis.diff import StepDifference, StepPair
-from acp_inspector.analysis.steps import JournalStep
+from acp_console.wording.comparison import step_text, value_text
+from acp_console.wording.values import arrow, plural
+from acp_inspector.compare.diff import StepDifference, StepPair
+from acp_inspector.compare.steps import JournalStep
 from acp_protocol.host.sanitize import single_line
 
 MAX_DIFFERENCES: Final = 6

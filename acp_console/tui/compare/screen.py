@@ -12,15 +12,15 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from acp_console.render.comparison import comparison_summary, difference_lines, step_json
-from acp_console.state.comparison import ComparisonRun, ComparisonSource
+from acp_console.traffic.comparison import ComparisonRun, ComparisonSource
 from acp_console.tui.commands import bindings
 from acp_console.tui.compare.pairs import PairList
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy
 from acp_console.tui.transcript.diff_view import RowView
-from acp_inspector.analysis.diff import StepPair, frame_numbers, tolerated_text
-from acp_inspector.analysis.steps import JournalStep
+from acp_console.wording.comparison import comparison_summary, difference_lines, step_json
+from acp_inspector.compare.diff import StepPair, frame_numbers, tolerated_text
+from acp_inspector.compare.steps import JournalStep
 from acp_protocol.host.sanitize import single_line
 
 POLL_INTERVAL_S: Final = 0.05

@@ -18,10 +18,10 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.client.agents import DEMO_AGENT, AgentSpec
-from acp_console.render.values import below_home
-from acp_console.state.chat_session import ChatSession
-from acp_console.state.home import (
+from acp_console.agents.spec import DEMO_AGENT, AgentSpec
+from acp_console.chat.chat_session import ChatSession
+from acp_console.chat.open_chats import OpenChats
+from acp_console.home import (
     PAUSED,
     Entry,
     agent_entry,
@@ -32,19 +32,19 @@ from acp_console.state.home import (
     session_entries,
     shown_entries,
 )
-from acp_console.state.open_chats import OpenChats
-from acp_console.state.sources import FileSource, ProxySource
+from acp_console.traffic.sources import FileSource, ProxySource
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
+from acp_console.wording.values import below_home
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.version import VERSION
 
 if TYPE_CHECKING:
-    from acp_console.client.catalogue import Catalogue, CatalogueEntry
-    from acp_console.state.session_store import SessionStore, StoredSession
-    from acp_inspector.proxy.client import RunningProxy
+    from acp_console.agents.catalogue import Catalogue, CatalogueEntry
+    from acp_console.kept.session_store import SessionStore, StoredSession
+    from acp_inspector.control.client import RunningProxy
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 FIRST: Final = """\
@@ -169,7 +169,7 @@ class HomeScreen(Screen[None]):
 
     @work(thread=True, group="catalogue")
     def _open_catalogue(self) -> None:
-        from acp_console.client.catalogue import open_catalogue
+        from acp_console.agents.catalogue import open_catalogue
 
         try:
             catalogue = open_catalogue()
@@ -268,7 +268,7 @@ class HomeScreen(Screen[None]):
         place = self._rows[row]
         if place is None:
             return
-        from acp_console.state.session_store import StoredSession, agent_of
+        from acp_console.kept.session_store import StoredSession, agent_of
 
         target = self._shown[place].target
         if isinstance(target, AgentSpec | ChatSession | ProxySource | FileSource):

@@ -18,8 +18,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Button, Static, TextArea
 
-from acp_console.state.intercept import Draft, DraftKind, HeldFrame, InterceptClient, InterceptState
-from acp_console.state.traffic.rows import EDGE, TrafficRow, row_text
+from acp_console.traffic.intercept import (
+    Draft,
+    DraftKind,
+    HeldFrame,
+    InterceptClient,
+    InterceptState,
+)
+from acp_console.traffic.rows import EDGE, TrafficRow, row_text
 from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.intercept.frame_editor import (

@@ -13,13 +13,13 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
-from acp_console.render.values import arrow
-from acp_console.state.intercept import InjectedFrame, InterceptClient, InterceptState
+from acp_console.traffic.intercept import InjectedFrame, InterceptClient, InterceptState
 from acp_console.tui.commands import bindings
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.intercept.frame_editor import FrameEditor, on_call
+from acp_console.wording.values import arrow
 from acp_inspector.intercept.json_edit import NotEditableError, minify, pretty, verbatim_bytes
 from acp_inspector.intercept.live_filter import compile_live
 from acp_inspector.intercept.message import MAX_WAIT_S

@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
 
-from acp_console.render.values import format_number
-from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import LARGE, size_of
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.rows import LARGE, size_of
 from acp_console.tui.traffic.text_view import TextLines
 from acp_console.tui.traffic.tree import JsonNode, JsonTree
 from acp_console.tui.transcript.diff_view import RowView
+from acp_console.wording.values import format_number
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row

@@ -14,11 +14,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from acp_console.render.values import plural
-from acp_console.state.traffic.marks import MAX_COMMENT, Mark
-from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import MARK, picture
+from acp_console.traffic.marks import MAX_COMMENT, Mark
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.rows import MARK, picture
 from acp_console.tui.footer import KeyFooter
+from acp_console.wording.values import plural
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 

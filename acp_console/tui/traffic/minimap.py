@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from acp_console.state.traffic.overview import Overview, Span
-from acp_console.state.traffic.rows import MARK
+from acp_console.traffic.overview import Overview, Span
+from acp_console.traffic.rows import MARK
 from acp_console.tui.cursor_list import foreground_style
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"

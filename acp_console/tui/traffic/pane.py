@@ -21,13 +21,12 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_console.render.values import plural
-from acp_console.state.intercept import HeldFrame, InterceptClient
-from acp_console.state.traffic.filter_history import FilterHistory
-from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
-from acp_console.state.traffic.marks import NotesFile
-from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import (
+from acp_console.kept.filter_history import FilterHistory
+from acp_console.traffic.filters import filter_for, permission_filter, same_filter
+from acp_console.traffic.intercept import HeldFrame, InterceptClient
+from acp_console.traffic.marks import NotesFile
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.rows import (
     LARGE,
     MARK,
     TrafficRow,
@@ -35,8 +34,8 @@ from acp_console.state.traffic.rows import (
     read_row,
     size_of,
 )
-from acp_console.state.traffic.saving import save_rows
-from acp_console.state.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
+from acp_console.traffic.saving import save_rows
+from acp_console.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.intercept.held import HeldPane
@@ -49,12 +48,13 @@ from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
-from acp_inspector.analysis.annotations import Annotations
+from acp_console.wording.values import plural
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.views.annotations import Annotations
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

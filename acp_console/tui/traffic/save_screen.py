@@ -16,12 +16,12 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Checkbox, RadioSet, Static
 
-from acp_console.render.values import format_number, format_size
-from acp_console.state.traffic.saving import SUFFIXES, SaveFormat, saved_size
+from acp_console.traffic.saving import SUFFIXES, SaveFormat, saved_size
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.path_input import PathInput
 from acp_console.tui.toggles import SignedCheckbox, SignedRadioButton
+from acp_console.wording.values import format_number, format_size
 from acp_inspector.filter.entries import EntrySequence
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line

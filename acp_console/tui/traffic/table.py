@@ -14,11 +14,11 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.rows import EDGE, MARK, row_text
-from acp_console.state.traffic.runs import Run
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.rows import EDGE, MARK, row_text
+from acp_console.traffic.runs import Run
 from acp_console.tui.cursor_list import CursorList, foreground_style
-from acp_inspector.analysis.annotations import SEVERITY_LETTERS
+from acp_inspector.views.annotations import SEVERITY_LETTERS
 
 DIGITS: Final = 4
 """Columns of the number, at least."""

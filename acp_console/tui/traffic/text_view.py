@@ -19,11 +19,11 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from acp_console.render.values import plural
 from acp_console.tui.cursor_list import foreground_style
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy
 from acp_console.tui.transcript.rows import chop
+from acp_console.wording.values import plural
 
 MAX_MEASURED_CHARS: Final = 4096
 """Characters of the longest line whose width is measured; longer ones are cut by counting."""

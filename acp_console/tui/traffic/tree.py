@@ -16,8 +16,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
-from acp_console.render.values import format_number
 from acp_console.tui.cursor_list import foreground_style
+from acp_console.wording.values import format_number
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 

@@ -16,8 +16,7 @@ from weakref import ref
 
 from rich.style import Style
 
-from acp_console.render.values import fenced, plural
-from acp_console.state.line_diff import (
+from acp_console.chat.line_diff import (
     CONTEXT,
     MAX_LINES,
     DiffLine,
@@ -27,7 +26,7 @@ from acp_console.state.line_diff import (
     line_hunks,
     patch_lines,
 )
-from acp_console.state.work import SIGNS, WORDS
+from acp_console.chat.work import SIGNS, WORDS
 from acp_console.tui.transcript.code import (
     bar_rows,
     code_rows,
@@ -37,7 +36,8 @@ from acp_console.tui.transcript.code import (
 )
 from acp_console.tui.transcript.markdown import MAX_BLOCK, BlockScanner, MarkdownRenderer, Part
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, chop, wrap, wrapped
-from acp_inspector.analysis.items import (
+from acp_console.wording.values import fenced, plural
+from acp_inspector.session.items import (
     AgentMessage,
     ElicitationItem,
     Item,

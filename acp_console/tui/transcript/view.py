@@ -29,7 +29,7 @@ from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
 from acp_console.tui.transcript.rows import Heights, Look, Row, wrapped
-from acp_inspector.analysis.items import Item
+from acp_inspector.session.items import Item
 
 FRAME_S: Final = 1 / 30
 """Seconds between two frames, at least."""

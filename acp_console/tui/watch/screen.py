@@ -14,9 +14,8 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
 
-from acp_console.render.values import plural
-from acp_console.state.intercept import InterceptClient, OpenProxies
-from acp_console.state.sources import (
+from acp_console.traffic.intercept import InterceptClient, OpenProxies
+from acp_console.traffic.sources import (
     FileSource,
     ProxyReader,
     ProxySource,
@@ -28,11 +27,12 @@ from acp_console.tui.footer import KeyFooter
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.screens import BreakpointsScreen
 from acp_console.tui.talk_pane import TalkPane
+from acp_console.wording.values import plural
+from acp_inspector.control.client import RunningProxy
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
-from acp_inspector.proxy.client import RunningProxy
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line

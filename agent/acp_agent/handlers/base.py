@@ -20,7 +20,6 @@ from typing import ClassVar, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import ElicitationMode, ServerElicitation, SessionClient
 from acp_agent.handlers.auth import AuthHandlers
 from acp_agent.handlers.params import (
     Handler,
@@ -48,7 +47,8 @@ from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.world.elicitation import ElicitationMode, ServerElicitation, SessionClient
+from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response

@@ -10,7 +10,6 @@ from functools import partial
 
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import SessionClient, supported_modes
 from acp_agent.handlers.base import Handlers, session_busy
 from acp_agent.handlers.params import (
     CONTINUUM,
@@ -27,6 +26,7 @@ from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
+from acp_agent.world.elicitation import SessionClient, supported_modes
 from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 

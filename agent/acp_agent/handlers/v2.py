@@ -15,7 +15,6 @@ from typing import cast
 
 from anyio.abc import TaskGroup
 
-from acp_agent.elicitation import SessionClient, supported_modes
 from acp_agent.handlers.base import Handlers
 from acp_agent.handlers.params import (
     Params,
@@ -30,6 +29,7 @@ from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
 from acp_agent.updates.v2 import SessionUpdatesV2, call_of
+from acp_agent.world.elicitation import SessionClient, supported_modes
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handler import Response

@@ -29,7 +29,7 @@ from mcp_types import (
 )
 
 from acp_agent.mcp.process import Streams, stream_pair
-from acp_agent.terminals import RequestSender
+from acp_agent.world.terminals import RequestSender
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.json_values import as_object, get_int, get_object, get_text

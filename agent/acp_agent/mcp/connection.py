@@ -32,7 +32,6 @@ from mcp_types import (
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl, ValidationError
 
-from acp_agent.elicitation import ServerElicitation
 from acp_agent.mcp.acp_transport import AcpTransports
 from acp_agent.mcp.config import AcpServer, Limits, Server, StdioServer, WebServer
 from acp_agent.mcp.elicitation import answered
@@ -43,6 +42,7 @@ from acp_agent.mcp.tool_filter import ToolFilter, describe_left_out
 from acp_agent.mcp.tools import Listing, list_tools
 from acp_agent.mcp.web import web_transport
 from acp_agent.tools.call import Outcome, Tool, ToolFailedError
+from acp_agent.world.elicitation import ServerElicitation
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

@@ -12,9 +12,9 @@ from typing import Final
 
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from acp_agent.elicitation import ServerElicitation
 from acp_agent.tools.ask import check_form, check_url
 from acp_agent.tools.call import ToolFailedError
+from acp_agent.world.elicitation import ServerElicitation
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import as_texts, get_object
 

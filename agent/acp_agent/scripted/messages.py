@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from acp_agent.diffs import git_patch
+from acp_agent.world.diffs import git_patch
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 

@@ -12,7 +12,6 @@ from typing import Final, cast
 import anyio
 import anyio.to_thread
 
-from acp_agent.elicitation import SessionClient, UserElicitation
 from acp_agent.mcp.config import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
@@ -53,7 +52,8 @@ from acp_agent.turn.slash_commands import (
     without_prefix,
 )
 from acp_agent.updates.v1 import USAGE_UPDATE, SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.world.elicitation import SessionClient, UserElicitation
+from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json

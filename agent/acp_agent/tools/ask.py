@@ -16,7 +16,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field
 
-from acp_agent.elicitation import ElicitationResult, UserElicitation
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     Outcome,
@@ -27,7 +26,8 @@ from acp_agent.tools.call import (
     fenced,
     shorten,
 )
-from acp_agent.workspace import Workspace
+from acp_agent.world.elicitation import ElicitationResult, UserElicitation
+from acp_agent.world.workspace import Workspace
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.net import is_loopback

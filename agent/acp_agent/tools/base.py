@@ -30,7 +30,7 @@ from acp_agent.tools.call import (
     ReportContent,
     ToolFailedError,
 )
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

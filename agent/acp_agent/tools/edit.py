@@ -7,11 +7,11 @@ from typing import Final
 
 from pydantic import Field
 
-from acp_agent.diffs import FilePatch, PatchError, parse_patch
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import PreparedCall, ToolFailedError, call_title
 from acp_agent.tools.changes import FileChange, prepare_changes, read_text_if_exists
-from acp_agent.workspace import Workspace
+from acp_agent.world.diffs import FilePatch, PatchError, parse_patch
+from acp_agent.world.workspace import Workspace
 
 EDIT_LIMIT: Final = 200
 """Replacements of one call."""

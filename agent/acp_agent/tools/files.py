@@ -26,7 +26,7 @@ from acp_agent.tools.changes import (
 )
 from acp_agent.tools.control_files import add_warning, controlled_program
 from acp_agent.tools.subject import path_subject
-from acp_agent.workspace import PathEffect, Workspace
+from acp_agent.world.workspace import PathEffect, Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.text_lines import split_lines
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, text_content
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 STEP_LIMIT: Final = 100

@@ -15,7 +15,7 @@ from acp_agent.net import PrivateHosts
 from acp_agent.tools.call import Tool
 
 if TYPE_CHECKING:
-    from acp_agent.elicitation import ElicitationMode, UserElicitation
+    from acp_agent.world.elicitation import ElicitationMode, UserElicitation
 
 
 @cache

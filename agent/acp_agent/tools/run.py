@@ -18,7 +18,6 @@ from typing import Annotated, Any, Final
 import anyio
 from pydantic import BeforeValidator, Field
 
-from acp_agent.terminals import ClientTerminals, ProgramExit, TerminalFailedError
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import (
     CommandLine,
@@ -32,7 +31,8 @@ from acp_agent.tools.call import (
     text_content,
 )
 from acp_agent.tools.subject import command_subject, directory_label
-from acp_agent.workspace import Workspace
+from acp_agent.world.terminals import ClientTerminals, ProgramExit, TerminalFailedError
+from acp_agent.world.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError, describe_exit
 from acp_protocol.host.process import ChildProcess, spawn

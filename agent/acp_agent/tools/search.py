@@ -29,7 +29,7 @@ from acp_agent.tools.call import (
 )
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import DEFAULT_LIMITS, SearchLimits, list_files, matcher
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.safe_regex import PatternError, compile_pattern

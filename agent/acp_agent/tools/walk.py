@@ -23,7 +23,7 @@ from pathspec import GitIgnoreSpec
 from wcmatch import glob
 
 from acp_agent.tools.call import ToolFailedError
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.errors import AgentStartError
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sandbox import FileRefusedError

@@ -12,7 +12,6 @@ from typing import Final
 
 import anyio
 
-from acp_agent.elicitation import SessionClient
 from acp_agent.models.types import (
     AssistantMessage,
     HistoryEntry,
@@ -30,7 +29,8 @@ from acp_agent.store.entries import HistoryItem, LocalExchange, Summary
 from acp_agent.tools.call import Tool
 from acp_agent.turn.instructions import LoadedInstructions
 from acp_agent.updates.v1 import SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.world.elicitation import SessionClient
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 COMPACT_AT: Final = 0.85

@@ -11,13 +11,13 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from acp_agent.diffs import git_move, git_patch
 from acp_agent.models.types import SlashCommand
 from acp_agent.options import OfferedOption
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
 from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates
+from acp_agent.world.diffs import git_move, git_patch
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tool_calls import FINAL_STATUSES
 

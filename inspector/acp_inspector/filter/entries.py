@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import IN_MEMORY, Entries, Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.index import Pairing, envelope
 from acp_inspector.recording.reader import Row
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.annotations import NO_NOTES, FrameNotes
 
 ENTRY_TYPES: Final = (Frame, StderrChunk, JournalEvent)
 """Types of rows that are entries; other rows are headers, footers and bad lines."""

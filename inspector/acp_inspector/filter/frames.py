@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from acp_inspector import messages
-from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes, Severity
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.jsonpath import JSONPath, find_all
 from acp_inspector.messages import DecodedFrame
+from acp_inspector.session.exchanges import Exchange, Exchanges
+from acp_inspector.views.annotations import NO_NOTES, FrameNotes, Severity
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json, Message, RequestId, encode, read_message

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.filter.compiler import ESCAPE, Filter, Prefilter, TextTest, prefilter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import no_notes
@@ -13,6 +12,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.scan import Block, Outline, RecordingScan
+from acp_inspector.views.annotations import FrameNotes
 
 
 def scan_prefilter(wanted: Filter) -> Prefilter | None:

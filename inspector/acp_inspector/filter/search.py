@@ -11,8 +11,6 @@ from itertools import compress
 from operator import gt
 from typing import Final, Protocol, TypeVar
 
-from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes
-from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.filter.ast import (
     And,
     Compare,
@@ -32,7 +30,9 @@ from acp_inspector.filter.frames import EntryFields, EntryKind
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import UNANSWERED, LineKind, RecordingIndex
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.session.exchanges import Exchange
+from acp_inspector.views.annotations import NO_NOTES, FrameNotes
 from acp_protocol.framing import Side
 
 T = TypeVar("T")

@@ -15,9 +15,9 @@ from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
 
 if TYPE_CHECKING:
-    from acp_inspector.analysis.exchanges import Exchanges
     from acp_inspector.filter.compiler import Filter
     from acp_inspector.filter.frames import EntryFields
+    from acp_inspector.session.exchanges import Exchanges
 
 Matcher: TypeAlias = Callable[[Frame], bool]
 """Returns whether a frame matches; called by the writers of both directions."""
@@ -72,7 +72,7 @@ class LiveFilters:
         """
         compiled = compile_live(expression)
         if compiled.needs_exchanges and self._exchanges is None:
-            from acp_inspector.analysis.exchanges import Exchanges
+            from acp_inspector.session.exchanges import Exchanges
 
             self._exchanges = Exchanges(
                 is_lean=True, max_open=MAX_PENDING, max_request_bytes=MAX_REQUEST_BYTES

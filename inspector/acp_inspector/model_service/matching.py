@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
-from acp_inspector.analysis.id_map import (
+from acp_inspector.compare.id_map import (
     CLOCK,
     DATE,
     PROCESS_ID,

@@ -19,23 +19,23 @@ from pathlib import Path, PurePath
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from acp_inspector.journal import Sink
-from acp_inspector.proxy.control import (
+from acp_inspector.control.server import (
     ControlServer,
     LazyController,
     SocketDirectoryError,
     commands_on,
 )
-from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
-from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
-from acp_inspector.proxy.recorder import Recorder
-from acp_inspector.proxy.sinks import (
+from acp_inspector.control.sinks import (
     ChangeNotifier,
     FileLog,
     LogSource,
     MemoryLog,
     ObservedSink,
 )
+from acp_inspector.journal import Sink
+from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
+from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
+from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
 from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.rotation import expand_template

@@ -26,7 +26,6 @@ from acp_inspector.recording.format import (
     decode_line,
 )
 from acp_inspector.recording.index import MAX_WAITING, envelopes_of
-from acp_inspector.recording.indexed import FileContent, os_errors
 from acp_inspector.recording.lines import (
     BLOCK,
     MAX_HEADER,
@@ -35,6 +34,7 @@ from acp_inspector.recording.lines import (
     line_blocks,
     line_end,
 )
+from acp_inspector.recording.random_access import FileContent, os_errors
 from acp_inspector.recording.reader import (
     DIGEST_MISMATCH,
     LINE_CUT_OFF,

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
-from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS
+from acp_inspector.compare.id_map import GENERATED_IDS, TIMESTAMPS
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reframe import reframe
 from acp_inspector.replay.directories import DIRECTORY_NAMES
+from acp_inspector.session.exchanges import Exchange, Exchanges
 from acp_protocol.dialects.base import session_in
 from acp_protocol.json_values import as_list, as_object, as_text, get, get_object, get_text
 from acp_protocol.jsonrpc import (

@@ -15,14 +15,14 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.lint.engine import Finding, lint
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording, garbage_collection_off
 from acp_inspector.recording.writer import atomic_replacement
 from acp_inspector.replay.result import counted
+from acp_inspector.session.exchanges import Exchange
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.to_json import session_to_json
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.regular_files import check_replaceable, read_regular
 from acp_protocol.host.sanitize import escape_controls

@@ -24,8 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from acp_inspector.analysis.annotations import FrameNotes
-from acp_inspector.analysis.diff import (
+from acp_inspector.compare.diff import (
     ABSENT,
     Ignore,
     JournalComparison,
@@ -33,13 +32,14 @@ from acp_inspector.analysis.diff import (
     StepDifference,
     compare,
 )
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.steps import Level
+from acp_inspector.compare.steps import Level
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.annotations import FrameNotes
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.regular_files import read_regular
 from acp_protocol.jsonrpc import Json

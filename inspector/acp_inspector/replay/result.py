@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final, cast
 
-from acp_inspector.analysis.diff import (
+from acp_inspector.compare.diff import (
     JournalComparison,
     Kind,
     StepDifference,
@@ -16,7 +16,7 @@ from acp_inspector.analysis.diff import (
     tolerated_text,
     value_lines,
 )
-from acp_inspector.analysis.id_map import Tolerance
+from acp_inspector.compare.id_map import Tolerance
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json

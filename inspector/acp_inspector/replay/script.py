@@ -23,9 +23,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder
+from acp_inspector.session.exchanges import Exchange, Exchanges
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (

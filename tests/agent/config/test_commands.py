@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.commands import run_command
+from acp_agent.door.config_commands import run_command
 from tests.agent.test_cli import ran
 
 

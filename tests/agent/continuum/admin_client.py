@@ -11,7 +11,7 @@ import anyio
 import httpx
 
 from acp_agent.continuum.admin import AdminSocket, Agent, serve_admin
-from acp_agent.server import AgentServer
+from acp_agent.door.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings import Settings
 

@@ -14,9 +14,9 @@ from mcp.client import Client
 from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
 from acp_agent.mcp.connection import McpConnection
 from acp_agent.mcp.servers import McpClient, McpServers
-from acp_agent.terminals import RequestSender
 from acp_agent.tools.call import Content, Outcome
-from acp_agent.workspace import Workspace
+from acp_agent.world.terminals import RequestSender
+from acp_agent.world.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json

@@ -13,7 +13,7 @@ import pytest
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.tools.call import ToolFailedError
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from tests.agent.mcp.rooms import (
     LIMITS,

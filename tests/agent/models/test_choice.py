@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.flags import given_settings, new_parser
+from acp_agent.door.flags import given_settings, new_parser
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model

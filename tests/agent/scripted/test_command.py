@@ -22,10 +22,10 @@ from acp.schema import (
 
 from acp_agent.scripted.command import EXAMPLES
 from acp_agent.scripted.scenario import load_scenario
-from acp_console.client.agents import command_agent
-from acp_console.client.connection import connect_agent
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PolicyDecider
+from acp_console.agents.spec import command_agent
+from acp_console.chat.connection import connect_agent
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PolicyDecider
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.jsonrpc import (

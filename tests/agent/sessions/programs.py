@@ -12,8 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.journal import Journal
+from acp_inspector.session.conversation import Conversation
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import HELLO, folded
 

@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.tools.call import PreparedCall, ToolFailedError
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 TOOLS = builtin_tools()

@@ -24,7 +24,7 @@ from acp_agent.tools.call import (
     ToolFailedError,
 )
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 TOOLS = builtin_tools()

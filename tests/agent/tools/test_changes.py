@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.tools.call import Content, ToolFailedError
 from acp_agent.tools.changes import CHANGE_LIMIT, FileChange, prepare_changes
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 
 

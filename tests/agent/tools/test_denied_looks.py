@@ -18,7 +18,7 @@ from acp_agent.tools.subject import Subject
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.tool_calls import run_batch
 from acp_agent.updates.v1 import SessionUpdates
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 

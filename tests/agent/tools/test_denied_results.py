@@ -12,7 +12,7 @@ from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
 from acp_agent.services import AgentServices
 from acp_agent.tools.call import Content
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected, talk

@@ -6,7 +6,7 @@ import pytest
 
 from acp_agent.tools.call import Content, Outcome, PreparedCall, Tool, ToolFailedError
 from acp_agent.tools.edit import edit_tool, patch_tool
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 PATCH = """\

@@ -17,7 +17,7 @@ from acp_agent.services import AgentServices
 from acp_agent.tools import fetch
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.fetch import fetch_tool
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from tests.agent.conftest import LIMIT, selected, talk
 
 

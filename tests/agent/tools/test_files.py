@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.tools.call import MAX_TEXT_CHARS, Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.files import delete_tool, read_tool, write_tool
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 

@@ -14,7 +14,7 @@ from acp_agent.tools import walk
 from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.list_find import find_tool, list_tool
 from acp_agent.tools.walk import SearchLimits
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 

@@ -17,7 +17,7 @@ from acp_agent.tools.call import (
     move_content,
 )
 from acp_agent.tools.move import move_tool
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected, talk

@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.tools.call import Content, ToolFailedError
 from acp_agent.tools.plan import plan_tool, think_tool
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
 

@@ -14,11 +14,11 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import TaskGroup
 
-from acp_agent.terminals import ClientTerminals
 from acp_agent.tools import run
 from acp_agent.tools.call import Content, Outcome, Tool, ToolFailedError
 from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, run_tool
-from acp_agent.workspace import Workspace
+from acp_agent.world.terminals import ClientTerminals
+from acp_agent.world.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.process import ChildProcess, spawn

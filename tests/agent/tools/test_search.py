@@ -16,7 +16,7 @@ from acp_agent.tools import walk
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.search import search_tool
 from acp_agent.tools.walk import SearchLimits
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.jsonrpc import Json
 

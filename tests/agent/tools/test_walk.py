@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.tools import walk
 from acp_agent.tools.walk import files_below
-from acp_agent.workspace import Workspace
+from acp_agent.world.workspace import Workspace
 from acp_protocol.host.sandbox import FileRefusedError
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_console.cli.reading import print_table, read_session_model
-from acp_console.render.tables import Layout
-from acp_console.render.values import format_seconds, format_size
+from acp_console.wording.tables import Layout
+from acp_console.wording.values import format_seconds, format_size
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Journal
 from acp_inspector.recording.format import new_header

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_inspector.analysis.id_map import TOLERANCES, Tolerance
+from acp_inspector.compare.id_map import TOLERANCES, Tolerance
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.cli.test_analysis_commands import SLOW, slow_recording
 from tests.console.conftest import Call
-from tests.inspector.analysis.test_tolerances import CASES as TOLERANCE_CASES
+from tests.inspector.compare.test_tolerances import CASES as TOLERANCE_CASES
 from tests.inspector.talks import Said, chunk, frames, update
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"

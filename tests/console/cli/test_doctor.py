@@ -9,7 +9,7 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_console.cli.doctor import schema_check
-from acp_inspector.proxy.control import socket_directory
+from acp_inspector.control.server import socket_directory
 from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED
 from tests.console.cli.conftest import Configure, Install, on_terminal
 from tests.console.conftest import Call

@@ -15,10 +15,10 @@ from typing import Any
 import anyio
 import pytest
 
+from acp_console.agents.spec import command_agent
 from acp_console.cli import exit_codes
 from acp_console.cli.exec import TurnOptions, run_turn
 from acp_console.cli.exec_output import TurnPrinter
-from acp_console.client.agents import command_agent
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.errors import OperationTimeoutError

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
+from acp_console.agents.spec import command_agent
+from acp_console.chat.connection import QuietTimes
 from acp_console.cli import exit_codes
 from acp_console.cli.exec import TurnOptions, run_turn
-from acp_console.client.agents import command_agent
-from acp_console.client.connection import QuietTimes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Outcome
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
+from acp_console.agents.spec import SignInRequiredError, UnknownAgentError
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import fail, report, warn
-from acp_console.client.agents import SignInRequiredError, UnknownAgentError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
     AcpError,

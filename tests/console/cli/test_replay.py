@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.render.values import plural
+from acp_console.wording.values import plural
 from acp_inspector.journal import Journal
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter

@@ -17,8 +17,8 @@ import pytest
 from acp_console.cli import exit_codes
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.trust import TRUSTED
 from tests.console.conftest import Agent, Call, Outcome
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.state.session_store import SessionStore
+from acp_console.kept.session_store import SessionStore
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Call
 from tests.console.recorded_runs import opening, recorded, running, text_block, turn, update

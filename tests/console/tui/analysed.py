@@ -9,14 +9,14 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 from textual.widgets import Footer
 
-from acp_console.state.analysis import AnalysisFolds
+from acp_console.traffic.analysis import AnalysisFolds
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
-from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.conftest import entries, update
 
 EVIL = "\x1b[31m[b]red[/b] [link=file:///x]y\u202e\u200b\x07 日本語 "

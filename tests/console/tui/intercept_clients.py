@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from acp_console.state.intercept import HeldFrame, InjectedFrame, InterceptClient, InterceptState
-from acp_inspector.proxy.client import AttachError
+from acp_console.traffic.intercept import HeldFrame, InjectedFrame, InterceptClient, InterceptState
+from acp_inspector.control.client import AttachError
 from acp_protocol.framing import Side
 
 ASK = (

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from acp_console.state.analysis import AnalysisFolds, BackgroundFold, Query
+from acp_console.traffic.analysis import AnalysisFolds, BackgroundFold, Query
 from acp_console.tui.analysis.tab import progress_text
-from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.analysed import talk
 from tests.console.tui.conftest import LIMIT
 

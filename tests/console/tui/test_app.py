@@ -19,11 +19,11 @@ import pytest
 from textual.events import Key, Paste
 from textual.widgets import Button, Checkbox, Input, Select, SelectionList
 
-from acp_console.client.agent_choices import ChoiceStore
-from acp_console.client.agents import DEMO_AGENT, command_agent
-from acp_console.state.home import Entry, recording_entries
-from acp_console.state.prompt_history import PromptHistory
-from acp_console.state.session_store import SessionStore
+from acp_console.agents.choices import ChoiceStore
+from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.home import Entry, recording_entries
+from acp_console.kept.prompt_history import PromptHistory
+from acp_console.kept.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.form import PageView

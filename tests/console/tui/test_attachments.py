@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from acp_console.client.agents import command_agent
-from acp_console.state.attachments import Attachment
+from acp_console.agents.spec import command_agent
+from acp_console.chat.attachments import Attachment
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.input_screen import InputScreen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acp_console.client.agents import command_agent
+from acp_console.agents.spec import command_agent
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.account import AccountScreen
 from acp_console.tui.chat.screen import ChatScreen

@@ -23,7 +23,7 @@ LIMIT = 30.0
 STUCK = """
 import sys
 from pathlib import Path
-from acp_console.client.agents import command_agent
+from acp_console.agents.spec import command_agent
 from acp_console.tui import app
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.ending import ConsoleEndTimer

@@ -10,10 +10,10 @@ import pytest
 from textual.app import App, ComposeResult
 
 import acp_console.tui
-from acp_console.state.traffic.rows import TrafficRow
+from acp_console.traffic.rows import TrafficRow
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import Thought
+from acp_inspector.session.items import Thought
 from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient
 

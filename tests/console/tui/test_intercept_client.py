@@ -11,19 +11,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from acp_console.state.intercept import InterceptClient
-from acp_inspector.proxy.client import AttachError, ProxyClient
-from acp_inspector.proxy.control import (
+from acp_console.traffic.intercept import InterceptClient
+from acp_inspector.control.client import AttachError, ProxyClient
+from acp_inspector.control.server import (
     MAX_PREVIEW_BYTES,
     ControlServer,
     LazyController,
     commands_on,
 )
-from acp_inspector.proxy.sinks import ChangeNotifier, MemoryLog
+from acp_inspector.control.sinks import ChangeNotifier, MemoryLog
+from tests.inspector.control.test_control import HEADER
 from tests.inspector.intercept.scene import NOTIFICATION as TELL
 from tests.inspector.intercept.scene import REQUEST as ASK
 from tests.inspector.intercept.scene import Scene
-from tests.inspector.proxy.test_control import HEADER
 
 LIMIT = 20.0
 """Seconds after which something counts as stuck."""

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.state.session_store import SessionStore, StoredSession, read_conversations
-from acp_inspector.analysis.items import AgentMessage, UserMessage
+from acp_console.kept.session_store import SessionStore, StoredSession, read_conversations
+from acp_inspector.session.items import AgentMessage, UserMessage
 from tests.console.conftest import Agent, agent
 
 __all__ = ["agent"]

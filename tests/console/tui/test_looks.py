@@ -15,13 +15,13 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from acp_console.client.agents import AgentSpec, command_agent
-from acp_console.state.prompt_history import PromptHistory
-from acp_console.state.session_store import SessionStore, StoredSession, Usage
+from acp_console.agents.spec import AgentSpec, command_agent
+from acp_console.kept.prompt_history import PromptHistory
+from acp_console.kept.session_store import SessionStore, StoredSession, Usage
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.ask import PermissionTiming
+from acp_inspector.control.client import RunningProxy
 from acp_inspector.journal import Journal
-from acp_inspector.proxy.client import RunningProxy
 from acp_inspector.recording.format import Header, encode_header
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, settled, until
@@ -389,7 +389,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     monkeypatch.setenv("PATH", str(tmp_path / "programs"))
     monkeypatch.setattr("acp_console.tui.home.screen.VERSION", "1.0")
-    monkeypatch.setattr("acp_console.state.home.running_proxies", list)
+    monkeypatch.setattr("acp_console.home.running_proxies", list)
     # Frames are at no time.
     defaults = {"clock": lambda: 0.0, "entries": None}
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", defaults)
@@ -416,7 +416,7 @@ def furnish(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     yesterday = time.time() - 90_000
     os.utime(path, (yesterday, yesterday))
     proxy = RunningProxy(place, "work", 4242, ("my-agent", "--acp"), str(place), "", None)
-    monkeypatch.setattr("acp_console.state.home.running_proxies", lambda: [proxy])
+    monkeypatch.setattr("acp_console.home.running_proxies", lambda: [proxy])
 
 
 def app_in(state: State, place: Path, agent: Agent) -> ConsoleApp:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, SelectionList
 
-from acp_console.client.agents import command_agent
-from acp_console.state.session_store import SessionStore
+from acp_console.agents.spec import command_agent
+from acp_console.kept.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.new_session import NewSessionScreen
 from acp_console.tui.chat.screen import ChatScreen

@@ -13,8 +13,8 @@ from textual.dom import DOMNode
 from textual.widgets import Input
 
 import acp_console.tui
-from acp_console.client.agents import DEMO_AGENT
-from acp_console.state.sources import FileSource
+from acp_console.agents.spec import DEMO_AGENT
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.commands import COMMANDS
 from acp_console.tui.home.screen import HomeScreen

@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App
 
-from acp_console.state.home import Entry
-from acp_console.state.sources import FileSource
+from acp_console.home import Entry
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.home.screen import entry_row
 from acp_console.tui.transcript.code import colored_lines
 from acp_console.tui.transcript.rows import Look

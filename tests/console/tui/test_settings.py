@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.screen import Screen
 
-from acp_console.state.preferences import PreferenceStore
+from acp_console.kept.preferences import PreferenceStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen

@@ -14,7 +14,7 @@ from textual.app import App
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.code import colored_lines
 from acp_console.tui.transcript.rows import Look, Row, wrapped
-from acp_inspector.analysis.items import PermissionRequest, ToolCallItem
+from acp_inspector.session.items import PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import escape_controls
 
 LOOK = Look.from_theme(App[None]().theme_variables)

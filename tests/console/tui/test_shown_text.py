@@ -11,11 +11,11 @@ from textual.app import App
 
 from acp_console.tui.transcript.cards import Card, ToolCard, card_of
 from acp_console.tui.transcript.rows import Look, Row
-from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import AgentMessage, Item, Thought, ToolCallItem, UserMessage
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.items import AgentMessage, Item, Thought, ToolCallItem, UserMessage
 from acp_protocol.host.sanitize import escape_controls, prose_text
 from acp_protocol.json_values import get, get_text
-from tests.inspector.analysis.talkers import TRAFFIC, real_frames
+from tests.inspector.session.talkers import TRAFFIC, real_frames
 
 LOOK = Look.from_theme(App[None]().theme_variables)
 WIDTH = 90

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.state.sources import FileSource
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_inspector.importers.importer import import_file
 from acp_inspector.recording.reader import read_recording

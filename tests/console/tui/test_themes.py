@@ -11,8 +11,8 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from acp_console.cli.errors import UsageError
 from acp_console.cli.group import run_words
-from acp_console.state.preferences import PreferenceStore
-from acp_console.state.sources import FileSource
+from acp_console.kept.preferences import PreferenceStore
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.themes import (

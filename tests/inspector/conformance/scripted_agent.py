@@ -20,7 +20,7 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from acp_inspector.conformance import tool_server
+from acp_inspector.conformance.agent import tool_server
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import Json, parse
 from acp_protocol.schema.validate import validate_params

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.conformance.judge import agent_suite
+from acp_inspector.conformance.agent.judge import agent_suite
 from acp_inspector.conformance.model import PROFILES, Profile
 from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
 from acp_protocol.errors import OperationTimeoutError, RemoteProtocolError

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.conformance.model import PROFILES, Profile, Report
-from acp_inspector.conformance.stage import (
+from acp_inspector.conformance.client.stage import (
     PERSONAS,
     ClientOptions,
     Persona,
     client_suite,
     judge_client,
 )
+from acp_inspector.conformance.model import PROFILES, Profile, Report
 from acp_inspector.conformance.wire import MAX_MESSAGES
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.lint.engine import lint

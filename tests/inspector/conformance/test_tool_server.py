@@ -15,8 +15,8 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from acp_inspector.conformance import tool_server
-from acp_inspector.conformance.tool_server import HttpToolServer
+from acp_inspector.conformance.agent import tool_server
+from acp_inspector.conformance.agent.tool_server import HttpToolServer
 
 LIMIT_S = 10.0
 CALLED = ["initialize", "notifications/initialized", "tools/list", "tools/call"]

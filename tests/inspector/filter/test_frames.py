@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.frame_row import frame_row
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.frame_row import frame_row
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update

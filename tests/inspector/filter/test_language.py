@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.annotations import NO_NOTES, FrameNotes, RuleViolation
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.ast import Not, negation
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.errors import FilterError
@@ -18,6 +16,8 @@ from acp_inspector.filter.fields import FIELDS
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import decode_line
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.annotations import NO_NOTES, FrameNotes, RuleViolation
 from acp_protocol.host.sanitize import escape_controls
 from tests.conftest import ROOT
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update

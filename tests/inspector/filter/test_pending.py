@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.session.exchanges import Exchanges
 
 REQUEST = b'{"jsonrpc":"2.0","id":%d,"method":"session/prompt"}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{}}'

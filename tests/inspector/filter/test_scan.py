@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter import scan as module
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
@@ -22,6 +21,7 @@ from acp_inspector.recording.format import Header, decode_line, encode_entry, en
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.session.exchanges import Exchanges
 from tests.inspector.filter.expressions import EXPRESSIONS
 
 RECORDINGS: Final = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.annotations import FrameNotes
-from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList
 from acp_inspector.filter.frames import EntryFields
@@ -20,8 +18,10 @@ from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.annotations import FrameNotes
 from tests.conftest import ROOT
 from tests.inspector.filter.expressions import EXPRESSIONS
 

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.importers.formats import FORMATS, UnknownFormatError
 from acp_inspector.importers.importer import ImportResult, NoMessageError, import_file
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.views.session_model import SessionModel
 
 SAMPLES = Path(__file__).parent / "samples"
 UNORDERED = {"http.har"}

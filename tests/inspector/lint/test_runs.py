@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.items import AgentMessage
-from acp_inspector.analysis.session_model import SessionModel
-from acp_inspector.analysis.to_json import session_to_json
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.context import Context
 from acp_inspector.lint.engine import STREAMED, Linter, lint
 from acp_inspector.lint.state import LintState
 from acp_inspector.messages import TextRun
+from acp_inspector.session.items import AgentMessage
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.to_json import session_to_json
 from acp_protocol.json_values import as_list, as_object, get
 from tests.inspector.lint.talk import Case, Talk, cases
 

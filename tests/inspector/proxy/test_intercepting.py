@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from acp_inspector.control.client import AttachError, ProxyClient, find_proxy, running_proxies
 from acp_inspector.journal import JournalEvent
-from acp_inspector.proxy.client import AttachError, ProxyClient, find_proxy, running_proxies
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.reconstruction import what_came, what_left
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from acp_inspector.control.client import ProxyClient, find_proxy
+from acp_inspector.control.server import LazyController
 from acp_inspector.intercept.channel import Channel
 from acp_inspector.journal import Entry, JournalEvent
-from acp_inspector.proxy.client import ProxyClient, find_proxy
-from acp_inspector.proxy.control import LazyController
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.intercept.scene import Scene
 from tests.inspector.reconstruction import fates, what_came, what_left

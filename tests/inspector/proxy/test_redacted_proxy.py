@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.proxy.client import ProxyClient, find_proxy
+from acp_inspector.control.client import ProxyClient, find_proxy
 from acp_inspector.recording.format import encode_entry
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.redaction.files import find_secrets

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import (
     Footer,
@@ -21,6 +20,7 @@ from acp_inspector.recording.format import (
     encode_header,
 )
 from acp_inspector.recording.index import Envelope, LineKind, Methods, Pairing, RecordingIndex
+from acp_inspector.session.exchanges import Exchange, Exchanges
 
 numbers = st.integers(min_value=1, max_value=10**18)
 times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.control.sinks import MemoryLog
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.proxy.sinks import MemoryLog
 from acp_inspector.recording.format import Header, encode_entry
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.redaction.patterns import RULES

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.frame_row import frame_row
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.redaction.files import find_secrets, redact_recording
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.frame_row import frame_row
 
 HEADER = Header(created="2026-01-01T00:00:00.000Z", tool="t", schema="s")
 

@@ -11,13 +11,13 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_inspector.analysis.id_map import IdMap
+from acp_inspector.compare.id_map import IdMap
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.agent_player import AgentPlayer
 from acp_inspector.replay.agent_script import AgentScript
+from acp_inspector.replay.client_player import PlayLimits, RecordingPlayer
 from acp_inspector.replay.directories import ReplayDirectories
-from acp_inspector.replay.player import PlayLimits, RecordingPlayer
 from acp_protocol.transport.memory import memory_pair
 
 FOLDER = Path(__file__).parents[3] / "recordings"

@@ -11,13 +11,13 @@ import anyio
 import anyio.from_thread
 import pytest
 
-from acp_inspector.analysis.diff import Ignore
+from acp_inspector.compare.diff import Ignore
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.trust import TRUSTED
-from tests.inspector.replay.live_agents import LIMIT, QUICK, agent, begun, ended, recording, replay
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+from tests.inspector.testing.live_agents import LIMIT, QUICK, agent, begun, ended, recording, replay
 
 TURN = [*begun("s1"), prompt(3, "go"), chunk("Hello"), ended(3)]
 GREETS = """

@@ -11,17 +11,17 @@ import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.id_map import IdMap
+from acp_inspector.compare.id_map import IdMap
 from acp_inspector.journal import Journal
+from acp_inspector.replay.client_player import PlayLimits, RecordingPlayer
 from acp_inspector.replay.directories import ReplayDirectories
-from acp_inspector.replay.player import PlayLimits, RecordingPlayer
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair
-from tests.inspector.replay.live_agents import begun, ended
 from tests.inspector.talks import Said, answer, ask, chunk, encoded, frames, prompt
+from tests.inspector.testing.live_agents import begun, ended
 
 SESSIONS = ("s1", "s2")
 LIMITS = PlayLimits(timeout=10, settle=0, quiet=0.2)

@@ -8,8 +8,8 @@ import pytest
 
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
-from tests.inspector.replay.live_agents import agent, begun, ended, replay
 from tests.inspector.talks import answer, ask, chunk, prompt
+from tests.inspector.testing.live_agents import agent, begun, ended, replay
 
 READS_A = [
     *begun("s1"),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.replay.player import PlayLimits
+from acp_inspector.replay.client_player import PlayLimits
 from acp_inspector.replay.script import Script
-from tests.inspector.replay.live_agents import agent, begun, ended, recording, replay
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+from tests.inspector.testing.live_agents import agent, begun, ended, recording, replay
 
 
 def read(id_: int, name: str) -> Said:

@@ -14,8 +14,13 @@ import pytest
 
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.client_player import (
+    QUIET_SECONDS,
+    PlayLimits,
+    play_as_client,
+    prepare_workspace,
+)
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import QUIET_SECONDS, PlayLimits, play_as_client, prepare_workspace
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.trust import TRUSTED
 

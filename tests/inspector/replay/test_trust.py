@@ -19,8 +19,8 @@ from acp_inspector.recording.origin import MAX_BYTES, NAME, is_our_recording, re
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import PlayLimits, play_as_client
 from acp_inspector.replay.trust import (
     MAX_FILES,
     MAX_LISTED,
@@ -34,8 +34,8 @@ from acp_inspector.replay.trust import (
 )
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import encode_request, encode_result
-from tests.inspector.replay.live_agents import QUICK, agent, begun, ended, recording
 from tests.inspector.talks import Said, chunk, frames, prompt
+from tests.inspector.testing.live_agents import QUICK, agent, begun, ended, recording
 
 LIMIT = 30.0
 """Seconds after which a replay counts as hung."""

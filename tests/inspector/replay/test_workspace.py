@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.format import Header, RecordingError
+from acp_inspector.replay.client_player import prepare_workspace
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.player import prepare_workspace
 from tests.inspector.talks import ask, frames
 
 

@@ -13,10 +13,10 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_console.client.agents import SignInRequiredError, command_agent
-from acp_console.client.connection import AgentConnection, connect_agent
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PolicyDecider
+from acp_console.agents.spec import SignInRequiredError, command_agent
+from acp_console.chat.connection import AgentConnection, connect_agent
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PolicyDecider
 from acp_inspector.journal import Journal
 from tests.interop.node.programs import CONSOLE, LIMIT, console, lines
 

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_console.client.agents import command_agent
-from acp_console.client.connection import connect_agent
-from acp_console.client.handlers import ClientHandlers
-from acp_console.client.permissions import PolicyDecider
+from acp_console.agents.spec import command_agent
+from acp_console.chat.connection import connect_agent
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
 from tests.interop.node.programs import LIMIT, MODE_NOTE, console, lines, updates_of
 

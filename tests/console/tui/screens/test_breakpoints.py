@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from acp_console.state.intercept import InterceptState
+from acp_console.traffic.intercept import InterceptState
 from acp_console.tui.intercept.screens import BreakpointsScreen
 from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient

@@ -10,9 +10,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
-from acp_console.client.agents import DEMO_AGENT
-from acp_console.state.comparison import ComparisonRun, ComparisonSource, recording_source
-from acp_console.state.sources import FileSource
+from acp_console.agents.spec import DEMO_AGENT
+from acp_console.traffic.comparison import ComparisonRun, ComparisonSource, recording_source
+from acp_console.traffic.sources import FileSource
 from acp_console.tui import outside
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.compare.choice import CompareWithScreen

@@ -16,15 +16,15 @@ import anyio
 import pytest
 from textual.pilot import Pilot
 
-from acp_console.client.agents import DEMO_AGENT
-from acp_console.state.sources import ProxySource
+from acp_console.agents.spec import DEMO_AGENT
+from acp_console.traffic.sources import ProxySource
 from acp_console.tui.app import ConsoleApp, PausedBadge
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.watch.screen import WatchScreen
-from acp_inspector.proxy.client import find_proxy
+from acp_inspector.control.client import find_proxy
 from tests.console.tui.conftest import LIMIT, notices, say, until
 
 SCRIPT = '[[prompt]]\nsteps = [{ text = "You said: $prompt" }]\n'

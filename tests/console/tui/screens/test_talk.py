@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from acp_console.state.sources import FileSource
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.tui.traffic.pane import TrafficPane

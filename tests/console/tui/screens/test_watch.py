@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from acp_console.state.sources import FileSource, ProxySource
+from acp_console.traffic.sources import FileSource, ProxySource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.commands import COMMANDS
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.watch.screen import WatchScreen
-from acp_inspector.proxy.client import RunningProxy, find_proxy
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.control.client import RunningProxy, find_proxy
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import encode_notification
 from tests.console.tui.analysed import recording
 from tests.console.tui.conftest import say, settled, until

@@ -9,7 +9,7 @@ import pytest
 
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.rows import Look
-from acp_inspector.analysis.items import PermissionRequest, TerminalItem, ToolCallItem
+from acp_inspector.session.items import PermissionRequest, TerminalItem, ToolCallItem
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_console.tui.analysis.capabilities_tab import claims_of
-from acp_inspector.analysis.session_model import SessionModel
+from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.analysed import AnalysisApp, talk
 from tests.console.tui.conftest import say, until
 

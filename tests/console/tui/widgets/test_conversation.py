@@ -10,8 +10,8 @@ from textual.app import App, ComposeResult
 
 from acp_console.tui.chat import screen as chat
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
+from acp_inspector.session.conversations import Conversations
 from tests.console.tui.conftest import entries, say, settled, until, update
 
 OPTIONS = [

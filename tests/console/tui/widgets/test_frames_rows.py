@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from acp_console.state.traffic.rows import (
+from acp_console.traffic.rows import (
     EDGE,
     TrafficRow,
     gap_before,
@@ -18,12 +18,12 @@ from acp_console.state.traffic.rows import (
     row_text,
     time_of,
 )
-from acp_inspector.analysis.annotations import Annotations
-from acp_inspector.analysis.session_model import SessionModel
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.views.annotations import Annotations
+from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.conftest import entries, update
 
 TALK: list[Entry] = [

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Button, Footer
 
-from acp_console.state.intercept import MAX_EDITED_BYTES, InterceptState
+from acp_console.traffic.intercept import MAX_EDITED_BYTES, InterceptState
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import ComposeScreen, DelayScreen
 from acp_console.tui.traffic.pane import TrafficPane

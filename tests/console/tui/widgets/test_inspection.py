@@ -14,7 +14,7 @@ from acp_console.tui.inspector_pane import InspectorPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import Json
 from tests.console.tui.analysed import talk
 from tests.console.tui.conftest import entries, say, settled, until

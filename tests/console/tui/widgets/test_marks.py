@@ -8,18 +8,18 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.client.agents import DEMO_AGENT
-from acp_console.state.session_store import SessionStore
-from acp_console.state.sources import FileSource
-from acp_console.state.traffic.marks import Mark, Marks, NotesError, NotesFile, digest
-from acp_console.state.traffic.model import TrafficModel
+from acp_console.agents.spec import DEMO_AGENT
+from acp_console.kept.session_store import SessionStore
+from acp_console.traffic.marks import Mark, Marks, NotesError, NotesFile, digest
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.host.state import state_directory
 from tests.console.tui.analysed import EVIL, recording
 from tests.console.tui.conftest import notices, say, settled, until

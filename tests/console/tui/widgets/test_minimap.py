@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.overview import Overview
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.overview import Overview
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.tui.conftest import entries, say, until, update
 
 PERMISSION = {"sessionId": "s1", "toolCall": {"toolCallId": "c1"}}

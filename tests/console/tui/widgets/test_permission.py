@@ -11,7 +11,7 @@ from textual.widgets import Button
 from acp_console.tui.chat import screen as chat
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.permission import PermissionView
-from acp_inspector.analysis.items import PermissionRequest
+from acp_inspector.session.items import PermissionRequest
 from acp_protocol.jsonrpc import Json
 from tests.console.tui.conftest import say, until
 

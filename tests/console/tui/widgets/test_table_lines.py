@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from acp_console.render.tables import Layout
 from acp_console.tui.analysis.tab import AnalysisRow, table_lines
+from acp_console.wording.tables import Layout
 
 LAYOUT = Layout(
     columns=("from", "method", "count", "size", "note"),

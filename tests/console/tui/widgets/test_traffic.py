@@ -18,7 +18,7 @@ from acp_console.tui.traffic.pane import SLICE_S, TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.tui.conftest import entries, say, settled, until, update
 
 

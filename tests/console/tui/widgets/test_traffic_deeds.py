@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acp_console.state.traffic.filters import filter_for, permission_filter, same_filter
+from acp_console.traffic.filters import filter_for, permission_filter, same_filter
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, fields_of_row
 from acp_inspector.filter.frames import EntryFields

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Label
 
-from acp_console.state.traffic.filter_history import FilterHistory
+from acp_console.kept.filter_history import FilterHistory
 from acp_console.tui.filter_input import FilterInput, error_lines
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.errors import FilterError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.state.traffic.filter_history import FilterHistory, history_path
+from acp_console.kept.filter_history import FilterHistory, history_path
 
 
 @pytest.fixture

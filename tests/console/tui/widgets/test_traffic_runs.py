@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.state.traffic.rows import run_row
-from acp_console.state.traffic.runs import BLOCK, Runs
+from acp_console.traffic.rows import run_row
+from acp_console.traffic.runs import BLOCK, Runs
 from acp_inspector.filter.entries import EntryList, EntrySequence
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.tui.conftest import entries, update
 
 

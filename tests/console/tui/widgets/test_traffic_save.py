@@ -11,14 +11,14 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from acp_console.state.traffic.saving import SaveFormat, save_rows
+from acp_console.traffic.saving import SaveFormat, save_rows
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.themes import ThemedApp
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.conftest import Call
 from tests.console.tui.conftest import entries, notices, say, settled, until, update
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from acp_console.state.traffic.model import TrafficModel
+from acp_console.traffic.model import TrafficModel
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
 from tests.console.tui.conftest import entries, update

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.state.traffic.model import TrafficModel
-from acp_console.state.traffic.scanner import (
+from acp_console.traffic.model import TrafficModel
+from acp_console.traffic.scanner import (
     NO_MATCH,
     POLLS_PER_RENEWAL,
     FilterStaleness,
     TrafficScanner,
 )
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_inspector.analysis.annotations import FrameNotes
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import Header, RecordingError, encode_entry, encode_header
-from acp_inspector.recording.indexed import IndexedRecording
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.views.annotations import FrameNotes
 from tests.console.tui.conftest import entries, say, until, update
 from tests.console.tui.widgets.test_traffic import PaneApp
 

@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from acp_console.tui.transcript.cards import ToolCard, card_of
 from acp_console.tui.transcript.rows import Look
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.analysis.items import (
+from acp_inspector.session.items import (
     AgentMessage,
     Item,
     PermissionRequest,

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from acp_console.state.traffic.model import own_thread
+from acp_console.traffic.model import own_thread
 
 LIMIT = 10.0
 """Seconds after which a thread counts as stuck."""

@@ -1,0 +1,1 @@
+"""Which agents there are, and how they are started. Without Textual."""

@@ -1,0 +1,1 @@
+"""An agent that runs, and the sessions in it. Without Textual."""

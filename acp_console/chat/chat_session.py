@@ -1,0 +1,728 @@
+"""A session of an agent: its state, the queued prompts and the open permission requests.
+
+The agent serves it in a task of its own. A screen sets `on_change`, and reads the attributes when
+that is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from acp_console.agents.session_options import (
+    OptionError,
+    SessionOption,
+    find_option,
+    session_options,
+)
+from acp_console.agents.spec import AgentSpec, SignInRequiredError
+from acp_console.chat.connection import AgentConnection, OpeningWay
+from acp_console.chat.elicitation import Elicitation, ElicitationAnswer, PageRequest
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.permissions import PermissionPrompt
+from acp_console.chat.probe import LoginMethod, login_methods
+from acp_console.chat.prompt_blocks import prompt_blocks
+from acp_console.chat.recording import report_decision
+from acp_console.chat.running_agent import RunningAgent
+from acp_console.chat.work import Work
+from acp_inspector.journal import Journal
+from acp_inspector.session.conversation import Conversation, SessionInfo
+from acp_inspector.session.items import (
+    Item,
+    Notice,
+    PermissionRequest,
+    ToolCallItem,
+    UserMessage,
+)
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
+from acp_protocol.json_values import as_object
+from acp_protocol.jsonrpc import Json, RequestId, id_key
+
+SLICE_S: Final = 0.002
+"""Seconds of work that one look at the traffic may take."""
+OUTPUT_INTERVAL_S: Final = 0.1
+"""Seconds between two looks at the output of running commands."""
+
+NOT_KNOWN: Final = "does not know the messages above"
+
+ChatState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stopped"]
+"""starting → ready ⇄ working → stopping → ready; stopped from anywhere, starting after that."""
+Action: TypeAlias = Callable[[AgentConnection], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class _PendingPermission:
+    session_id: str
+    tool_call: Json
+    """The id of the tool call that it is about."""
+    is_over: anyio.Event = field(default_factory=anyio.Event)
+    option_id: str | None = None
+
+
+@dataclass(slots=True)
+class _PendingElicitation:
+    request: Elicitation
+    is_over: anyio.Event = field(default_factory=anyio.Event)
+    answer: ElicitationAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSetup:
+    """Where a session works, and with what."""
+
+    cwd: Path
+    directories: Sequence[Path] = ()
+    """Other absolute directories that the agent may read and write."""
+    servers: Sequence[Mapping[str, Json]] | None = field(default=None, repr=False)
+    """The MCP servers as version 2 writes them; None: those of the agent. May hold secrets."""
+
+
+class ChatSession:
+    """One session of a running agent, turn after turn.
+
+    Args:
+        agent: the agent, which opens the session once it runs.
+        cwd: the session's directory; None: that of the agent.
+        way: how it is opened.
+        session_id: the id of the session to load, resume or fork.
+        directories: other absolute directories that the agent may read and write.
+        servers: the MCP servers of the session; None: those of the agent.
+        earlier: what is known of a session to resume or fork, to be shown above; where the agent
+        cannot go on with it, a new session begins below.
+        forget_draft: called once the draft of the session is kept with this run of the agent.
+        on_change: called whenever there is something new to show; must be quick.
+    """
+
+    def __init__(
+        self,
+        agent: RunningAgent,
+        cwd: Path | None = None,
+        *,
+        way: OpeningWay = "new",
+        session_id: str | None = None,
+        directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
+        earlier: Sequence[Item] = (),
+        forget_draft: Callable[[], object] = lambda: None,
+        on_change: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.agent = agent
+        self.cwd = cwd or agent.cwd
+        self.setup = SessionSetup(self.cwd, directories, servers)
+        self.on_change = on_change
+        self.state: ChatState = "starting"
+        self.session_id = None if way in {"new", "fork"} else session_id
+        self.is_open = False
+        """Whether the agent has opened it."""
+        self.queued: list[str] = []
+        """Prompts that wait; each is a turn of its own once the agent is ready."""
+        self.error: AcpError | None = None
+        """Why the agent stopped or the last turn failed, until the next prompt."""
+        self._way: OpeningWay = way
+        self._source = session_id
+        self._was_open = way == "resume"
+        """Whether it is known from an earlier process of the agent."""
+        self._is_restarted = False
+        """Whether it was open before in this console."""
+        self._has_items = bool(earlier)
+        self._forget_draft = forget_draft
+        prompts = (item.text for item in earlier if isinstance(item, UserMessage))
+        self._first_prompt = next(prompts, "")
+        self._must_reset = self._expects_replay = False
+        self._opened: Mapping[str, Json] = {}
+        self._options: tuple[SessionInfo, list[SessionOption]] | None = None
+        """The options of the last known info."""
+        self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
+        self._elicitations: dict[tuple[str, RequestId], _PendingElicitation] = {}
+        self._pages: dict[str, PageRequest] = {}
+        """Pages that the user agreed to open, by id, until they are done with."""
+        self._entries_shown = 0
+        self._changed_items: list[Item] = list(earlier)
+        self._outgoing: str | None = None
+        """The next prompt, until it is sent."""
+        self._reading: anyio.CancelScope | None = None
+        """While the files that it mentions are read."""
+        self._must_cancel = False
+        self._actions: list[Action] = []
+        self._wake = anyio.Event()
+        self._login: str | None = None
+        """The method to log in by before the next try to open the session."""
+        self._retry = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._fresh_outputs: set[str] = set()
+        """Terminals of this session with output that was not shown yet."""
+        self._has_output = anyio.Event()
+        agent.add(self)
+
+    # For screens: state
+
+    @property
+    def spec(self) -> AgentSpec:
+        return self.agent.spec
+
+    @property
+    def title(self) -> str:
+        """The agent's own name; untrusted."""
+        return self.agent.title
+
+    @property
+    def name(self) -> str:
+        """The session's title, else its first prompt, else the agent's name; untrusted."""
+        conversation = self.conversation
+        title = conversation.info.title if conversation is not None else None
+        return title or self._first_prompt or self.title
+
+    @property
+    def journal(self) -> Journal:
+        return self.agent.journal
+
+    @property
+    def record(self) -> Path | None:
+        return self.agent.record
+
+    @property
+    def recording_failure(self) -> str:
+        return self.agent.recording_failure
+
+    @property
+    def is_busy(self) -> bool:
+        return self.state in {"working", "stopping"}
+
+    @property
+    def has_failed_to_start(self) -> bool:
+        """Whether the agent ended before it had opened the session, or refused to open it."""
+        return self.state == "stopped" and not self.is_open
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether the agent has refused the session or the last prompt until the user logs in."""
+        return isinstance(self.error, SignInRequiredError)
+
+    @property
+    def logins(self) -> list[LoginMethod]:
+        """The ways to log in that the running agent offers."""
+        link = self.agent.link
+        return [] if link is None else login_methods(link.auth_methods, self.spec)
+
+    @property
+    def is_waiting_for_user(self) -> bool:
+        """Whether the agent waits for a permission, a form or a page."""
+        return bool(self._pending or self._elicitations)
+
+    @property
+    def elicitations(self) -> list[Elicitation]:
+        """The forms and pages that wait for the user, oldest first."""
+        return [pending.request for pending in self._elicitations.values()]
+
+    @property
+    def sign(self) -> str:
+        """The sign of its state: each has its own, besides its colour."""
+        if self.is_waiting_for_user:
+            return "?"
+        return {"ready": "●", "stopped": "✗"}.get(self.state, "◐")
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The conversation of the open session; None before its first frame."""
+        return self.agent.conversations.sessions.get(self.session_id or "")
+
+    @property
+    def options(self) -> list[SessionOption]:
+        """What can be chosen in the session, with the current values."""
+        info = self.conversation.info if self.conversation is not None else None
+        if info is None or not self.is_open:
+            return []
+        if self._options is not None and self._options[0] is info:
+            return self._options[1]
+        modes = {**as_object(info.modes), "currentModeId": info.current_mode}
+        offered = {"modes": modes, "configOptions": info.config_options}
+        found = session_options({**offered, "models": self._opened.get("models")})
+        self._options = info, found
+        return found
+
+    def now(self) -> float | None:
+        """Return the seconds since the journal began; None when no agent runs."""
+        return self.agent.now()
+
+    @property
+    def entries_read(self) -> int:
+        """Entries of the journal that the conversation knows."""
+        return self.agent.entries_read
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more in the journal than the conversation knows."""
+        return self.agent.entries_read < len(self.journal)
+
+    def take_changes(self) -> tuple[bool, Sequence[Item]]:
+        """Return whether there were new entries, and the items that changed since the last call."""
+        self.agent.read_journal(SLICE_S)
+        before, self._entries_shown = self._entries_shown, self.agent.entries_read
+        items, self._changed_items = self._changed_items, []
+        return self._entries_shown > before, items
+
+    def take_reset(self) -> bool:
+        """Return, once, whether all that was shown comes again."""
+        must_reset, self._must_reset = self._must_reset, False
+        return must_reset
+
+    # For screens: actions
+
+    def send(self, text: str) -> None:
+        """Send a prompt now if the agent is ready, otherwise after those that wait."""
+        if self.state != "stopped":
+            self.error = None
+        self._first_prompt = self._first_prompt or text
+        self.queued.append(text)
+        self._send_queued()
+        self.on_change()
+
+    def cancel(self) -> list[str]:
+        """Cancel the running turn; return the prompts that were not sent, and now will not be."""
+        unsent, self.queued = self.queued, []
+        if self.state == "working" and self._outgoing is not None:
+            unsent.insert(0, self._outgoing)
+            self._outgoing = None
+            if self._reading is not None:
+                self._reading.cancel()
+                self._reading = None
+            self.state = "ready"
+        elif self.is_busy:
+            self.state = "stopping"
+            self._must_cancel = True
+            self._wake.set()
+        self.on_change()
+        return unsent
+
+    def answer(
+        self, permission: PermissionRequest, option_id: str, subject: Sequence[object]
+    ) -> bool:
+        """Answer a permission request by what the user has seen: the `subject` of its call.
+
+        Return False, and send nothing, if the agent has changed the call meanwhile, or the request
+        is closed or of an old agent.
+        """
+        self.agent.read_journal()
+        pending = self._pending.get(id_key(permission.request_id))
+        call = self._call_of(permission)
+        if pending is None or call is None or call.subject != subject:
+            self.on_change()
+            return False
+        pending.option_id = option_id
+        pending.is_over.set()
+        return True
+
+    def answer_elicitation(self, request: Elicitation, answer: ElicitationAnswer) -> None:
+        """Answer a form or a page; one that is closed is ignored.
+
+        What an accepted form holds must fit it, see `FormRequest.errors`.
+        """
+        pending = self._elicitations.get(id_key(request.request_id))
+        if pending is not None and pending.request is request:
+            pending.answer = answer
+            pending.is_over.set()
+
+    def set_option(self, option: SessionOption, value: Json) -> None:
+        """Set a mode, a model or another option, and remember it for the next chat."""
+
+        async def set_it(link: AgentConnection) -> None:
+            assert self.session_id is not None
+            await link.set_option(self.session_id, option, value)
+            self._note_model(option, value)
+            self.agent.remember(option, value)
+
+        self.do(set_it)
+
+    def log_in(self, method: str | None = None) -> None:
+        """Log in by a method of the agent, then open the session if it was refused.
+
+        Without a method the user has logged in elsewhere, such as in a terminal. Variables to log
+        in with are for `RunningAgent.restart`.
+        """
+        self.error = None
+        if not self.is_open:
+            self.state, self._login = "starting", method
+            self._retry.set()
+        elif method is not None:
+            if self.state == "ready":
+                # Prompts wait until the login is over; a turn that runs goes on.
+                self.state = "starting"
+            self.do(lambda link: self._log_in_again(link, method))
+        else:
+            self._send_queued()
+        self.on_change()
+
+    def log_out(self) -> None:
+        """Log out of the agent."""
+        self.do(lambda link: link.logout())
+
+    def rename(self, title: str) -> None:
+        """Give the session another title; for agents that can."""
+
+        async def set_title(link: AgentConnection) -> None:
+            assert self.session_id is not None
+            await link.set_title(self.session_id, title)
+
+        self.do(set_title)
+
+    def cancel_work(self, work: Work) -> None:
+        """Cancel a subagent, a tool call or a terminal that can be, and nothing else."""
+        if work.kind == "subagent":
+            for pending in self._pending.values():
+                if pending.session_id == work.key:
+                    pending.is_over.set()
+            self.do(lambda link: link.cancel_subagent(work.key))
+        elif work.kind == "tool_call" or work.kind == "terminal":
+            kind: Literal["tool_call", "terminal"] = work.kind
+            self.do(lambda link: link.cancel_work(kind, work.session_id, work.key))
+
+    def keep_draft(self, text: str) -> None:
+        """Keep an unsent prompt with the session."""
+        run = self.agent.run_record
+        id_ = self.session_id
+        if run is not None and id_ is not None and run.keep_draft(id_, text):
+            self._forget_draft()
+            self._forget_draft = lambda: None
+
+    def do(self, action: Action) -> None:
+        """Send a request of this session; its error is shown."""
+        self._actions.append(action)
+        self._wake.set()
+
+    def restart(self) -> None:
+        """End the agent and start it again; queued prompts stay."""
+        self.agent.restart()
+
+    async def close(self) -> None:
+        """Close the session, and its agent with the last one."""
+        await self.agent.close_session(self)
+
+    # For the agent
+
+    async def serve(self, link: AgentConnection, handlers: ClientHandlers) -> None:
+        """Open the session and do what the user wants until the agent ends."""
+        with anyio.CancelScope() as self._scope:
+            try:
+                while not await self._try_to_open(link):
+                    await self._retry.wait()
+                    self._retry = anyio.Event()
+            except AgentExitedError:
+                return
+            async with BackgroundTasks() as tasks:
+                tasks.start_soon(self._show_outputs, handlers)
+                self._become_ready()
+                while True:
+                    await self._wake.wait()
+                    self._wake = anyio.Event()
+                    text = self._outgoing
+                    if text is not None and self._reading is None:
+                        self._reading = anyio.CancelScope()
+                        tasks.start_soon(self._run_turn, link, text, self._reading)
+                    if self._must_cancel:
+                        self._must_cancel = False
+                        assert self.session_id is not None
+                        await link.cancel(self.session_id)
+                        self.cancel_open_requests()
+                    actions, self._actions = self._actions, []
+                    for action in actions:
+                        tasks.start_soon(self._run_action, link, action)
+
+    def _close_permissions(self) -> None:
+        """Show the open permission requests of a process that has ended as cancelled."""
+        for item in self.conversation.items if self.conversation else ():
+            permission = item.permission if isinstance(item, ToolCallItem) else None
+            if permission is not None and permission.outcome is None:
+                permission.outcome = {"outcome": "cancelled"}
+                self._changed_items.append(item)
+
+    def prepare(self) -> None:
+        """Get ready for a new process of the agent."""
+        self._close_permissions()
+        if self.is_open:
+            self._source, self._was_open, self.is_open = self.session_id, True, False
+            self._is_restarted = True
+        self._login = None
+        self._has_items |= bool(self.conversation and self.conversation.items)
+        self.error = None
+        self.state = "starting"
+        self._fresh_outputs.clear()
+        self.on_change()
+
+    def stop(self, error: AcpError | None) -> None:
+        """Take note that the agent has ended, or has refused to open the session."""
+        if self.state == "stopped" and error is None:
+            return
+        self.state = "stopped"
+        self.error = error
+        if self._outgoing is not None:
+            self.queued.insert(0, self._outgoing)
+            self._outgoing = None
+        self._reading = None
+        self._must_cancel = False
+        self._actions.clear()
+        self.on_change()
+
+    def leave(self) -> None:
+        """Close the session, while the agent goes on with others; nothing more is sent in it."""
+        link, session_id = self.agent.link, self.session_id
+
+        async def close(link: AgentConnection) -> None:
+            assert session_id is not None
+            self.cancel_open_requests()
+            try:
+                if link.can("close"):
+                    await link.close_session(session_id)
+            finally:
+                self._scope.cancel()
+
+        self.cancel()
+
+        if link is not None and session_id is not None and self.is_open:
+            self.do(close)
+        else:
+            self._scope.cancel()
+
+    async def decide(self, request: PermissionPrompt) -> str | None:
+        """Wait for the user's choice; None when the turn was cancelled meanwhile.
+
+        A request about a tool call replaces an earlier one about the same call.
+        """
+        key, tool_call = id_key(request.request_id), request.tool_call.get("toolCallId")
+        for earlier in self._pending.values():
+            if (earlier.session_id, earlier.tool_call) == (request.session_id, tool_call):
+                earlier.is_over.set()
+        pending = self._pending[key] = _PendingPermission(request.session_id, tool_call)
+        self.on_change()
+        try:
+            await pending.is_over.wait()
+        finally:
+            del self._pending[key]
+            self.on_change()
+        if pending.option_id is not None:
+            report_decision(self.journal, request, pending.option_id)
+        return pending.option_id
+
+    async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        """Wait for the user's answer; it is `cancel` when the turn was cancelled meanwhile."""
+        key = id_key(request.request_id)
+        pending = self._elicitations[key] = _PendingElicitation(request)
+        self.on_change()
+        try:
+            await pending.is_over.wait()
+        finally:
+            del self._elicitations[key]
+            self.on_change()
+        answer = pending.answer or ElicitationAnswer("cancel")
+        if isinstance(request, PageRequest) and answer.action == "accept":
+            self._pages[request.elicitation_id] = request
+        return answer
+
+    def note_page_done(self, elicitation_id: str) -> None:
+        """Tell the user that the agent knows what was done on a page."""
+        page = self._pages.pop(elicitation_id, None)
+        if page is not None:
+            text = f"what was to do at {page.host} is done"
+            self._changed_items.append(Notice(f"page {elicitation_id}", text))
+            self.on_change()
+
+    def cancel_open_requests(self) -> None:
+        """Withdraw what waits for the user: permissions, forms and pages."""
+        for pending in (*self._pending.values(), *self._elicitations.values()):
+            pending.is_over.set()
+
+    def note_change(self, item: Item) -> None:
+        if self._expects_replay:
+            self._expects_replay, self._must_reset = False, True
+            self._changed_items.clear()
+        self._changed_items.append(item)
+        if isinstance(item, ToolCallItem):
+            # Output may have come before the call that shows it.
+            self.note_outputs(item.terminals)
+
+    def note_outputs(self, terminals: Iterable[str]) -> None:
+        self._fresh_outputs.update(terminals)
+        if self._fresh_outputs:
+            self._has_output.set()
+
+    # Running
+
+    async def _try_to_open(self, link: AgentConnection) -> bool:
+        login, self._login = self._login, None
+        try:
+            if login is not None:
+                await link.authenticate(login)
+            await self._open(link)
+        except AgentExitedError:
+            raise
+        except AcpError as problem:
+            self.stop(problem)
+            return False
+        if login is not None:
+            self.agent.retry_refused()
+        return True
+
+    async def _log_in_again(self, link: AgentConnection, method: str) -> None:
+        try:
+            await link.authenticate(method)
+        except AgentExitedError:
+            raise
+        except AcpError as problem:
+            self.error = problem
+        if self.state == "starting":
+            self._become_ready()
+        self.on_change()
+
+    async def _open(self, link: AgentConnection) -> None:
+        """Open the session in the way that was asked for, or the nearest one the agent can."""
+        way = "resume" if self._was_open else self._way
+        if way == "resume" and not link.can("resume"):
+            way = "load"
+        if self._was_open and not link.can("load") and way == "load":
+            way = "new"
+        try:
+            self._opened = await self._open_by(link, way)
+        except RequestFailedError:
+            if not self._was_open or way == "new":
+                raise
+            way = "new"
+            self._opened = await self._open_by(link, way)
+        session_id = self._opened["sessionId"]
+        assert isinstance(session_id, str)
+        self.session_id, self.is_open = session_id, True
+        if self._was_open and self._has_items and way != "load":
+            knows = "goes on with this session" if way == "resume" else NOT_KNOWN
+            agent = "agent restarted; it" if self._is_restarted else "the agent"
+            self._changed_items.append(Notice("restart", f"{agent} {knows}"))
+        if way == "fork" and self._has_items:
+            self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
+        if link.is_version_1_in_disguise:
+            self._changed_items.append(Notice("version", link.disguise))
+        for sentence in link.unreachable_servers(self.setup.servers):
+            self._changed_items.append(Notice(sentence, sentence))
+        if way == "new":
+            await self._configure(link, session_id)
+
+    async def _open_by(self, link: AgentConnection, way: OpeningWay) -> Mapping[str, Json]:
+        if way in {"new", "fork"}:
+            self.session_id = None
+        source = None if way == "new" else self._source
+        # What is shown goes only once the agent begins to repeat it.
+        self._expects_replay = way == "load"
+        try:
+            opened = await link.open_session(
+                way,
+                self.cwd,
+                source,
+                directories=self.setup.directories,
+                servers=self.setup.servers,
+            )
+        except AcpError:
+            self._expects_replay = False
+            raise
+        if way in {"load", "resume"}:
+            # Nothing is prompted before the history is complete.
+            await link.wait_for_late_history()
+        return opened
+
+    async def _configure(self, link: AgentConnection, session_id: str) -> None:
+        """Set the mode and the options that the user has configured for the agent."""
+        offered = session_options(self._opened)
+        for name, text in [("mode", self.spec.mode), *self.spec.options.items()]:
+            if text is None:
+                continue
+            try:
+                option = find_option(offered, name)
+                value = option.value(text)
+                await link.set_option(session_id, option, value)
+                self._note_model(option, value)
+            except (OptionError, RequestFailedError) as problem:
+                refusal = f"{name} could not be set to {text}: {problem}"
+                self._changed_items.append(Notice(f"option {name}", refusal))
+
+    def _note_model(self, option: SessionOption, value: Json) -> None:
+        """Keep the model that was set: no update of the agent names it."""
+        if option.method == "session/set_model":
+            models = {**as_object(self._opened.get("models")), "currentModelId": value}
+            self._opened, self._options = {**self._opened, "models": models}, None
+
+    async def _show_outputs(self, handlers: ClientHandlers) -> None:
+        """Show what commands write while they run, not only when the agent asks for it."""
+        while True:
+            await self._has_output.wait()
+            self._has_output = anyio.Event()
+            terminals, self._fresh_outputs = self._fresh_outputs, set()
+            session_id = self.session_id or ""
+            outputs = {key: handlers.terminal_output(session_id, key) for key in terminals}
+            talk = self.conversation
+            for key, output in outputs.items() if talk is not None else ():
+                assert talk is not None
+                terminal = talk.known_terminal(key)
+                if terminal is not None and output is not None:
+                    terminal.live = output
+                    self._changed_items += talk.calls_showing(key)
+            self.on_change()
+            await anyio.sleep(OUTPUT_INTERVAL_S)
+
+    async def _run_turn(self, link: AgentConnection, text: str, reading: anyio.CancelScope) -> None:
+        assert self.session_id is not None
+        self._expects_replay = False
+        blocks: list[Json] = []
+        with reading:
+            blocks = await to_thread.run_sync(
+                prompt_blocks, text, self.cwd, link.prompt_abilities, abandon_on_cancel=True
+            )
+        if reading.cancel_called:
+            # The user has stopped it before it was sent.
+            return
+        self._outgoing = self._reading = None
+        try:
+            answer = await link.prompt(self.session_id, blocks)
+            if self.queued:
+                # What is still on its way is no reply to the next prompt.
+                await link.wait_for_late_updates(self.session_id, answer.get("stopReason"))
+        except AgentExitedError:
+            return
+        except AcpError as problem:
+            self.error = problem
+        self._become_ready()
+
+    async def _run_action(self, link: AgentConnection, action: Action) -> None:
+        try:
+            await action(link)
+        except AgentExitedError:
+            return
+        except AcpError as problem:
+            self.error = problem
+        self.on_change()
+
+    def _become_ready(self) -> None:
+        self.state = "ready"
+        if self._must_cancel:
+            # The turn ended before it could be cancelled.
+            self._must_cancel = False
+            self.cancel_open_requests()
+        self._send_queued()
+        self.on_change()
+
+    def _send_queued(self) -> None:
+        # Until the user has logged in, the agent would refuse them all.
+        if self.state == "ready" and self.queued and not self.needs_login:
+            self._outgoing = self.queued.pop(0)
+            self.state = "working"
+            self._wake.set()
+
+    def _call_of(self, permission: PermissionRequest) -> ToolCallItem | None:
+        calls = (
+            item
+            for session_id, talk in self.agent.conversations.sessions.items()
+            if self.agent.session_for(session_id) is self
+            for item in talk.items
+            if isinstance(item, ToolCallItem) and item.permission is permission
+        )
+        return next(calls, None)

@@ -1,0 +1,588 @@
+"""A connection to a running agent, and the requests of a client.
+
+Every line sent or received and every chunk of stderr is first added to the journal; subscribe to
+the journal to show or record the traffic.
+
+Source: ACP, Initialization; Session Setup; Prompt Turn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, TypeVar, cast
+
+import anyio
+
+from acp_console.agents.session_options import SessionOption
+from acp_console.agents.spec import (
+    AgentSpec,
+    AuthMethodError,
+    SignInRequiredError,
+    describe_login,
+    login_command,
+    login_hint,
+)
+from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.prompt_blocks import PromptAbilities
+from acp_inspector.journal import Journal
+from acp_protocol.connection import Connection
+from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.errors import (
+    AcpError,
+    AgentExitedError,
+    ConnectionClosedError,
+    OperationTimeoutError,
+    RemoteProtocolError,
+    RequestFailedError,
+)
+from acp_protocol.framing import Framing
+from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
+from acp_protocol.jsonrpc import AUTH_REQUIRED, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Json
+from acp_protocol.transport import Transport
+from acp_protocol.transport.base import TapTransport
+from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.version import VERSION
+
+NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
+UNSUPPORTED_VERSION: Final = -32022
+_V2_FIELDS: Final = frozenset({"info", "capabilities"})
+
+OpeningWay: TypeAlias = Literal["new", "load", "resume", "fork"]
+SessionAbility: TypeAlias = Literal[
+    "load",
+    "list",
+    "resume",
+    "fork",
+    "close",
+    "delete",
+    "archive",
+    "status",
+    "title",
+    "additionalDirectories",
+]
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietTimes:
+    """Seconds without a frame after which an agent has no more to send, though it should not."""
+
+    after_turn: float = 0.08
+    after_silent_turn: float = 0.5
+    """After a turn without any text: its reply may still come."""
+    after_opening: float = 0.3
+    """After a session is loaded or resumed: its history may still come."""
+    limit: float = 3.0
+    """How long an agent is waited for that is never quiet."""
+
+
+QUIET: Final = QuietTimes()
+
+
+class CapabilityError(AcpError):
+    """The agent does not claim that it can do that."""
+
+
+class AgentConnection:
+    """A connection to a running agent that has answered `initialize`."""
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        child: ChildProcess,
+        connection: Connection,
+        handlers: ClientHandlers,
+        quiet: QuietTimes = QUIET,
+    ) -> None:
+        self.spec = spec
+        self.connection = connection
+        self.version = 1
+        """The negotiated protocol version."""
+        self.is_version_1_in_disguise = False
+        """Whether the agent agreed on version 2 and answered as in version 1."""
+        self.agent_info: Mapping[str, Json] = {}
+        self.capabilities: Mapping[str, Json] = {}
+        self.auth_methods: tuple[Json, ...] = ()
+        """As the agent sent them, not validated."""
+        self._child = child
+        self._handlers = handlers
+        self._quiet = quiet
+
+    @property
+    def title(self) -> str:
+        """The agent's own name, or else its configured title; untrusted."""
+        for key in ("title", "name"):
+            name = self.agent_info.get(key)
+            if isinstance(name, str) and name:
+                return name
+        return self.spec.title
+
+    @property
+    def disguise(self) -> str:
+        """The sentence for an agent that speaks version 1 after it agreed on version 2."""
+        return f"{self.title} says version 2 and answered as in version 1: speaking version 1"
+
+    async def initialize(self, *, timeout: float | None = None) -> None:
+        """Agree on the version; `connect_agent` does this.
+
+        `timeout` is in seconds; None: the agent's own limit.
+
+        Raises:
+            RemoteProtocolError: the agent speaks another version, or its response is invalid.
+            AgentExitedError: it ended instead of responding.
+            OperationTimeoutError: it did not respond in `timeout` seconds.
+        """
+        timeout = self.spec.start_timeout if timeout is None else timeout
+        try:
+            answer = await self._watched(
+                self.connection.request("initialize", self._initialize_params(), timeout=timeout)
+            )
+        except (OperationTimeoutError, AgentExitedError) as problem:
+            if isinstance(problem, OperationTimeoutError) or problem.stray_output is not None:
+                problem.hint = NO_AGENT_HINT
+            raise
+        except RequestFailedError as refusal:
+            if refusal.code == METHOD_NOT_FOUND:
+                reason = "the program does not speak ACP: it does not know initialize"
+                raise RemoteProtocolError(reason, hint=NO_AGENT_HINT) from None
+            if refusal.code != UNSUPPORTED_VERSION:
+                raise
+            raise RemoteProtocolError(
+                _no_version(refusal.data, self.spec.max_protocol_version)
+            ) from None
+        members = _object(answer, "initialize")
+        version = members.get("protocolVersion")
+        if version == 2 and "agentCapabilities" in members and not _V2_FIELDS & members.keys():
+            # Some agents repeat any version and speak version 1 all the same.
+            version = 1
+            self.is_version_1_in_disguise = True
+        if type(version) is not int or not 1 <= version <= self.spec.max_protocol_version:
+            raise RemoteProtocolError(
+                _no_version({"supported": [version]}, self.spec.max_protocol_version)
+            )
+        if version == 1:
+            self.connection.disallow_batches()
+        self.version = self._handlers.version = version
+        info, able = (
+            ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
+        )
+        self.agent_info = _object(members.get(info) or {}, "initialize")
+        self._handlers.agent_name = self.agent_info.get("name")
+        self.capabilities = _object(members.get(able) or {}, "initialize")
+        self.auth_methods = tuple(as_list(members.get("authMethods")))
+
+    def _initialize_params(self) -> dict[str, Json]:
+        us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
+        first = {"clientInfo": us, "clientCapabilities": self._handlers.capabilities}
+        # The version is not known yet, so also send the fields of version 1.
+        second: dict[str, Json] = (
+            {"info": us, "capabilities": self._handlers.capabilities_v2}
+            if self.spec.max_protocol_version > 1
+            else {}
+        )
+        return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
+
+    async def authenticate(self, method_id: str) -> None:
+        """Log in with one of the agent's methods.
+
+        Raises:
+            AuthMethodError: the agent does not offer it, or it needs a terminal.
+            RequestFailedError: the agent refused.
+        """
+        for method in self.auth_methods:
+            if method_id in {get_text(method, "id"), get_text(method, "methodId")}:
+                if command := login_command(method, self.spec.command):
+                    raise AuthMethodError(f"{method_id} needs a terminal; run: {command}")
+                name = "authenticate" if self.version == 1 else "auth/login"
+                await self._watched(self.connection.request(name, {"methodId": method_id}))
+                return
+        offered = ", ".join(self._described_logins()) or "none"
+        raise AuthMethodError(f"the agent has no login method {method_id!r}; it offers: {offered}")
+
+    def _described_logins(self) -> list[str]:
+        described = (describe_login(each, self.spec.command) for each in self.auth_methods)
+        return [text for text in described if text]
+
+    async def set_option(self, session_id: str, option: SessionOption, value: Json) -> None:
+        """Set a mode, a model or another option of a session.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params = {"sessionId": session_id, **option.params(value, self.version)}
+        await self._watched(self.connection.request(option.method, params))
+
+    def can(self, ability: SessionAbility) -> bool:
+        """Return whether the agent claims that it can do something with sessions."""
+        if self.version == 1:
+            if ability == "load":
+                return self.capabilities.get("loadSession") is True
+            return get(self.capabilities.get("sessionCapabilities"), ability) is not None
+        session = self.capabilities.get("session")
+        # Version 2: what is not listed is part of every agent with sessions.
+        is_basic = ability in {"load", "list", "resume", "close"}
+        return session is not None and (is_basic or get(session, ability) is not None)
+
+    async def new_session(self, cwd: Path) -> Mapping[str, Json]:
+        """Open a new session; see `open_session`."""
+        return await self.open_session("new", cwd)
+
+    async def open_session(
+        self,
+        way: OpeningWay,
+        cwd: Path,
+        session_id: str | None = None,
+        *,
+        directories: Sequence[Path] = (),
+        servers: Sequence[Mapping[str, Json]] | None = None,
+    ) -> Mapping[str, Json]:
+        """Open a session in the absolute directory `cwd`; return the whole result, with its id.
+
+        Args:
+            way: new; load, which repeats the whole conversation; resume, which does not; or fork,
+            which begins a copy. All but new need `session_id`.
+            cwd: the directory.
+            session_id: the id of the session that is known already.
+            directories: other absolute directories that the agent may read and write.
+            servers: MCP servers as version 2 writes them; None: those of the agent. Those that the
+            agent cannot reach are left out.
+
+        Raises:
+            CapabilityError: it cannot work in other directories.
+            SignInRequiredError: the agent requires authentication.
+            RequestFailedError: the agent refused for another reason.
+            RemoteProtocolError: the response names no session.
+            AgentExitedError: it exited instead of responding.
+        """
+        params: dict[str, Json] = {"cwd": str(cwd)}
+        wanted = self.spec.mcp_servers if servers is None else servers
+        reached = [each for each in map(self._server, wanted) if each is not None]
+        if self.version == 1 or reached:
+            params["mcpServers"] = reached
+        if directories:
+            if not self.can("additionalDirectories"):
+                raise CapabilityError(f"{self.title} works in one directory only")
+            params["additionalDirectories"] = list(map(str, directories))
+        if session_id is not None:
+            params["sessionId"] = session_id
+        if way in {"load", "resume"} and session_id is not None:
+            # The agent may ask for files before it responds.
+            self._handlers.open_session(session_id, cwd, directories)
+        method = f"session/{way}"
+        if way == "load" and self.version >= 2:
+            method, params["replayFrom"] = "session/resume", {"type": "start"}
+        answer = await self._watched(self.connection.request(method, params))
+        members = _object({} if answer is None else answer, method)
+        opened = members.get("sessionId", session_id if way in {"load", "resume"} else None)
+        if not isinstance(opened, str):
+            raise RemoteProtocolError(f"the agent's response to {method} has no sessionId")
+        self._handlers.open_session(opened, cwd, directories)
+        return {**members, "sessionId": opened}
+
+    def unreachable_servers(self, servers: Sequence[Mapping[str, Json]] | None = None) -> list[str]:
+        """Return a sentence for each MCP server that the agent does not get; None: its own."""
+        return [
+            f"MCP server {server.get('name')} is left out: the agent has no {server.get('type')}"
+            for server in (self.spec.mcp_servers if servers is None else servers)
+            if self._server(server) is None
+        ]
+
+    def server_types(self) -> list[str]:
+        """Return the types of MCP servers that the agent can reach."""
+        session = self.capabilities if self.version == 1 else self.capabilities.get("session")
+        claimed = as_object(get(session, "mcpCapabilities" if self.version == 1 else "mcp"))
+        # Version 1 requires the first one of every agent.
+        types = ["stdio"] if self.version == 1 else []
+        return types + [
+            name
+            for name, value in claimed.items()
+            if value not in (None, False) and name not in {"_meta", *types}
+        ]
+
+    def _server(self, server: Mapping[str, Json]) -> dict[str, Json] | None:
+        """Return an MCP server as this version writes it; None if the agent cannot reach it."""
+        kind = server.get("type", "stdio")
+        if kind not in self.server_types():
+            return None
+        without_type = self.version == 1 and kind == "stdio"
+        return {name: each for name, each in server.items() if name != "type" or not without_type}
+
+    async def list_sessions(
+        self, cwd: Path | None = None, cursor: str | None = None, *, with_archived: bool = False
+    ) -> tuple[list[Json], str | None]:
+        """Return a page of the agent's sessions, not validated, and the cursor of the next page.
+
+        `with_archived` is for agents that can archive.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        named = {
+            "cwd": None if cwd is None else str(cwd),
+            "cursor": cursor,
+            "archived": "include" if with_archived else None,
+        }
+        params: dict[str, Json] = {name: each for name, each in named.items() if each is not None}
+        answer = await self._watched(self.connection.request("session/list", params))
+        return get_list(answer, "sessions"), get_text(answer, "nextCursor")
+
+    async def close_session(self, session_id: str) -> None:
+        """Close a session; the agent keeps it if it can.
+
+        Raises:
+            RequestFailedError: the agent refused, and not because there is no such session.
+        """
+        await self._remove("session/close", session_id)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Delete a session for good.
+
+        Raises:
+            RequestFailedError: the agent refused, and not because there is no such session.
+        """
+        await self._remove("session/delete", session_id)
+
+    async def _remove(self, method: str, session_id: str) -> None:
+        try:
+            await self._watched(self.connection.request(method, {"sessionId": session_id}))
+        except RequestFailedError as refusal:
+            if refusal.code != RESOURCE_NOT_FOUND:
+                raise
+
+    async def archive_session(self, session_id: str, *, is_archived: bool) -> None:
+        """Hide a session from the agent's list, or list it again.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        method = "session/archive" if is_archived else "session/unarchive"
+        await self._watched(self.connection.request(method, {"sessionId": session_id}))
+
+    async def session_status(self, session_id: str) -> str:
+        """Return whether some client has a session open: `open`, or otherwise `saved`.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params: dict[str, Json] = {"sessionId": session_id}
+        answer = await self._watched(self.connection.request("session/status", params))
+        return "open" if get_text(answer, "status") == "open" else "saved"
+
+    async def set_title(self, session_id: str, title: str) -> str:
+        """Give a session a title; return it as the agent keeps it.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        params: dict[str, Json] = {"sessionId": session_id, "title": title}
+        answer = await self._watched(self.connection.request("session/set_title", params))
+        return get_text(answer, "title") or title
+
+    async def auth_status(self) -> Mapping[str, Json] | None:
+        """Return how the user is logged in, not validated; None if the agent cannot tell.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        if get(self.capabilities.get("auth"), "status") is None:
+            return None
+        answer = await self._watched(self.connection.request("auth/status", {}))
+        return _object(answer, "auth/status")
+
+    @property
+    def can_log_out(self) -> bool:
+        if self.version >= 2:
+            return bool(self.auth_methods)
+        return get(self.capabilities.get("auth"), "logout") is not None
+
+    async def logout(self) -> None:
+        """Log out.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        name = "logout" if self.version == 1 else "auth/logout"
+        await self._watched(self.connection.request(name, {}))
+
+    @property
+    def prompt_abilities(self) -> PromptAbilities:
+        return PromptAbilities(self.capabilities, self.version)
+
+    async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
+        """Send a text or content blocks; when the turn has ended, return its result.
+
+        That is the agent's response, or in version 2 the state update that ends the turn.
+
+        Raises:
+            SignInRequiredError: the agent requires authentication.
+            RequestFailedError: the agent answered with another error.
+            RemoteProtocolError: the response has no stop reason.
+            AgentExitedError: it exited instead of responding.
+        """
+        self._handlers.begin_turn(session_id)
+        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
+        params = {"sessionId": session_id, "prompt": blocks}
+        answer = await self._watched(self.connection.request("session/prompt", params))
+        members = _object(answer, "session/prompt")
+        if self.version >= 2:
+            return await self._watched(
+                self._handlers.turns.wait_for_end(session_id, members, self.connection)
+            )
+        if not isinstance(members.get("stopReason"), str):
+            raise RemoteProtocolError("the agent's response to session/prompt has no stopReason")
+        return members
+
+    async def wait_for_late_updates(self, session_id: str, stop_reason: Json) -> None:
+        """Wait for what some agents send after the end of a turn, longer if it had no text.
+
+        Source: ACP, Prompt Turn: all updates come before the response.
+        """
+        times = self._quiet
+        has_reply = stop_reason != "end_turn" or self._handlers.has_reply(session_id)
+        quiet = times.after_turn if has_reply else times.after_silent_turn
+        await self.connection.wait_quiet(quiet, times.limit)
+
+    async def wait_for_late_history(self) -> None:
+        """Wait for history that some agents send after they have loaded or resumed a session.
+
+        Source: ACP, Session Setup, "Loading Sessions": all of it comes before the response.
+        """
+        await self.connection.wait_quiet(self._quiet.after_opening, self._quiet.limit)
+
+    async def cancel(self, session_id: str) -> None:
+        """Ask the agent to stop the running turn; the prompt's response still comes."""
+        self._handlers.cancel_turn(session_id)
+        await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
+
+    async def cancel_subagent(self, session_id: str) -> None:
+        """Ask the agent to stop what one of its subagents does."""
+        await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
+
+    async def cancel_work(
+        self, kind: Literal["tool_call", "terminal"], session_id: str, key: str
+    ) -> None:
+        """Ask the agent to end one tool call or terminal, which must claim that it can be.
+
+        Raises:
+            RequestFailedError: the agent refused.
+        """
+        named = {"tool_call": "toolCallId", "terminal": "terminalId"}[kind]
+        params: dict[str, Json] = {"sessionId": session_id, named: key}
+        await self._watched(self.connection.request(f"{kind}/cancel", params))
+
+    async def wait_closed(self) -> AcpError:
+        """Wait until the connection has ended; return the reason."""
+        await self.connection.wait_closed()
+        return await self._ending()
+
+    async def _ending(self) -> AcpError:
+        # A send may fail before the end of the agent's output is read.
+        with anyio.move_on_after(1):
+            await self.connection.wait_closed()
+        if (problem := self.connection.frame_error) is not None:
+            return RemoteProtocolError(f"the agent sent an unreadable frame: {problem}")
+        code: int | None = None
+        with anyio.move_on_after(1):
+            code = await self._child.wait()
+        return AgentExitedError(code, self._child.stderr_tail(), self.unreadable_output())
+
+    async def _watched(self, asking: Awaitable[_Result]) -> _Result:
+        try:
+            return await asking
+        except ConnectionClosedError:
+            raise await self._ending() from None
+        except RequestFailedError as refusal:
+            if refusal.code != AUTH_REQUIRED:
+                raise
+            if methods := get_list(refusal.data, "authMethods"):
+                self.auth_methods = tuple(methods)
+            hint = login_hint(self.spec, self.auth_methods)
+            raise SignInRequiredError(refusal, self._described_logins(), hint) from None
+
+    def unreadable_output(self) -> bytes | None:
+        """Return the first line of the agent's stdout that is not a message, if any."""
+        return next(
+            (fault.data for fault in self.connection.violations if fault.data.strip()), None
+        )
+
+
+@asynccontextmanager
+async def connect_agent(
+    spec: AgentSpec,
+    *,
+    cwd: Path,
+    journal: Journal,
+    handlers: ClientHandlers,
+    start_timeout: float | None = None,
+    quiet: QuietTimes = QUIET,
+) -> AsyncGenerator[AgentConnection]:
+    """Start an agent and initialize the connection; stop the agent at the end of the block.
+
+    `quiet` is how long the agent has to be silent before it counts as done.
+
+    Raises:
+        AgentStartError: its command could not be started.
+        AgentExitedError, RemoteProtocolError, OperationTimeoutError: see `initialize`.
+    """
+    command, env = spec.absolute_command(), {**os.environ, **spec.env}
+    async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr, is_peer=True) as child:
+        journal.event("spawn", pid=child.pid)
+        has_batches = spec.dialect == BATCHES
+        handlers.turns.names_messages = not has_batches
+        try:
+            transport = _open_transport(child, spec, journal)
+            connecting = Connection(transport, handlers, allow_batches=has_batches)
+            async with handlers, connecting as connection:
+                link = AgentConnection(spec, child, connection, handlers, quiet)
+                try:
+                    await link.initialize(timeout=start_timeout)
+                    yield link
+                except OperationTimeoutError as problem:
+                    problem.stderr_tail, problem.stray_output = (
+                        child.stderr_tail(),
+                        link.unreadable_output(),
+                    )
+                    raise
+                finally:
+                    # An agent is not to blame for requests that were open when its client left.
+                    side = "client" if connection.is_open else "agent"
+                    journal.event("eof", **{"from": side})
+        finally:
+            await child.stop()
+            code = child.exit_code
+            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+
+
+def _open_transport(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport:
+    """Return a transport for the published protocol; the journal gets the actual bytes."""
+
+    def observed(framing: Framing | None) -> Transport:
+        pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
+        return TapTransport(pipes, "client", journal.line)
+
+    if spec.dialect == BATCHES:
+        return observed("lines")
+    dialect = spec.open_dialect()
+    return DialectTransport(observed(dialect.framing if dialect else None), "client", dialect)
+
+
+def _no_version(data: Json, newest: int) -> str:
+    """Return an error message with the versions of both sides, and a hint if there is one."""
+    versions = get_list(data, "supported")
+    theirs = ", ".join(map(repr, versions)) or "none known"
+    ours = "version 1" if newest == 1 else f"versions 1 to {newest}"
+    hint = "; --protocol 2 asks for version 2" if 2 in versions and newest < 2 else ""
+    return f"the agent speaks protocol version {theirs}; this client speaks {ours}{hint}"
+
+
+def _object(value: Json, method: str) -> Mapping[str, Json]:
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(f"the agent's response to {method} is not an object")
+    return cast("dict[str, Json]", value)

@@ -1,3 +1,0 @@
-"""The client: agents, connections, sessions, permissions and files."""
-
-__all__: list[str] = []

@@ -1,0 +1,1 @@
+"""What stays between two runs of the console. Without Textual."""

@@ -1,3 +1,0 @@
-"""The state behind the screens, without Textual."""
-
-__all__: list[str] = []

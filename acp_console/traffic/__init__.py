@@ -1,0 +1,1 @@
+"""Rows over a stream of frames: filtered, marked, compared, intercepted. Without Textual."""

@@ -1,0 +1,348 @@
+"""Folds over many entries, computed in a thread so that the screen stays responsive.
+
+A fold belongs to its thread. Queries run there between two steps and return immutable values, so
+the screen and the thread share no lock.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Generic, TypeVar
+
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.journal import Entry
+from acp_inspector.lint.engine import Linter
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.views.annotations import Annotations
+from acp_inspector.views.session_model import SessionModel
+from acp_protocol.errors import AcpError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+SLICE_S: Final = 0.004
+"""Seconds of work before the thread releases the interpreter to the screen."""
+PAUSE_S: Final = 0.004
+"""Seconds for which the interpreter is released."""
+POLL_INTERVAL_S: Final = 0.1
+"""Seconds between two polls for new entries."""
+INDEX_STEP_BYTES: Final = 1 << 19
+"""Bytes of a recording that are indexed in one step."""
+ROWS_PER_CHECK: Final = 32
+"""Rows that are read between two checks of the clock."""
+ROWS_PER_FREEZE: Final = 16_384
+"""Rows after which the objects so far are excluded from garbage collection."""
+ENTRIES_PER_PORTION: Final = 500_000
+"""Entries that are read before the fold pauses: each one costs memory."""
+MAX_FINDINGS_PER_RULE: Final = 200
+"""Findings that are kept of each rule."""
+
+
+@dataclass(slots=True, eq=False)
+class Query(Generic[T, A]):
+    """A query, and its result once it is there."""
+
+    function: Callable[[T], A]
+    result: A | None = None
+    problem: str = ""
+    """Why there is none."""
+    is_done: bool = False
+    is_discarded: bool = False
+    """Whether its result is no longer needed."""
+    cost: float = 0.0
+    """Seconds that the query took."""
+
+    def run(self, fold: T) -> None:
+        began = time.monotonic()
+        try:
+            self.result = self.function(fold)
+        except Exception as problem:
+            # Boundary: catch everything, because the next query may succeed.
+            logger.exception("a query of a fold failed")
+            self.problem = f"{type(problem).__name__}: {problem}"
+        self.cost = time.monotonic() - began
+        self.is_done = True
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of a fold. Only its thread writes it; any thread may read it."""
+
+    read: int = 0
+    """Rows that were read."""
+    known: int = 0
+    """Known rows."""
+    is_whole: bool = False
+    """Whether `known` counts all current rows."""
+    is_paused: bool = False
+    """Whether it waits for `resume`."""
+    is_finished: bool = False
+    """Whether all entries were read and `finish` has run."""
+    is_closed: bool = False
+    renewals: int = 0
+    """How often it restarted because the entries were replaced."""
+    problem: str = ""
+    """Why reading failed; empty if it did not."""
+    missed: int = 0
+    """Entries that could not be read by a bug of ours."""
+    first_missed: str = ""
+    """Which was the first, and what went wrong."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to read."""
+        return not self.problem and (self.read < self.known or not self.is_whole)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is reading."""
+        return self.is_behind and not self.is_paused and not self.is_closed
+
+
+class BackgroundFold(Generic[T]):
+    """Folds entries in its own thread as they arrive."""
+
+    def __init__(
+        self,
+        entries: Callable[[], EntrySequence],
+        begin: Callable[[], T],
+        take: Callable[[T, Entry], object],
+        *,
+        finish: Callable[[T], object] | None = None,
+        is_over: Callable[[], bool] = lambda: False,
+        portion: int = ENTRIES_PER_PORTION,
+        pause: float = PAUSE_S,
+        poll_interval: float = POLL_INTERVAL_S,
+    ) -> None:
+        """Prepare; `start` starts the thread.
+
+        Args:
+            entries: Opens the entries; called by the thread, which closes them if they are a file.
+            begin: Creates an empty fold.
+            take: Adds the next entry to the fold.
+            finish: Called when there are no more entries.
+            is_over: Whether a source that is not a file has ended.
+            portion: Entries after which it pauses until `resume`.
+            pause: Seconds between two slices of work.
+            poll_interval: Seconds between two checks for new entries.
+        """
+        self._open = entries
+        self._begin = begin
+        self._take = take
+        self._finish = finish
+        self._is_over = is_over
+        self._portion = portion
+        self._limit = portion
+        self._pause_s = pause
+        self._poll_interval = poll_interval
+        self._inbox: SimpleQueue[Query[T, Any] | None] = SimpleQueue()
+        """Queries; None only wakes the thread."""
+        self._thread: threading.Thread | None = None
+        self._entries: EntrySequence | None = None
+        self.progress = Progress()
+        self.is_wanted = True
+        """Whether its result is shown; if not, it yields to other folds, but still runs queries."""
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="folding", daemon=True)
+            self._thread.start()
+
+    @property
+    def is_started(self) -> bool:
+        return self._thread is not None
+
+    def query(self, function: Callable[[T], A]) -> Query[T, A]:
+        """Run `function` on the fold in its thread, soon; it must change nothing.
+
+        The result must not refer to the fold, which continues meanwhile.
+        """
+        query = Query(function)
+        self._inbox.put(query)
+        return query
+
+    def pause(self) -> None:
+        """Read no more until `resume`."""
+        self._limit = self.progress.read
+        self.progress.is_paused = True
+
+    def resume(self) -> None:
+        """Read another portion."""
+        self._limit = self.progress.read + self._portion
+        self.progress.is_paused = False
+        self._inbox.put(None)
+
+    def close(self) -> None:
+        self.progress.is_closed = True
+        self._inbox.put(None)
+
+    # In the thread.
+
+    def _run(self) -> None:
+        try:
+            # The first linter loads hundreds of rules, which takes time.
+            fold = self._begin()
+        except Exception as problem:
+            # Boundary: catch everything; `progress` reports the problem.
+            logger.exception("a fold could not be started")
+            self.progress.problem = f"{type(problem).__name__}: {problem}"
+            return
+        wait_s = 0.0
+        while not self.progress.is_closed:
+            try:
+                query = self._inbox.get(timeout=wait_s)
+            except Empty:
+                query = None
+            if query is not None:
+                wait_s = 0.0
+                if not query.is_discarded:
+                    query.run(fold)
+                continue
+            fold, is_busy = self._work(fold)
+            wait_s = self._pause_s if is_busy else self._poll_interval
+        if isinstance(self._entries, IndexedRecording):
+            self._entries.close()
+        # The values of this fold are garbage from here on.
+        gc.unfreeze()
+
+    def _work(self, fold: T) -> tuple[T, bool]:
+        """Read for a moment; return the fold, and whether there is more to read."""
+        if self.progress.problem or not self.is_wanted:
+            return fold, False
+        try:
+            return self._read_on(fold)
+        except AcpError as problem:
+            self.progress.problem = str(problem)
+        except Exception as problem:
+            # Boundary: catch everything, because a failing fold must not end the app.
+            logger.exception("a fold failed at row %d", self.progress.read)
+            self.progress.problem = f"{type(problem).__name__}: {problem}"
+        return fold, False
+
+    def _read_on(self, fold: T) -> tuple[T, bool]:
+        entries, progress = self._entries, self.progress
+        if entries is None:
+            entries = self._entries = self._open()
+        recording = entries if isinstance(entries, IndexedRecording) else None
+        if recording is not None and (progress.is_whole or not recording.is_complete):
+            recording.index_more(INDEX_STEP_BYTES)
+        progress.is_whole = recording is None or recording.is_complete
+        progress.known = len(entries)
+        if progress.known < progress.read or (progress.is_finished and progress.is_behind):
+            fold = self._begin()
+            progress.read = 0
+            progress.is_finished = False
+            progress.renewals += 1
+        end = time.monotonic() + SLICE_S
+        while self._may_go_on() and time.monotonic() < end:
+            self._read_rows(fold, entries)
+        if not progress.is_behind and not progress.is_finished and self._finish is not None:
+            is_over = self._is_over() if recording is None else recording.footer is not None
+            # Include entries that arrived meanwhile.
+            if is_over and len(entries) == progress.read:
+                self._finish(fold)
+                progress.is_finished = True
+        return fold, progress.is_behind and not progress.is_paused
+
+    def _may_go_on(self) -> bool:
+        progress = self.progress
+        progress.is_paused = progress.is_behind and progress.read >= self._limit
+        is_wanted = not progress.is_paused and not progress.is_closed
+        return is_wanted and progress.read < progress.known
+
+    def _take_one(self, fold: T, entry: Entry) -> None:
+        try:
+            self._take(fold, entry)
+        except AcpError:
+            raise
+        except Exception as problem:
+            # Boundary: catch everything, because what follows can be read all the same.
+            self.progress.missed += 1
+            if not self.progress.first_missed:
+                logger.exception("a fold failed at entry %d", entry.seq)
+                self.progress.first_missed = f"entry {entry.seq}: {type(problem).__name__}"
+
+    def _read_rows(self, fold: T, entries: EntrySequence) -> None:
+        progress = self.progress
+        behind = min(
+            progress.read + ROWS_PER_CHECK, progress.known, max(self._limit, progress.read + 1)
+        )
+        if isinstance(entries, IndexedRecording):
+            rows = entries[progress.read : behind]
+        else:
+            rows = [entries[row] for row in range(progress.read, behind)]
+        for row in rows:
+            if isinstance(row, ENTRY_TYPES):
+                self._take_one(fold, row)
+        if behind // ROWS_PER_FREEZE > progress.read // ROWS_PER_FREEZE:
+            # Otherwise the garbage collector would scan all kept objects repeatedly.
+            gc.collect(1)
+            gc.freeze()
+        progress.read = behind
+
+
+class AnalysisFolds:
+    """The analysis of one source: its model, its findings, and annotations from both.
+
+    Each fold starts on demand. Only one runs at a time: two at once would be no faster.
+    """
+
+    def __init__(
+        self, entries: Callable[[], EntrySequence], *, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Prepare to read the entries that `entries` opens."""
+        self.annotations = Annotations()
+        self.background: tuple[BackgroundFold[Any], ...] = ()
+        """The folds that run in the background, the most urgent first."""
+
+        def new_model() -> SessionModel:
+            self.annotations.clear_entries()
+            return SessionModel()
+
+        def apply_entry(model: SessionModel, entry: Entry) -> None:
+            model.apply(entry)
+            self.annotations.add_entry(entry, model.notes())
+
+        def begin_linting() -> Linter:
+            self.annotations.clear_findings()
+            return Linter(limit=MAX_FINDINGS_PER_RULE)
+
+        def lint_entry(linter: Linter, entry: Entry) -> None:
+            self.annotations.note_edit(entry)
+            self.annotations.add_findings(linter.feed(entry))
+
+        self.model: BackgroundFold[SessionModel] = BackgroundFold(entries, new_model, apply_entry)
+        self.linter: BackgroundFold[Linter] = BackgroundFold(
+            entries,
+            begin_linting,
+            lint_entry,
+            finish=lambda linter: self.annotations.add_findings(linter.finish()),
+            is_over=is_over,
+            # No pauses: it keeps little per entry, and all rows get marks.
+            portion=sys.maxsize,
+        )
+
+    def share(self, looked_at: BackgroundFold[Any] | None) -> None:
+        """Run the visible folds; once they are done, those in the background."""
+        order = [] if looked_at is None else [looked_at]
+        order += [each for each in self.background if each is not looked_at]
+        is_free = True
+        for each in order:
+            each.start()
+            each.is_wanted = is_free
+            is_free = is_free and not each.progress.is_busy
+        for each in (self.model, self.linter):
+            each.is_wanted = each.is_wanted and each in order
+
+    def close(self) -> None:
+        self.model.close()
+        self.linter.close()

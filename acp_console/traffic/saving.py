@@ -1,0 +1,149 @@
+"""Saves rows of the traffic: as a recording, or as text that others can read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, TypeAlias
+
+from acp_console.traffic.rows import size_of
+from acp_console.wording.frames import ShownRow, frame_json, other_row, table_lines
+from acp_console.wording.transcript_markdown import markdown_lines, markdown_text
+from acp_console.wording.values import OUTPUT_VERSION, ascii_json
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.recording.format import Header, RecordingError, new_header
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.recording.reader import read_lines
+from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
+from acp_inspector.redaction.files import redact_recording
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.frame_row import frame_row
+
+SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown"]
+
+SUFFIXES: Final[dict[SaveFormat, str]] = {
+    "recording": ".acp.ndjson",
+    "text": ".txt",
+    "JSON lines": ".jsonl",
+    "Markdown": ".md",
+}
+"""The end of the file's name, by format."""
+ENTRIES_PER_WRITE: Final = 1000
+
+
+def saved_size(entries: EntrySequence, rows: Sequence[int]) -> int:
+    """Return the bytes of rows; all of a recording are known without a look at each."""
+    if isinstance(entries, IndexedRecording) and isinstance(rows, range) and len(rows):
+        return entries.index.offset(rows[-1]) - entries.index.offset(rows[0])
+    return sum(size_of(entries, row) for row in rows)
+
+
+def save_rows(
+    entries: EntrySequence,
+    rows: Sequence[int],
+    path: Path,
+    *,
+    redacts: bool,
+    format_: SaveFormat = "recording",
+    overwrites: bool = False,
+) -> int:
+    """Write the entries in `rows` to a file; return how many secrets were replaced.
+
+    It may run in a thread, while another one reads the same entries.
+
+    Raises:
+        RecordingError: a file cannot be read or written, or `path` exists.
+    """
+    if format_ == "recording" and not redacts:
+        with atomic_replacement(path, overwrite=overwrites) as part:
+            _write(entries, rows, part)
+        return 0
+    with TemporaryDirectory(prefix="acp-save-") as folder:
+        whole, redacted = Path(folder, "whole.acp.ndjson"), Path(folder, "redacted.acp.ndjson")
+        if format_ == "recording":
+            _write(entries, rows, whole)
+            return sum(redact_recording(whole, path, overwrite=overwrites).secrets.values())
+        # A response without its request has neither method nor latency.
+        requests = (entries.request_row(row) for row in rows)
+        context = {row for row in requests if row is not None}.difference(rows)
+        _write(entries, sorted(context.union(rows)), whole)
+        secrets = 0
+        if redacts:
+            secrets = sum(redact_recording(whole, redacted).secrets.values())
+        found = (
+            each
+            for each in read_lines(redacted if redacts else whole)
+            if isinstance(each, ENTRY_TYPES)
+        )
+        others = {entry.seq for row in context if isinstance(entry := entries[row], Frame)}
+        with atomic_replacement(path, overwrite=overwrites) as part:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(
+                os.open(part, flags, 0o600), "w", encoding="utf-8", errors="replace"
+            ) as file:
+                file.writelines(f"{line}\n" for line in _lines(found, format_, others))
+        return secrets
+
+
+def _lines(found: Iterable[Entry], format_: SaveFormat, context: Collection[int]) -> Iterator[str]:
+    """Yield what is written of entries; those of `context` only explain others."""
+    match format_:
+        case "Markdown":
+            yield from _markdown(found)
+        case "JSON lines":
+            for row in _shown_rows(found, context):
+                yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})
+        case _:
+            yield from table_lines(_shown_rows(found, context))
+
+
+def _shown_rows(found: Iterable[Entry], context: Collection[int]) -> Iterator[ShownRow]:
+    exchanges = Exchanges()
+    for entry in found:
+        if isinstance(entry, JournalEvent) and entry.begins_connection:
+            exchanges.restart(entry.seq)
+        row = frame_row(entry, exchanges) if isinstance(entry, Frame) else other_row(entry)
+        if entry.seq not in context:
+            yield row
+
+
+def _markdown(found: Iterable[Entry]) -> Iterator[str]:
+    talks = Conversations()
+    for entry in found:
+        if isinstance(entry, Frame):
+            talks.apply(entry)
+    for session_id, talk in talks.sessions.items():
+        yield f"# {markdown_text(talk.info.title or session_id)}"
+        yield ""
+        yield from markdown_lines(talk.items, "Agent")
+
+
+def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
+    if isinstance(entries, IndexedRecording):
+        with IndexedRecording(entries.path).index_all() as recording:
+            _put(_entries(recording, rows), recording.header, path)
+    else:
+        header = new_header((), Path.cwd(), about="saved from the Traffic screen")
+        _put(_entries(entries, rows), header, path)
+
+
+def _entries(entries: EntrySequence, rows: Sequence[int]) -> Iterator[Entry]:
+    lines = (entries[row] for row in rows if row < len(entries))
+    return (line for line in lines if isinstance(line, ENTRY_TYPES))
+
+
+def _put(found: Iterable[Entry], header: Header, path: Path) -> None:
+    writer = RecordingWriter(path, header)
+    try:
+        waiting: Iterator[Entry] = iter(found)
+        while batch := list(islice(waiting, ENTRIES_PER_WRITE)):
+            writer.write(batch)
+    finally:
+        writer.close()
+    if writer.failure:
+        raise RecordingError(f"cannot write {path}: {writer.failure}")

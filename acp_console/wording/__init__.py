@@ -1,0 +1,1 @@
+"""Facts as text, for the command line and the screens alike."""

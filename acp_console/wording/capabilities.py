@@ -1,0 +1,29 @@
+"""The table of capabilities."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from acp_console.wording.tables import Layout
+from acp_console.wording.values import cell_text
+from acp_inspector.views.capabilities import Capability
+
+CAPABILITIES: Final = Layout(
+    columns=("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
+    words=("of", "capability", "claimed", "mark"),
+    flexible="capability",
+    spare=("failed", "worked", "refused", "claimed"),
+)
+
+
+def capability_cells(row: Capability) -> list[str]:
+    claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
+    return [
+        row.side,
+        cell_text(row.path.split(".", 1)[-1]),
+        cell_text(claimed),
+        *(str(count) if row.used else "" for count in (row.used, row.worked)),
+        *(str(count) if row.used else "" for count in (row.failed, row.refused)),
+        row.mark,
+    ]

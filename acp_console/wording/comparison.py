@@ -1,0 +1,85 @@
+"""Two journals that were compared, as text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from acp_console.wording.values import format_number
+from acp_inspector.compare.diff import (
+    ABSENT,
+    JournalComparison,
+    StepDifference,
+    frame_numbers,
+    value_lines,
+)
+from acp_inspector.compare.steps import JournalStep
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get, get_text
+from acp_protocol.jsonrpc import Json
+
+VALUE_WIDTH: Final = 200
+"""Most characters shown of a value."""
+
+
+def difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
+    """Yield a difference as lines that are safe to show; `are_many`: it names its session."""
+    where = f" in {single_line(each.session, 40)}" if are_many and each.session else ""
+    step = f"{each.side}{where}: {single_line(each.name, 80)}"
+    ours, theirs = frame_numbers(each.left_frames), frame_numbers(each.right_frames)
+    match each.kind:
+        case "left only":
+            yield f"- {step}, {ours} of the left"
+        case "right only":
+            yield f"+ {step}, {theirs} of the right"
+        case "moved":
+            yield f"~ {step} comes in another order, {ours} and {theirs}"
+        case "changed":
+            path = f" at {single_line(each.path, 120)}" if each.path else ""
+            yield f"* {step}{path}, {ours} and {theirs}"
+    for line in value_lines(each):
+        # The mark before a value does not count.
+        yield f"    {single_line(line, VALUE_WIDTH + 2)}"
+
+
+def comparison_summary(found: JournalComparison) -> str:
+    """Return how many steps are equal, changed, and in one of the journals only."""
+    kinds = Counter(
+        pair.differences[0].kind if pair.differences else "equal" for pair in found.pairs
+    )
+    parts = [f"{format_number(kinds[kind])} {kind}" for kind in _KINDS if kinds[kind]]
+    return " · ".join(parts) or "nothing to compare"
+
+
+_KINDS: Final = ("changed", "moved", "left only", "right only", "equal")
+
+
+def step_text(step: JournalStep, width: int) -> str:
+    """Return a step on one line that is safe to show: its name and the begin of what it says."""
+    value = step.value
+    text = get_text(value, "text") or get_text(get(value, "last"), "title")
+    if text is None:
+        prompt = get(value, "prompt")
+        text = get_text(prompt[0], "text") if isinstance(prompt, list) and prompt else None
+    shown = value_text(value) if text is None else text
+    return single_line(f"{single_line(step.name, 40)}  {shown}", max(width, 1))
+
+
+def value_text(value: Json) -> str:
+    """Return a value of a difference as text, which is not safe to show."""
+    if value == ABSENT or isinstance(value, str):
+        return str(value)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "«nested too deeply»"
+
+
+def step_json(step: JournalStep) -> str:
+    """Return all that a step says as indented JSON, which is not safe to show."""
+    try:
+        return json.dumps(step.value, ensure_ascii=False, indent=2)
+    except RecursionError:
+        return value_text(step.value)

@@ -1,0 +1,113 @@
+"""The frames of a recording as rows of text, as JSON and as a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rich.cells import cell_len
+
+from acp_console.wording.tables import join_cells
+from acp_console.wording.values import sender
+from acp_inspector.journal import JournalEvent, StderrChunk
+from acp_inspector.session.edits import edit_of, edit_text
+from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import Json
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRow:
+    """The row of an entry that is not a frame: stderr or an event."""
+
+    n: int
+    at: float
+    side: str | None
+    kind: str
+    size: int
+    summary: str
+    method: str = ""
+    id: None = None
+    has_id: bool = False
+    session: str = ""
+    latency: None = None
+
+
+ShownRow: TypeAlias = FrameRow | OtherRow
+
+FIELDS: Final[dict[str, Callable[[ShownRow], Json]]] = {
+    "n": lambda row: row.n,
+    "t": lambda row: round(row.at, 6),
+    "from": lambda row: row.side,
+    "kind": lambda row: row.kind,
+    "method": lambda row: row.method,
+    "id": lambda row: row.id,
+    "session": lambda row: row.session,
+    "latency": lambda row: None if row.latency is None else round(row.latency, 6),
+    "size": lambda row: row.size,
+    "summary": lambda row: row.summary,
+}
+"""The fields of each frame, in display order."""
+
+EDITED: Final = "✎"
+"""Before a frame that was sent with other bytes than it came with."""
+TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
+ID_WIDTH: Final = 40
+"""Most characters shown of an id."""
+NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
+
+
+def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
+    if isinstance(entry, StderrChunk):
+        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
+        return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
+    return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry))
+
+
+def event_text(event: JournalEvent) -> str:
+    """Return an event on one line: of an edit what it changed."""
+    if (edit := edit_of(event)) is not None:
+        who = f" by {single_line(edit.by, 60)}" if edit.by else ""
+        text = f"{EDITED} {event.name} frame {edit.of}{who}: {edit_text(edit)}"
+        return single_line(text, SUMMARY_WIDTH)
+    words = (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in event.data.values()
+    )
+    keys = ("frame" if key == "of" else key for key in event.data)
+    named = (f"{key} {word}" for key, word in zip(keys, words, strict=True))
+    return single_line(" ".join([event.name, *named]), SUMMARY_WIDTH)
+
+
+def frame_cell(name: str, row: ShownRow) -> str:
+    match name:
+        case "t":
+            return f"{row.at:.3f}"
+        case "from":
+            return sender(row.side)
+        case "latency":
+            return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
+        case "id":
+            shown_id = json.dumps(row.id, ensure_ascii=False)
+            return single_line(shown_id, ID_WIDTH) if row.has_id else ""
+        case _:
+            value = FIELDS[name](row)
+            return "" if value is None else str(value)
+
+
+def frame_json(row: ShownRow) -> dict[str, Json]:
+    return {name: value(row) for name, value in FIELDS.items()}
+
+
+def table_lines(rows: Iterable[ShownRow]) -> Iterator[str]:
+    """Yield a heading and the rows, in columns as wide as their longest cell."""
+    cells = [
+        list(TABLE_FIELDS),
+        *([frame_cell(name, row) for name in TABLE_FIELDS] for row in rows),
+    ]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    right = {place for place, name in enumerate(TABLE_FIELDS) if name in NUMBERS}
+    for line in cells:
+        yield join_cells(line, widths, right).rstrip()

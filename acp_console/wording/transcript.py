@@ -1,0 +1,157 @@
+"""A conversation, or its changes, as lines of text; every line is safe to show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from acp_inspector.session.conversation import SessionSnapshot
+from acp_inspector.session.items import (
+    ElicitationItem,
+    Item,
+    Notice,
+    PlanItem,
+    SessionMessage,
+    TextItem,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+    string,
+)
+from acp_inspector.views.state_diff import (
+    ItemAppeared,
+    ItemChanged,
+    ItemVanished,
+    SessionAppeared,
+    SessionInfoChanged,
+    SessionVanished,
+    StateChange,
+    TextGrew,
+)
+from acp_inspector.views.to_json import statuses
+from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
+from acp_protocol.jsonrpc import Json
+
+WIDTH: Final = 160
+"""Characters that are shown in one line, at most."""
+_INDENT: Final = "  "
+
+
+def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
+    """Yield a session as text: session info first, then all items."""
+    around = snapshot.info
+    state = "busy" if snapshot.info.is_busy else "closed" if around.is_closed else "ready"
+    parts = [f"session {snapshot.session_id}", f"version {snapshot.version}", state]
+    parts += [f"mode {around.current_mode}"] if around.current_mode else []
+    parts += [f"“{around.title}”"] if around.title else []
+    parts += [f"child of {around.parent}"] if around.parent else []
+    yield single_line(", ".join(parts), WIDTH)
+    for item in snapshot.items:
+        yield from (f"{_INDENT}{line}".rstrip() for line in item_lines(item))
+    for trouble in snapshot.errors:
+        problem = f"{trouble.message} ({trouble.code})"
+        line = f"error of the {trouble.side} to {trouble.method} in frame {trouble.n}: {problem}"
+        yield _INDENT + single_line(line, WIDTH)
+
+
+def item_lines(item: Item) -> Iterator[str]:
+    """Yield one item; its further lines are indented."""
+    match item:
+        case TextItem():
+            yield from _text(item)
+        case ToolCallItem():
+            yield from _call(item)
+        case PlanItem():
+            yield f"plan, {len(item.entries)} steps"
+            for entry in item.entries:
+                step = f"{string(entry, 'status') or '?'}: {string(entry, 'content')}"
+                yield _INDENT + single_line(step, WIDTH)
+        case TurnEnd():
+            yield single_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
+        case Notice():
+            answer = ""
+            if isinstance(item, ElicitationItem):
+                answer = f": {string(item.outcome, 'action') or 'open'}"
+            yield single_line(f"· {item.text}{answer}", WIDTH)
+        case _:
+            assert_never(item)
+
+
+def _text(item: TextItem) -> Iterator[str]:
+    match item:
+        case UserMessage():
+            who = "you"
+        case Thought():
+            who = "thought"
+        case SessionMessage():
+            who = f"session {item.sender.now}".strip()
+        case _:
+            who = "agent"
+    lines: list[str] = []
+    for text, block in item.segments():
+        lines += prose_text(text).rstrip().splitlines()
+        if block is not None:
+            lines.append(single_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH))
+    # What is no text never stands beside the name.
+    is_text = bool(lines) and item.places[:1] != [0]
+    first = lines.pop(0) if is_text else ""
+    yield f"{single_line(who, WIDTH)}: {first}"
+    yield from ((_INDENT + line).rstrip() for line in lines)
+
+
+def _call(item: ToolCallItem) -> Iterator[str]:
+    states = " → ".join(statuses(item))
+    yield single_line(f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}", WIDTH)
+    for permission in item.permissions:
+        outcome = permission.outcome
+        chosen = string(outcome, "optionId") or string(outcome, "outcome")
+        yield _INDENT + single_line(f"permission: {chosen or 'open'}", WIDTH)
+    for block in item.content:
+        yield _INDENT + single_line(_content(block), WIDTH)
+    for terminal in item.terminals.values():
+        yield _INDENT + single_line(f"$ {terminal.facts.command or terminal.key}", WIDTH)
+        yield from (_INDENT * 2 + line for line in escape_controls(terminal.text).splitlines())
+
+
+def _content(block: Json) -> str:
+    match block:
+        case {"type": "diff", "path": str(path)}:
+            return f"[diff of {path}]"
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return text
+        case _:
+            return f"[{string(block, 'type') or 'nothing'}]"
+
+
+def change_lines(change: StateChange) -> Iterator[str]:
+    match change:
+        case SessionAppeared(session_id):
+            yield single_line(f"+ session {session_id}", WIDTH)
+        case SessionVanished(session_id):
+            yield single_line(f"- session {session_id}", WIDTH)
+        case ItemAppeared(_, key, item):
+            yield single_line(f"+ {key}: {_short(item)}", WIDTH)
+        case ItemVanished(_, key, item):
+            yield single_line(f"- {key}: {_short(item)}", WIDTH)
+        case TextGrew(_, key, more):
+            yield single_line(f"* {key} goes on: {more}", WIDTH)
+        case ItemChanged(_, key, name, before, after):
+            yield single_line(f"* {key}, {name}: {_json(before)} → {_json(after)}", WIDTH)
+        case SessionInfoChanged(_, name, before, after):
+            yield single_line(f"* {name}: {_json(before)} → {_json(after)}", WIDTH)
+        case _:
+            assert_never(change)
+
+
+def _short(item: object) -> str:
+    for name in ("text", "title", "stopReason", "error"):
+        if found := string(item, name):
+            return f"{string(item, 'type')} “{found}”"
+    return string(item, "type")
+
+
+def _json(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= WIDTH // 2 else text[: WIDTH // 2] + "…"

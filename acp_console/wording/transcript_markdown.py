@@ -1,0 +1,159 @@
+"""A conversation as Markdown, to read elsewhere; nothing in it can act on a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from difflib import unified_diff
+from typing import Final, assert_never
+
+from acp_console.wording.values import format_size
+from acp_inspector.session.items import (
+    ElicitationItem,
+    Item,
+    Notice,
+    PlanItem,
+    SessionMessage,
+    TextItem,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+    string,
+)
+from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
+from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.jsonrpc import Json
+
+WIDTH: Final = 160
+"""Characters of a line that is made from untrusted text, at most."""
+MAX_DIFF_CHARS: Final = 400_000
+"""Characters of two texts up to which their difference is worked out."""
+_TICKS: Final = re.compile(r"`{3,}")
+_MARKS: Final = re.compile(r"([\\`*_\[\]<>#|~])")
+_STEPS: Final = {"completed": "[x]"}
+
+
+def markdown_lines(items: Iterable[Item], agent: str) -> Iterator[str]:
+    """Yield a conversation; the texts of user and agent are Markdown already and stay so.
+
+    Args:
+        items: the conversation.
+        agent: the heading above what the agent says.
+    """
+    speaker = ""
+    for item in items:
+        heading = "You" if isinstance(item, UserMessage) else markdown_text(agent)
+        if heading != speaker or isinstance(item, UserMessage):
+            speaker = heading
+            yield from (f"## {heading}", "")
+        if lines := list(_item(item)):
+            yield from (*lines, "")
+
+
+def _item(item: Item) -> Iterator[str]:
+    match item:
+        case Thought():
+            yield from _quoted("*Thought*", item)
+        case SessionMessage():
+            yield from _quoted(f"*Session {markdown_text(item.sender.now)}*", item)
+        case TextItem():
+            yield from _message(item)
+        case ToolCallItem():
+            yield from _call(item)
+        case PlanItem():
+            yield "**Plan**"
+            yield ""
+            for entry in item.entries:
+                mark = _STEPS.get(string(entry, "status"), "[ ]")
+                yield f"- {mark} {markdown_text(string(entry, 'content'))}"
+        case TurnEnd():
+            reason = item.error or item.stop_reason
+            if reason not in {None, "end_turn"}:
+                yield f"*The turn ended: {markdown_text(reason or '')}*"
+        case Notice():
+            outcome = string(item.outcome, "action") if isinstance(item, ElicitationItem) else ""
+            yield f"*{markdown_text(item.text)}{f': {markdown_text(outcome)}' if outcome else ''}*"
+        case _:
+            assert_never(item)
+
+
+def _message(item: TextItem) -> Iterator[str]:
+    for number, (text, block) in enumerate(item.segments()):
+        lines = prose_text(text).rstrip().splitlines()
+        yield from ["", *lines] if number and lines else lines
+        if block is not None:
+            yield from ["", _block(block)] if lines else [_block(block)]
+
+
+def _quoted(heading: str, item: TextItem) -> Iterator[str]:
+    yield f"> {heading}"
+    yield ">"
+    yield from (f"> {line}".rstrip() for line in prose_text(item.text).splitlines())
+
+
+def _call(item: ToolCallItem) -> Iterator[str]:
+    facts = item.facts
+    title = markdown_text(facts.title or facts.name or item.key)
+    yield f"**{title}** · {markdown_text(facts.kind)} · {markdown_text(item.status)}"
+    for permission in item.permissions:
+        chosen = get_text(permission.outcome, "optionId")
+        names = {get_text(each, "optionId"): string(each, "name") for each in permission.options}
+        outcome = names.get(chosen) or chosen or string(permission.outcome, "outcome") or "open"
+        yield from ("", f"Permission: {markdown_text(outcome)}")
+    for block in item.content:
+        if get_text(block, "type") != "terminal":
+            yield from ("", *_content(block))
+    for terminal in item.terminals.values():
+        command = f"$ {terminal.facts.command}\n" if terminal.facts.command else ""
+        yield from ("", *_fenced(command + terminal.text))
+
+
+def _content(block: Json) -> Iterator[str]:
+    match block:
+        case {"type": "diff", "patch": {"text": str(patch)}}:
+            yield from _fenced(patch, "diff")
+        case {"type": "diff", "path": str(path), "newText": str(new)}:
+            old = get_text(block, "oldText") or ""
+            if len(old) + len(new) > MAX_DIFF_CHARS:
+                yield from (f"`{single_line(path, WIDTH)}`:", "", *_fenced(new))
+                return
+            lines = unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
+            yield from _fenced("\n".join(lines), "diff")
+        case {"type": "diff"}:
+            for change in get_list(block, "changes"):
+                what = f"{string(change, 'operation')} {string(change, 'path')}"
+                yield f"- {markdown_text(what)}"
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            yield from _fenced(text)
+        case {"type": "content", "content": content}:
+            yield _block(content)
+        case _:
+            yield _block(block)
+
+
+def _block(block: Json) -> str:
+    """Return a line for content that is not text."""
+    resource = get(block, "resource")
+    where = get_text(block, "uri") or get_text(resource, "uri")
+    about = [string(block, "type") or "nothing", where]
+    about.append(get_text(block, "mimeType") or get_text(resource, "mimeType"))
+    if data := get_text(block, "data") or get_text(resource, "blob"):
+        about.append(format_size(len(data) * 3 // 4))
+    if all(each is None for each in about[1:]):
+        about.append(json.dumps(block))
+    return f"*[{markdown_text(' '.join(each for each in about if each))}]*"
+
+
+def _fenced(text: str, language: str = "") -> Iterator[str]:
+    """Yield a block of code; its fence is longer than any in the text."""
+    fence = "`" * (max(map(len, _TICKS.findall(text)), default=2) + 1)
+    yield f"{fence}{language}"
+    yield from escape_controls(text).rstrip("\n").splitlines()
+    yield fence
+
+
+def markdown_text(text: str) -> str:
+    """Return a text on one line that Markdown shows as it is."""
+    return _MARKS.sub(r"\\\1", single_line(text, WIDTH))

@@ -1,0 +1,1 @@
+"""How the agent is started: the command line, its flags, and the server."""

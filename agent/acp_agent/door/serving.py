@@ -1,0 +1,152 @@
+"""Serves one client on stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import anyio
+
+from acp_agent.config.build import build_services
+from acp_agent.door.flags import given_settings
+from acp_agent.door.server import AgentServer
+from acp_agent.models.providers import SettingsError
+from acp_agent.paths import ConfigPathError, config_file
+from acp_agent.setting_types import PREFIX
+from acp_agent.settings import Settings, settings_with
+from acp_agent.store.database import StoreError
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.connection import Connection
+from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.errors import AcpError, FrameTooLongError
+from acp_protocol.host.process import raise_descriptor_limit
+from acp_protocol.host.sanitize import error_text
+from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.stdio import open_stdio
+
+logger = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S: Final = 5.0
+"""How long running turns may take to end their programs and to be answered."""
+AdminServer: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Serves the status endpoints until it is cancelled."""
+
+
+def run_agent(options: argparse.Namespace) -> int:
+    """Serve the client until it closes stdin; return the exit code."""
+    where = "memory"
+    raise_descriptor_limit()
+    try:
+        settings, notes = _load(options)
+        logging.getLogger().setLevel(settings.log.level.upper())
+        for note in notes:
+            logger.info("%s", note)
+        where = str(settings.sessions.storage or where)
+        services = build_services(settings, os.environ, stream_delay_s=options.pace)
+        server = AgentServer(services)
+        with _admin(server, settings) as admin:
+            refusal = anyio.run(_serve, server, settings.protocol.dialect, admin)
+        services.store.close()
+        if refusal is not None:
+            logger.error("the client was refused: %s", refusal)
+            return 1
+    except StoreError as error:
+        return _refuse(f"sessions in {where}: {error}")
+    except (AcpError, ConfigPathError, SettingsError) as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _refuse(text: str) -> int:
+    sys.stderr.write(error_text(text))
+    return 2
+
+
+def _load(options: argparse.Namespace) -> tuple[Settings, Sequence[str]]:
+    """Return the settings, and notes about what has no effect.
+
+    If there are only flags, nothing is imported to read them.
+    """
+    flags = given_settings(options)
+    if options.no_config:
+        return settings_with(flags), ()
+    path = config_file(options.config, os.environ)
+    if path is None and not any(name.startswith(PREFIX) for name in os.environ):
+        return settings_with(flags), ()
+    from acp_agent.config.load import load_settings
+
+    loaded = load_settings(path, os.environ, flags)
+    return loaded.settings(), loaded.notes
+
+
+@contextmanager
+def _admin(server: AgentServer, settings: Settings) -> Generator[AdminServer | None]:
+    """Open the socket of the status endpoints, if there are any; yield what serves them."""
+    listen = settings.admin.listen
+    if listen is None:
+        yield None
+        return
+    # An HTTP server takes longer to import than the rest of the agent takes to start.
+    from acp_agent.continuum.admin import AddressInUseError, AdminSocket, serve_admin
+
+    try:
+        opened = AdminSocket(listen, os.environ, settings.admin.token_env)
+    except AddressInUseError as error:
+        # Two windows of an editor start two agents; the second one must serve its client.
+        logger.error("%s It serves no status endpoints.", error)  # noqa: TRY400 - as above
+        yield None
+        return
+    with opened:
+        yield partial(serve_admin, opened, server)
+
+
+async def _serve(
+    server: AgentServer, dialect: str | None, admin: AdminServer | None
+) -> FrameTooLongError | None:
+    """Serve the client until it leaves; return why it was refused, if it was."""
+    is_over = anyio.Event()
+
+    async def wait_for_signal() -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+            async for _ in signals:
+                is_over.set()
+
+    async def wait_for_end() -> None:
+        await connection.wait_closed()
+        is_over.set()
+
+    server.connection = Connection(_transport(dialect), server, allow_batches=dialect == BATCHES)
+    async with BackgroundTasks() as server.tasks, server.connection as connection:
+        server.tasks.start_soon(wait_for_signal)
+        server.tasks.start_soon(wait_for_end)
+        server.tasks.start_soon(server.suspend_idle)
+        if admin is not None:
+            server.tasks.start_soon(admin)
+        await is_over.wait()
+        server.cancel_all()
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            await connection.wait_settled()
+    return connection.frame_error
+
+
+def _transport(dialect: str | None) -> Transport:
+    """Return stdin and stdout in a dialect; None: detect the client's."""
+    if dialect == BATCHES:
+        return open_stdio()
+    if dialect is None:
+        return DialectTransport(open_stdio(framing=None), "agent")
+    # Dialects are rare, and what they import takes time.
+    from acp_protocol.dialects.registry import open_dialect
+
+    opened = open_dialect(dialect)
+    return DialectTransport(open_stdio(framing=opened.framing), "agent", opened)

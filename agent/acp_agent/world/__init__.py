@@ -1,0 +1,1 @@
+"""What a session works on: files, terminals and forms."""

@@ -1,3 +1,0 @@
-"""Analysis of frames: folds over a journal that never raise."""
-
-__all__: list[str] = []

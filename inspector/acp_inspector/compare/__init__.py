@@ -1,0 +1,1 @@
+"""Whether two journals mean the same."""

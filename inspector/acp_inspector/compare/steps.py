@@ -1,0 +1,501 @@
+"""Turns the messages of both sides into comparable steps.
+
+On the level `semantic` the chunks of a text and the updates of a tool call become one step each,
+because chunk boundaries vary between runs; of plans, modes, options and usage the last value of a
+turn counts. What is sent between two turns belongs to the later one: whether it precedes the prompt
+is a race. Values other than plans are sent asynchronously: they are in channels of their own, and
+do not end the text before them. The level `shape` keeps only methods, kinds, statuses, endings
+and capabilities, and notes where a message does not fit the schema. On the level `strict` each
+message is a step.
+
+Source: docs/design/replay.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, cast
+
+from acp_inspector.compare.id_map import TOLERANCES, Tolerance
+from acp_inspector.journal import Frame
+from acp_inspector.jsonpath import formatted_member
+from acp_inspector.session.exchanges import Exchange, PairedMessage
+from acp_inspector.session.items import string
+from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, get
+from acp_protocol.jsonrpc import (
+    Batch,
+    ErrorResponse,
+    InvalidMessage,
+    Json,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    SuccessResponse,
+    parse,
+)
+from acp_protocol.schema.words import UpdateKind
+
+Level: TypeAlias = Literal["strict", "semantic", "shape"]
+
+_TEXT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *("session_message_chunk", "compaction_summary_chunk"),
+    }
+)
+_CALL_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
+    {"tool_call", "tool_call_update", "tool_call_content_chunk"}
+)
+_ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("current_mode_update", "config_option_update", "usage_update"),
+        *("session_info_update", "available_commands_update"),
+    }
+)
+"""Updates that an agent may send at any time."""
+_LAST_VALUE: Final[frozenset[UpdateKind]] = frozenset({*_ASYNCHRONOUS, "plan", "plan_update"})
+"""Updates that replace the previous one of the same kind."""
+MAX_SHAPE_DEPTH: Final = 20
+"""Levels of nesting that the level `shape` keeps."""
+_SHAPE: Final = frozenset(
+    {
+        *("sessionUpdate", "status", "states", "kind", "stopReason", "state", "code", "outcome"),
+        *("action", "protocolVersion", "type", "operation", "mode", "truncated"),
+    }
+)
+"""Fields whose value the level `shape` keeps; of others it keeps objects, and the different ones
+in lists."""
+_CAPABILITIES: Final = frozenset({"agentCapabilities", "clientCapabilities", "capabilities"})
+"""Fields that the level `shape` keeps as they are, because they do not depend on the model."""
+_TYPE_NAMES: Final[dict[object, str]] = {
+    **dict.fromkeys((int, float), "number"),
+    str: "string",
+    bool: "boolean",
+    type(None): "null",
+}
+_UPDATE: Final = "$.params.update"
+_MESSAGE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+"""Requests that open a session."""
+_JOINED_PATHS: Final = {
+    **dict.fromkeys(_TEXT_CHUNKS, (("$.text", ".content.text"),)),
+    "tool call": (("$.last", ""), ("$.states", ".status")),
+    "terminal": (("$.data", ".data"),),
+}
+"""For steps that join updates: the paths in an update of the parts of the value."""
+
+
+@dataclass(slots=True, eq=False)
+class JournalStep:
+    """One action of a side."""
+
+    side: Side
+    name: str
+    """A method, `response to METHOD`, or the kind of an update."""
+    session: str | None
+    value: Json
+    turn: int = 0
+    """The number of prompts in its session so far, including this step."""
+    frames: list[int] = field(default_factory=list[int])
+    """Numbers of its frames."""
+    id: RequestId = None
+    """The id of a request; None otherwise."""
+    is_request: bool = False
+    root: str = "$.params"
+    """The path of `value` in its message; empty where it has none."""
+    channel: str = ""
+    """The kind of an asynchronous update; empty for steps that keep their order."""
+    earlier: list[Json] = field(default_factory=list[Json])
+    """The values of its turn that `value` has replaced, if it is in a channel of its own."""
+    opened: int = 0
+    """The frame of the request that it responds to; 0 for other steps."""
+    closed: int = 0
+    """The frame of the response to a request; 0 without one."""
+    is_between_turns: bool = False
+    """An update that was sent while its session was open and had no turn: it belongs to the next
+    one, since whether it precedes the prompt is a race."""
+    dropped_states: int = 0
+    """States of a tool call that were left out: repeats, and falls back to `pending`."""
+    replaced: list[Json] = field(default_factory=list[Json])
+    """The other values that updates of the step had, until later ones replaced them."""
+    beside: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The distinct values that its messages have beside `value`, as lists, by their path."""
+
+    def path_in_message(self, path: str) -> str:
+        """Return the path in a message of a JSONPath in `value`, as `--ignore` takes it."""
+        if self.root == _UPDATE:
+            for inner, outer in _JOINED_PATHS.get(self.name, ()):
+                rest = path.removeprefix(inner)
+                if rest != path and rest[:1] in {"", ".", "["}:
+                    # Each update adds one value to the list.
+                    return _UPDATE + outer + (rest if inner == "$.last" else "")
+        return self.root + path.removeprefix("$")
+
+
+class Steps:
+    """Turns the frames of one connection into steps."""
+
+    def __init__(
+        self, level: Level = "semantic", tolerances: frozenset[Tolerance] = TOLERANCES
+    ) -> None:
+        self.steps: list[JournalStep] = []
+        self._level: Level = level
+        self._tolerances = tolerances
+        self._turns: dict[str | None, int] = {}
+        self._working: set[str | None] = set()
+        """Sessions with a running turn."""
+        self._last: dict[tuple[Side, str | None], JournalStep] = {}
+        self._streamed: dict[tuple[Side, str | None], JournalStep] = {}
+        """The last one that is no request or notification with a method of its own."""
+        self._values: dict[tuple[str | None, str], JournalStep] = {}
+        self._entities: dict[tuple[str | None, str], JournalStep] = {}
+        self._texts: dict[JournalStep, list[str]] = {}
+        """The chunks of each text."""
+        self._beside: dict[JournalStep, dict[str, dict[str, Json]]] = {}
+        """What steps have beside their values: by path and by its own text."""
+        self._requests: dict[Exchange, JournalStep] = {}
+        self._open: set[str | None] = set()
+        """Sessions that were opened by a response."""
+        self._version = 1
+
+    def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        for message, exchange in paired:
+            step = self._message(frame, message, exchange)
+            match message:
+                case Notification(method="session/update", params=params):
+                    # Most frames are updates, and parsing each of them again takes long.
+                    self._note(step, "$.params", params, {"sessionId", "update"})
+                case _ if len(paired) == 1:
+                    self._note_message(step, frame)
+                case _:
+                    pass
+            if self._level == "shape":
+                self._note_faults(step, message, exchange)
+
+    def _message(self, frame: Frame, message: Message, exchange: Exchange | None) -> JournalStep:
+        match message:
+            case Request(id=id_, method=method, params=params):
+                step = self._request(frame, id_, method, params)
+                if exchange is not None:
+                    self._requests[exchange] = step
+                return step
+            case Notification(method="session/update", params=params):
+                return self._update(frame, _session(params), get(params, "update"))
+            case Notification(method=method, params=params):
+                return self._add(frame, method, _session(params), params)
+            case SuccessResponse(id=id_, result=result):
+                return self._answer(frame, id_, exchange, {"result": result})
+            case ErrorResponse(id=id_, code=code, message=text, data=data):
+                error = {"code": code, "message": text, "data": data}
+                return self._answer(frame, id_, exchange, {"error": error})
+            case InvalidMessage() | Batch():
+                text = frame.data.decode(errors="replace")
+                return self._add(frame, "malformed message", None, text, root="")
+
+    def _note_faults(self, step: JournalStep, message: Message, exchange: Exchange | None) -> None:
+        """Note where a message does not fit the schema."""
+        # It takes a while to import.
+        from acp_protocol.schema.validate import validate_params, validate_result
+
+        match message:
+            case Request(method=method, params=params) | Notification(method=method, params=params):
+                faults = validate_params(method, params, self._version)
+            case SuccessResponse(result=result) if exchange is not None:
+                faults = validate_result(exchange.request.method, result, self._version)
+            case _:
+                return
+        for fault in faults:
+            path = re.sub(r"\.\d+(?=\.|$)", "[*]", f"$.{fault.path}")
+            values = self._beside.setdefault(step, {}).setdefault(path, {})
+            values[fault.reason] = fault.reason
+
+    def _note_message(self, step: JournalStep, frame: Frame) -> None:
+        """Note the members that JSON-RPC does not have."""
+        try:
+            value = parse(frame.data)
+        except ValueError:
+            return
+        # Messages of dialects without it have members of their own.
+        if get(value, "jsonrpc") is not None:
+            self._note(step, "$", value, _MESSAGE)
+            self._note(step, "$.error", get(value, "error"), {"code", "message", "data"})
+
+    def _note(self, step: JournalStep, path: str, value: Json, known: AbstractSet[str]) -> None:
+        """Note the unknown members of a value; of `_meta` only names and types, if not `strict`."""
+        if self._level == "shape" or not isinstance(value, Mapping) or value.keys() <= known:
+            return
+        for name, inner in cast("Mapping[str, Json]", value).items():
+            if name not in known and inner is not None:
+                kept = outline(inner) if name == "_meta" and self._level != "strict" else inner
+                values = self._beside.setdefault(step, {}).setdefault(
+                    path + formatted_member(name), {}
+                )
+                values[_text(kept)] = kept
+
+    def finished(self) -> list[JournalStep]:
+        """Return the steps for comparison."""
+        for step, chunks in self._texts.items():
+            step.value["text"] = "".join(chunks)
+        for step, found in self._beside.items():
+            step.beside = {
+                path: [values[k] for k in sorted(values)] for path, values in found.items()
+            }
+        for step in self.steps:
+            # No later turn exists that it could belong to.
+            step.turn = min(step.turn, self._turns.get(step.session, 0))
+            if step.replaced and "replaced-values" not in self._tolerances:
+                step.beside[_UPDATE] = step.replaced
+            if self._level == "shape":
+                step.replaced = []
+                step.value = shape(step.value)
+                step.earlier = list(map(shape, step.earlier))
+        return self.steps
+
+    def _add(
+        self,
+        frame: Frame,
+        name: str,
+        session: str | None,
+        value: Json,
+        root: str = "$.params",
+        channel: str = "",
+    ) -> JournalStep:
+        turn = self._turns.get(session, 0)
+        step = JournalStep(
+            frame.side, name, session, value, turn, [frame.seq], root=root, channel=channel
+        )
+        self.steps.append(step)
+        if not channel:
+            self._last[frame.side, session] = step
+            if root != "$.params":
+                self._streamed[frame.side, session] = step
+        if root == _UPDATE and session in self._open and session not in self._working:
+            step.is_between_turns = True
+            step.turn += "late-updates" in self._tolerances and self._level != "strict"
+        return step
+
+    def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> JournalStep:
+        session = _session(params)
+        if method == "session/prompt":
+            self._turns[session] = self._turns.get(session, 0) + 1
+            self._working.add(session)
+        elif method in OPENING or method == "session/close":
+            # The history that it replays has an order, and tool calls of its own.
+            self._open.discard(session)
+            self._entities = {
+                key: each for key, each in self._entities.items() if key[0] != session
+            }
+        step = self._add(frame, method, session, params)
+        step.id, step.is_request = id_, True
+        return step
+
+    def _answer(
+        self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]
+    ) -> JournalStep:
+        if exchange is None:
+            name = "response to no request"
+            return self._add(frame, name, None, {"id": id_, **value}, root="$")
+        method, session = exchange.request.method, exchange.session
+        if session is None and method.startswith("session/"):
+            # It precedes everything else in the session that it opens.
+            session = _session(value.get("result"))
+        version = get(value.get("result"), "protocolVersion")
+        if method == "initialize" and type(version) is int and version in {1, 2}:
+            self._version = version
+        step = self._add(frame, f"response to {method}", session, value, root="$")
+        step.opened = exchange.request_frame.seq
+        if (request := self._requests.pop(exchange, None)) is not None:
+            request.closed = frame.seq
+        if method in OPENING and "result" in value:
+            self._open.add(session)
+        if exchange.has_ended_turn:
+            self._end_turn(session)
+        return step
+
+    def _end_turn(self, session: str | None) -> None:
+        """End the turn of a session: values from now on belong to the next one."""
+        self._working.discard(session)
+        self._values = {key: each for key, each in self._values.items() if key[0] != session}
+
+    def _update(self, frame: Frame, session: str | None, update: Json) -> JournalStep:
+        name = string(update, "sessionUpdate") or "update of no kind"
+        if self._level == "strict":
+            return self._add(frame, name, session, update, _UPDATE)
+        if name in _TEXT_CHUNKS:
+            return self._chunk(frame, session, name, update)
+        if name in _CALL_OUTPUT and string(update, "toolCallId"):
+            return self._call(frame, session, name, update)
+        if name in {"terminal_update", "terminal_output_chunk"} and string(update, "terminalId"):
+            return self._terminal(frame, session, update)
+        if name in _LAST_VALUE:
+            return self._value(frame, session, name, update)
+        step = self._add(frame, name, session, update, _UPDATE)
+        if name == "state_update" and string(update, "state") == "idle":
+            self._end_turn(session)
+        return step
+
+    def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
+        content = get(update, "content")
+        text = string(content, "text") if string(content, "type") == "text" else None
+        if text is None:
+            return self._add(frame, name, session, update, _UPDATE)
+        message_id = get(update, "messageId")
+        step = self._last.get((frame.side, session))
+        if isinstance(message_id, str) and step is not None and step.root == "$.params":
+            # A request may overtake the rest of a message, which has its id.
+            step = self._streamed.get((frame.side, session))
+        if step in self._texts and step.name == name and step.value["messageId"] == message_id:
+            self._texts[step].append(text)
+            step.frames.append(frame.seq)
+        else:
+            value: Json = {"messageId": message_id, "text": ""}
+            step = self._add(frame, name, session, value, _UPDATE)
+            self._texts[step] = [text]
+        self._note(step, _UPDATE, update, {"sessionUpdate", "content", "messageId"})
+        # A text that is no string is compared like any other member.
+        known = {"type", "text"} if isinstance(get(content, "text"), str) else {"type"}
+        self._note(step, f"{_UPDATE}.content", content, known)
+        return step
+
+    def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
+        value: Json = {
+            "toolCallId": string(update, "toolCallId"),
+            # In version 1 a call begins with another kind of update.
+            "sessionUpdate": "tool_call_update",
+            "states": [],
+            "last": {},
+        }
+        step = self._entity(frame, session, "tool call", value)
+        last: dict[str, Json] = step.value["last"]
+        if name == "tool_call":
+            step.value["sessionUpdate"] = name
+        elif name == "tool_call_content_chunk":
+            content = last.get("content")
+            if not isinstance(content, list):
+                content = last["content"] = []
+            cast("list[Json]", content).append(get(update, "content"))
+            return step
+        for each, value in cast("Mapping[str, Json]", update).items():
+            if each in {"sessionUpdate", "toolCallId", "status"} or (
+                value is None and self._version < 2
+            ):
+                continue
+            if each in last and not _are_equal(last[each], value):
+                step.replaced.append({each: last[each]})
+            if value is None:
+                last.pop(each, None)
+                continue
+            # A chunk may extend the list.
+            is_list = each == "content" and isinstance(value, list)
+            last[each] = [*as_list(value)] if is_list else value
+        states: list[Json] = step.value["states"]
+        status = get(update, "status")
+        is_repeated = states[-1:] == [status] or (status == "pending" and bool(states))
+        if status is None:
+            pass
+        elif is_repeated and "call-states" in self._tolerances:
+            step.dropped_states += 1
+        else:
+            states.append(status)
+        return step
+
+    def _entity(self, frame: Frame, session: str | None, name: str, value: Json) -> JournalStep:
+        """Return the step of a tool call or terminal; it begins with `value`, its id first."""
+        key = (session, f"{name} {next(iter(value.values()))}")
+        step = self._entities.get(key)
+        if step is None:
+            step = self._entities[key] = self._add(frame, name, session, value, _UPDATE)
+        else:
+            step.frames.append(frame.seq)
+        return step
+
+    def _terminal(self, frame: Frame, session: str | None, update: Json) -> JournalStep:
+        value: Json = {"terminalId": string(update, "terminalId"), "data": []}
+        step = self._entity(frame, session, "terminal", value)
+        members = dict(cast("Mapping[str, Json]", update))
+        for name in ("sessionUpdate", "terminalId"):
+            members.pop(name, None)
+        if "data" in members:
+            step.value["data"].append(members.pop("data"))
+        if "output" in members:
+            step.value["data"] = [get(members.pop("output"), "data")]
+        step.value |= members
+        return step
+
+    def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
+        step = self._values.get((session, name))
+        is_in_channel = name in _ASYNCHRONOUS and "late-updates" in self._tolerances
+        if step is None:
+            channel = name if is_in_channel else ""
+            step = self._add(frame, name, session, update, _UPDATE, channel)
+            self._values[session, name] = step
+            # Whether such a value precedes the prompt is a race, in any case.
+            step.turn = self._turns.get(session, 0) + (session not in self._working)
+        else:
+            if is_in_channel:
+                step.earlier.append(step.value)
+            if not _are_equal(step.value, update):
+                step.replaced.append(step.value)
+            step.value = update
+            if self._level != "shape":
+                self._beside.pop(step, None)
+            step.frames.append(frame.seq)
+            # The value that counts was sent within the turn.
+            step.is_between_turns &= session not in self._working
+        return step
+
+
+def outline(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
+    """Return the names and the types in a value, at most `depth` levels deep."""
+    if depth and isinstance(value, Mapping):
+        members = cast("Mapping[str, Json]", value)
+        return {name: outline(inner, depth - 1) for name, inner in members.items()}
+    if depth and isinstance(value, list):
+        kinds = [outline(each, depth - 1) for each in cast("list[Json]", value)]
+        return list({_text(each): each for each in kinds}.values())
+    kind: object = value.__class__
+    return _TYPE_NAMES.get(kind, "nested")
+
+
+def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
+    """Reduce a value to the level `shape`, at most `depth` levels deep; None if nothing is left."""
+    if depth and isinstance(value, Mapping):
+        members = cast("Mapping[str, Json]", value)
+        kept: dict[str, Json] = {}
+        for name, inner in members.items():
+            if name in {"rawInput", "rawOutput", "_meta"}:
+                continue
+            if name in _CAPABILITIES or (name in _SHAPE and isinstance(inner, str | int | list)):
+                kept[name] = inner
+            elif left := shape(inner, depth - 1):
+                kept[name] = left
+        return kept
+    if depth and isinstance(value, list):
+        # How many there are depends on the model.
+        shapes = filter(None, (shape(each, depth - 1) for each in cast("list[Json]", value)))
+        return list({_text(each): each for each in shapes}.values())
+    return None
+
+
+def _text(value: Json) -> str:
+    try:
+        return json.dumps(value, sort_keys=True)
+    except RecursionError:
+        return "nested too deeply"
+
+
+def _are_equal(one: Json, other: Json) -> bool:
+    try:
+        return one == other
+    except RecursionError:
+        return False
+
+
+def _session(params: Json) -> str | None:
+    return string(params, "sessionId") or None

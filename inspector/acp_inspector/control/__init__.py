@@ -1,0 +1,1 @@
+"""The control socket of a proxy: commands, and the clients that send them."""

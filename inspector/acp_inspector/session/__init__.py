@@ -1,0 +1,1 @@
+"""What has happened in a connection: exchanges, sessions, turns and their items."""

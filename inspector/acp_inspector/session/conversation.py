@@ -1,0 +1,610 @@
+"""One session as its user sees it, now and after any earlier frame.
+
+The first mention of a message, a tool call or a plan fixes its position; later frames change it
+there. The history is kept: `at` returns the state after a frame without folding again.
+
+A turn lasts from a prompt to its stop reason, or in version 2 until the state is `idle`.
+
+Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any, Final, TypeVar, cast, overload
+
+from acp_inspector.session.history import Versioned, VersionedList
+from acp_inspector.session.items import (
+    AgentMessage,
+    ElicitationItem,
+    Item,
+    Notice,
+    PlanItem,
+    SessionMessage,
+    SubagentItem,
+    TerminalItem,
+    TextItem,
+    Thought,
+    ToolCallItem,
+    TurnEnd,
+    UserMessage,
+    string,
+)
+from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list, get, get_list
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.turn_updates import OUTPUT
+
+
+@dataclass(slots=True)
+class Cursor:
+    """The position of a model: the last entry that it has read."""
+
+    n: int = 0
+    """Number of the frame."""
+    at: float = 0.0
+    """Seconds since the journal began."""
+    turns: int = 0
+    """Turns that have begun, in all sessions."""
+
+
+@dataclass(slots=True, eq=False)
+class SessionTurn:
+    """One turn of a session."""
+
+    number: int
+    """Its number within the connection, from 1."""
+    session_id: str
+    began: int
+    """The frame that began it."""
+    began_at: float
+    """Seconds since the journal began, like all times here."""
+    is_prompted: bool = True
+    """Whether a prompt began it, and not the agent by itself (version 2)."""
+    first_update: float | None = None
+    """Seconds from its beginning to the first update of the session."""
+    first_output: float | None = None
+    """Seconds from its beginning to the first text, thought, tool call or plan."""
+    first_frames: tuple[int, int] = (0, 0)
+    """The frames of these two."""
+    has_run: bool = False
+    """Whether the agent has reported that it runs (version 2)."""
+    ended: int | None = None
+    """The frame that ended it."""
+    ended_at: float | None = None
+    stop_reason: str | None = None
+    error: str | None = None
+    usage: Json = None
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from begin to end; None while it runs."""
+        return None if self.ended_at is None else self.ended_at - self.began_at
+
+    def update(self, cursor: Cursor, name: str) -> None:
+        after = cursor.at - self.began_at
+        update_frame, output_frame = self.first_frames
+        if self.first_update is None:
+            self.first_update, update_frame = after, cursor.n
+        if self.first_output is None and name in OUTPUT:
+            self.first_output, output_frame = after, cursor.n
+        self.first_frames = update_frame, output_frame
+
+    def end(
+        self, cursor: Cursor, stop_reason: str | None, error: str | None = None, usage: Json = None
+    ) -> None:
+        self.ended, self.ended_at = cursor.n, cursor.at
+        self.stop_reason, self.error, self.usage = stop_reason, error, usage
+
+    def at(self, n: int) -> SessionTurn:
+        """Return the turn as it was after frame `n`; `has_run` has no history."""
+        update_frame, output_frame = self.first_frames
+        copy = replace(self, has_run=False)
+        if update_frame > n:
+            copy.first_update = None
+        if output_frame > n:
+            copy.first_output = None
+        copy.first_frames = (
+            update_frame if update_frame <= n else 0,
+            output_frame if output_frame <= n else 0,
+        )
+        if self.ended is not None and self.ended > n:
+            copy.ended = copy.ended_at = copy.stop_reason = copy.error = copy.usage = None
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class SessionError:
+    """An error response to a request about the session."""
+
+    n: int
+    side: Side
+    """The side that has sent it."""
+    method: str
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """The state of a session apart from its items."""
+
+    cwd: str | None = None
+    opened_by: str | None = None
+    """The method that created, loaded, resumed or forked it."""
+    parent: str | None = None
+    """The session that it was forked from, or works for."""
+    is_closed: bool = False
+    title: str | None = None
+    modes: Json = None
+    current_mode: str | None = None
+    config_options: list[Json] = field(default_factory=list[Json])
+    commands: list[Json] = field(default_factory=list[Json])
+    usage: Json = None
+    state: str | None = None
+    """The last `state_update` (version 2); None if there was none."""
+    background: list[Json] = field(default_factory=list[Json])
+    """Background work (version 2)."""
+    open_prompts: int = 0
+    directories: list[Json] = field(default_factory=list[Json])
+    """The other directories that it was opened with."""
+    servers: list[str] = field(default_factory=list[str])
+    """The names of the MCP servers that it was opened with."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a prompt is pending, or the agent is working."""
+        return self.open_prompts > 0 or self.state not in {None, "idle"}
+
+
+@dataclass(slots=True, eq=False)
+class ItemEpoch:
+    """Items in the order of their first mention, with the frame of each mention."""
+
+    begun: int
+    """The first frame of this epoch."""
+    items: list[Item] = field(default_factory=list[Item])
+    numbers: array[int] = field(default_factory=lambda: array("Q"))
+
+    def add(self, n: int, item: Item) -> None:
+        self.items.append(item)
+        self.numbers.append(n)
+
+
+class ItemsAt(Sequence[Item]):
+    """The items after a frame; each is built on access."""
+
+    def __init__(self, epoch: ItemEpoch, n: int) -> None:
+        self._epoch = epoch
+        self._n = n
+        self._count = bisect_right(epoch.numbers, n)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        found = range(self._count)[index]
+        if isinstance(found, range):
+            return [self._epoch.items[place].at(self._n) for place in found]
+        return self._epoch.items[found].at(self._n)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (self[place] for place in range(self._count))
+
+    def frames(self, first: int = 0) -> Sequence[int]:
+        """Return the frame that mentioned each item first, from item `first` on."""
+        return [self._epoch.numbers[place] for place in range(self._count)[first:]]
+
+    def is_earlier(self, other: ItemsAt) -> bool:
+        """Return whether `other` are the same items, later or at the same time."""
+        return self._epoch is other._epoch and self._n <= other._n
+
+    def changed_since(self, n: int) -> Iterator[tuple[int, Item]]:
+        """Yield index and current state of each item that a frame after `n` may have changed."""
+        for place, item in enumerate(self._epoch.items[: self._count]):
+            if item.last > n:
+                yield place, item.at(self._n)
+
+
+class SessionSnapshot:
+    """A session after frame `n`; its parts are built on access."""
+
+    def __init__(self, talk: Conversation, n: int, epoch: ItemEpoch, info: SessionInfo) -> None:
+        self._talk = talk
+        self.session_id = talk.session_id
+        self.version = talk.version
+        self.n = n
+        self.info = info
+        self.items = ItemsAt(epoch, n)
+
+    @property
+    def errors(self) -> list[SessionError]:
+        return self._talk.errors.at(self.n)
+
+    @property
+    def turns(self) -> list[SessionTurn]:
+        return [turn.at(self.n) for turn in self._talk.turns_until(self.n)]
+
+    @property
+    def terminals(self) -> list[TerminalItem]:
+        return [terminal.at(self.n) for terminal in self._talk.terminals_until(self.n)]
+
+
+AGENT_ENDED: Final = "the agent has ended"
+"""The error of a turn that was cut off because the agent ended."""
+
+Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
+
+
+class PromptEcho:
+    """What an agent has repeated so far of a prompt that was just sent to it."""
+
+    def __init__(self, prompt: UserMessage) -> None:
+        self._text = prompt.text
+        self._blocks = prompt.blocks[:]
+        texts = (get(each, "text") for each in prompt.content)
+        self._ends = {*accumulate(len(each) for each in texts if isinstance(each, str))}
+        """Where the texts of its blocks end."""
+        self._begin = 0
+        self.taken: list[Json] = []
+        """The blocks that repeat the prompt, until all of its text is repeated."""
+
+    def takes(self, block: Json) -> bool:
+        """Return whether a block goes on repeating the prompt; if so, keep it."""
+        text = get(block, "text") if get(block, "type") == "text" else None
+        if isinstance(text, str):
+            is_whole = self._begin == 0 and text.strip() == self._text.strip()
+            is_next = is_whole or self._text.startswith(text, self._begin)
+            self._begin = len(self._text) if is_whole else self._begin + len(text) * is_next
+        elif is_next := block in self._blocks:
+            self._blocks.remove(block)
+        if is_next:
+            self.taken = [*self.taken, block] if self._begin < len(self._text) else []
+        return is_next
+
+    def unlike(self) -> list[Json]:
+        """Return what was taken if that is no echo: it only begins like a text of the prompt."""
+        return [] if self._begin in self._ends else self.taken
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChange:
+    """A change of a conversation by one frame; `item` None: only session info changed."""
+
+    session_id: str
+    item: Item | None
+    is_new: bool = False
+    terminal: TerminalItem | None = None
+    """The terminal that has changed."""
+
+
+class Conversation:
+    """The state of a session: its items, and its modes, options and commands."""
+
+    def __init__(self, session_id: str, version: int = 1, cursor: Cursor | None = None) -> None:
+        self.session_id = session_id
+        self.version = version
+        self.cursor = cursor or Cursor()
+        """The position of the model that owns this conversation."""
+        self.begun = self.cursor.n
+        """The first frame that named the session."""
+        self.restored = 0
+        """The last request that loaded or resumed it; 0 if there was none."""
+        self.turns: list[SessionTurn] = []
+        self._open_turns: list[SessionTurn] = []
+        self.states = 0
+        """Number of `state_update` so far (version 2)."""
+        self.unbound: list[UserMessage] = []
+        """Prompts that have no message id yet (version 2), oldest first."""
+        self.prompted: UserMessage | None = None
+        """The last prompt of the client, which no message of the agent goes on with."""
+        self.echo: PromptEcho | None = None
+        """What the agent repeats of the last prompt; None: it says something else."""
+        self.errors = VersionedList[SessionError]()
+        self.elicitations = VersionedList[ElicitationItem]()
+        self._surroundings = Versioned(SessionInfo())
+        self._epochs = [ItemEpoch(0)]
+        """Its items; a replay of the whole session begins a new epoch."""
+        self._epoch = self._epochs[0]
+        self._calls: dict[str, ToolCallItem] = {}
+        self.allowed: list[ToolCallItem] = []
+        """The calls that the user has allowed."""
+        self._plans: dict[str, PlanItem] = {}
+        self.terminals: list[TerminalItem] = []
+        self._terminals: dict[str, TerminalItem] = {}
+        self._terminal_begins = array("Q")
+        self._showers: dict[str, list[ToolCallItem]] = {}
+        self._messages: dict[tuple[type[TextItem], str], TextItem] = {}
+        self._notices: dict[str, Notice] = {}
+        self._count = 0
+
+    # Current state
+
+    @property
+    def items(self) -> list[Item]:
+        """The items in the order of their first mention."""
+        return self._epoch.items
+
+    def frame_of(self, item: Item) -> int | None:
+        """Return the frame that mentioned an item first; None if it is not of this session."""
+        items = self._epoch.items
+        place = next((at for at, each in enumerate(items) if each is item), None)
+        return None if place is None else self._epoch.numbers[place]
+
+    @property
+    def info(self) -> SessionInfo:
+        return self._surroundings.now
+
+    @property
+    def plan(self) -> PlanItem | None:
+        """The first plan of the session."""
+        return next(iter(self._plans.values()), None)
+
+    @property
+    def subagents(self) -> list[SubagentItem]:
+        """The sessions that work for this one, in the order of their announcement."""
+        return [each for each in self._notices.values() if isinstance(each, SubagentItem)]
+
+    @property
+    def turn(self) -> SessionTurn | None:
+        return self._open_turns[-1] if self._open_turns else None
+
+    def turns_until(self, n: int) -> list[SessionTurn]:
+        return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
+
+    def turn_at(self, n: int) -> SessionTurn | None:
+        """Return the newest turn if it was still running after frame `n`."""
+        turn = next(reversed(self.turns_until(n)), None)
+        has_ended = turn is None or (turn.ended is not None and turn.ended <= n)
+        return None if has_ended else turn
+
+    def terminals_until(self, n: int) -> list[TerminalItem]:
+        return self.terminals[: bisect_right(self._terminal_begins, n)]
+
+    def at(self, n: int) -> SessionSnapshot:
+        """Return the state after frame `n` in O(log n); items are built on access."""
+        place = bisect_right(self._epochs, n, key=lambda epoch: epoch.begun) - 1
+        return SessionSnapshot(self, n, self._epochs[max(place, 0)], self._surroundings.at(n))
+
+    # Items
+
+    def add(self, item: Item) -> ConversationChange:
+        self._epoch.add(self.cursor.n, item)
+        return ConversationChange(self.session_id, item, is_new=True)
+
+    def notice(self, text: str) -> ConversationChange:
+        return self.add(Notice(self.next_key(Notice.key_prefix), text, self.cursor.n))
+
+    def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
+        """Return the item of the entity `key`, and whether it is new."""
+        known = self._notices.get(key)
+        if known is not None:
+            return known, False
+        line = self._notices[key] = kind(self.next_key(kind.key_prefix), text, self.cursor.n)
+        self.add(line)
+        return line, True
+
+    def note_late(self, name: str) -> list[ConversationChange]:
+        """Add a notice before the first output that comes after the end of a turn, if this is."""
+        if name not in OUTPUT or not self.turns or self.turn is not None:
+            return []
+        last = self.turns[-1]
+        # What it repeats when it is opened again belongs to no turn, nor does background work.
+        if last.error is not None or last.began < self.restored or self.info.background:
+            return []
+        text = "the following came after the end of the turn"
+        line, is_new = self.entity(Notice, f"late {last.number}", text)
+        return [ConversationChange(self.session_id, line, is_new)] if is_new else []
+
+    def note_history(self) -> list[ConversationChange]:
+        """Add a notice, once in a turn, that it is mixed with the history of the session."""
+        if self.turn is None or self.turn.began < self.restored or not self.restored:
+            return []
+        opening = self.info.opened_by or "session/load"
+        text = f"history came after the response to {opening}: the reply begins further below"
+        line, is_new = self.entity(Notice, f"history {self.turn.number}", text)
+        return [ConversationChange(self.session_id, line, is_new)] if is_new else []
+
+    def next_key(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}-{self._count}"
+
+    def restart(self) -> ItemEpoch:
+        """Drop all items, because the agent replays them; return the items so far."""
+        before = self._epoch
+        self._epoch = ItemEpoch(self.cursor.n)
+        self._epochs.append(self._epoch)
+        self._calls.clear()
+        self._plans.clear()
+        self._messages.clear()
+        self._notices.clear()
+        self.unbound.clear()
+        return before
+
+    def restore(self, epoch: ItemEpoch) -> None:
+        """Restore the items from before `restart`, because the replay failed."""
+        self._epoch = ItemEpoch(self.cursor.n, epoch.items, epoch.numbers)
+        self._epochs.append(self._epoch)
+        for item in epoch.items:
+            if isinstance(item, ToolCallItem):
+                self._calls[item.key] = item
+            elif isinstance(item, PlanItem):
+                self._plans[item.plan_id] = item
+            elif isinstance(item, TextItem) and item.message_id is not None:
+                self._messages[type(item), item.message_id] = item
+
+    # Messages
+
+    def chunk(self, kind: type[Spoken], update: Json) -> ConversationChange:
+        """Add a chunk to the message it belongs to: by its id, or to the last one of its kind."""
+        message, is_new = self.text(kind, string(update, "messageId") or None)
+        message.add(get(update, "content"), self.cursor.n)
+        return ConversationChange(self.session_id, message, is_new)
+
+    def message(self, kind: type[Spoken], update: Json) -> ConversationChange:
+        """Replace or patch the whole message that the update names (version 2)."""
+        found, is_new = self.text(kind, string(update, "messageId") or None)
+        if "content" in (update or {}):
+            found.replace(get_list(update, "content"), self.cursor.n)
+        return ConversationChange(self.session_id, found, is_new)
+
+    def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
+        """Return the message with that id, else the current one; and whether it is new."""
+        if message_id is not None and (kind, message_id) in self._messages:
+            return cast("Spoken", self._messages[kind, message_id]), False
+        last = self.items[-1] if self.items else None
+        # A message to another session is also the agent's, but only chunks of its own kind continue
+        # it.
+        if (
+            isinstance(last, kind)
+            and type(last) is kind
+            and last is not self.prompted
+            and None in {message_id, last.message_id}
+        ):
+            return last, False
+        message = kind(self.next_key(kind.key_prefix), message_id, n=self.cursor.n)
+        if message_id is not None:
+            self._messages[kind, message_id] = message
+        self.add(message)
+        return message, True
+
+    def bind(self, message: UserMessage, message_id: str) -> None:
+        """Set the message id that the agent assigned to a prompt."""
+        message.bind(message_id, self.cursor.n)
+        self._messages[UserMessage, message_id] = message
+        if message in self.unbound:
+            self.unbound.remove(message)
+
+    def has_message(self, message_id: str) -> bool:
+        return (UserMessage, message_id) in self._messages
+
+    # Tool calls, their terminals, and plans
+
+    def call(self, key: str) -> tuple[ToolCallItem, bool]:
+        if key in self._calls:
+            return self._calls[key], False
+        call = self._calls[key] = ToolCallItem(key, n=self.cursor.n)
+        self.add(call)
+        return call, True
+
+    def terminal(self, key: str) -> TerminalItem:
+        known = self._terminals.get(key)
+        return self.new_terminal(key) if known is None else known
+
+    def new_terminal(self, key: str) -> TerminalItem:
+        """Create a terminal; it replaces any earlier one with this id."""
+        terminal = self._terminals[key] = TerminalItem(key)
+        self.terminals.append(terminal)
+        self._terminal_begins.append(self.cursor.n)
+        return terminal
+
+    def show(self, call: ToolCallItem, terminal: TerminalItem) -> None:
+        call.show(terminal)
+        calls = self._showers.setdefault(terminal.key, [])
+        if call not in calls:
+            calls.append(call)
+
+    def calls_showing(self, key: str) -> Sequence[ToolCallItem]:
+        """Return the tool calls that show a terminal, or have shown it, the latest last."""
+        return self._showers.get(key, ())
+
+    def known_subagent(self, session_id: str) -> SubagentItem | None:
+        found = self._notices.get(f"subagent {session_id}")
+        return found if isinstance(found, SubagentItem) else None
+
+    def known_call(self, key: str) -> ToolCallItem | None:
+        return self._calls.get(key)
+
+    def known_terminal(self, key: str) -> TerminalItem | None:
+        return self._terminals.get(key)
+
+    def open_calls(self) -> list[ToolCallItem]:
+        return [call for call in self._calls.values() if not call.is_over]
+
+    def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
+        if plan_id in self._plans:
+            return self._plans[plan_id], False
+        plan = self._plans[plan_id] = PlanItem(self.next_key("plan"), plan_id)
+        self.add(plan)
+        return plan, True
+
+    # Turns and session info
+
+    def add_prompt(self, blocks: Json) -> UserMessage:
+        self.update_info(open_prompts=self.info.open_prompts + 1)
+        message = UserMessage(self.next_key(UserMessage.key_prefix), n=self.cursor.n)
+        message.replace(as_list(blocks), self.cursor.n)
+        self.add(message)
+        self.prompted, self.echo = message, PromptEcho(message)
+        if self.version >= 2:
+            self.unbound.append(message)
+        return message
+
+    def edit_prompt(self, was: list[Json], now: list[Json]) -> list[ConversationChange]:
+        """Replace the last prompt that is `was`, if there is one."""
+        for item in reversed(self.items):
+            if isinstance(item, UserMessage) and item.content == was:
+                item.replace(now, self.cursor.n)
+                if item is self.prompted:
+                    self.echo = PromptEcho(item)
+                return [ConversationChange(self.session_id, item)]
+        return []
+
+    def begin_turn(self, *, is_prompted: bool = True) -> SessionTurn:
+        """Begin a turn; in version 2 a prompt joins the running turn, if any."""
+        if self.version >= 2 and (running := self.turn) is not None:
+            return running
+        self.cursor.turns += 1
+        where = self.cursor
+        turn = SessionTurn(where.turns, self.session_id, where.n, where.at, is_prompted)
+        self.turns.append(turn)
+        self._open_turns.append(turn)
+        return turn
+
+    def end_turn(
+        self,
+        stop_reason: str | None,
+        error: str | None = None,
+        usage: Json = None,
+        turn: SessionTurn | None = None,
+    ) -> ConversationChange:
+        """Append the end of a turn: of `turn`, if it is still running."""
+        if turn in self._open_turns:
+            turn.end(self.cursor, stop_reason, error, usage)
+            self._open_turns.remove(turn)
+        key = self.next_key("turnend")
+        is_silent = turn is not None and turn.is_prompted and turn.first_output is None
+        return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n, is_silent))
+
+    def end_all_turns(self) -> None:
+        for turn in list(self._open_turns):
+            self.end_turn(None, AGENT_ENDED, turn=turn)
+        self.unbound.clear()
+        if self.info.is_busy:
+            self.update_info(open_prompts=0, state=None)
+
+    def update_info(self, **surroundings: Any) -> None:
+        new = replace(self._surroundings.now, **surroundings)
+        self._surroundings.set(self.cursor.n, new)
+
+    def update_options(self, source: Json) -> None:
+        """Apply the modes, options and commands in a response or an update."""
+        if isinstance(modes := get(source, "modes"), dict):
+            self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
+        if isinstance(get(source, "configOptions"), list):
+            self.update_info(config_options=get_list(source, "configOptions"))
+            # Version 2 has its modes among the options.
+            for option in self.info.config_options:
+                if get(option, "category") == "mode":
+                    mode = string(option, "currentValue") or self.info.current_mode
+                    self.update_info(current_mode=mode)
+        if isinstance(get(source, "availableCommands"), list):
+            self.update_info(commands=get_list(source, "availableCommands"))

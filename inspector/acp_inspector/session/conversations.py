@@ -1,0 +1,533 @@
+"""The conversations of one connection: a fold over its frames that never raises.
+
+This module applies requests and responses to conversations; `updates` applies updates.
+
+Source: ACP, Session Setup; Prompt Turn; Tool Calls; Session Modes; Terminals; Elicitation; ACP
+version 2, Prompt Lifecycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from acp_inspector.journal import Frame
+from acp_inspector.messages import Decoder
+from acp_inspector.session.conversation import (
+    Conversation,
+    ConversationChange,
+    Cursor,
+    ItemEpoch,
+    SessionError,
+    SessionSnapshot,
+    SessionTurn,
+)
+from acp_inspector.session.effects import EFFECTS, is_allowed, note_effect
+from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage, ends_turn
+from acp_inspector.session.history import HasHistory, ItemCache
+from acp_inspector.session.items import (
+    ElicitationItem,
+    PermissionRequest,
+    TextItem,
+    ToolCallItem,
+    string,
+)
+from acp_inspector.session.updates import apply_call, apply_update, edit_update, exit_facts, shown
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.framing import Side
+from acp_protocol.json_values import get, get_list
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Json,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    SuccessResponse,
+    id_key,
+    is_request_id,
+)
+
+RESTORING_METHODS: Final = frozenset({"session/load", "session/resume"})
+OPENING_METHODS: Final = RESTORING_METHODS | {"session/new", "session/fork"}
+
+Response: TypeAlias = SuccessResponse | ErrorResponse
+Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
+"""Applies the response to a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request without a response."""
+
+    session_id: str
+    """The session of the request; empty for none."""
+    request: Request
+    respond: Respond | None = None
+    """Applies the response if that needs values known at the request."""
+
+
+_Key: TypeAlias = tuple[Side, int, tuple[str, RequestId]]
+"""Who has sent a request, in which frame, and its id."""
+
+
+def _key(exchange: Exchange) -> _Key:
+    frame = exchange.request_frame
+    return frame.side, frame.seq, id_key(exchange.request.id)
+
+
+class Conversations:
+    """Folds the frames of a connection, one by one."""
+
+    def __init__(self, dialect: Dialect | None = None, *, cache: ItemCache | None = None) -> None:
+        """Begin a connection.
+
+        Args:
+            dialect: the dialect of its frames; None: recognise it.
+            cache: keeps the items in bounds.
+        """
+        self._decoder = Decoder(dialect)
+        self._exchanges = Exchanges(is_lean=True)
+        self._cache = cache or ItemCache()
+        self.cursor = Cursor()
+        """Its position."""
+        self.sessions: dict[str, Conversation] = {}
+        self.version = 1
+        """The protocol version that was agreed on."""
+        self.errors: list[SessionError] = []
+        """Error responses to requests without a session."""
+        self._open: dict[_Key, list[OpenRequest]] = {}
+        """Several only of a batch in which an id is used again."""
+
+    def get(self, session_id: str) -> Conversation:
+        """Return the conversation of a session, an empty one if there is none yet."""
+        if session_id not in self.sessions:
+            self.sessions[session_id] = Conversation(session_id, self.version, self.cursor)
+        return self.sessions[session_id]
+
+    def apply(
+        self, frame: Frame, paired: Sequence[PairedMessage] | None = None
+    ) -> list[ConversationChange]:
+        """Apply the next frame; return what it changed. Never raises.
+
+        Args:
+            frame: The next one.
+            paired: Its messages and their exchanges, if the caller has decoded and paired it. The
+            caller does so for all frames of a connection or for none.
+        """
+        self.cursor.n, self.cursor.at = frame.seq, frame.time
+        if paired is None:
+            paired = self._exchanges.pair(self._decoder.decode(frame))
+        with self._cache as cache:
+            changes = [
+                change
+                for message, exchange in paired
+                for change in self._apply(frame.side, message, exchange)
+            ]
+            for change in changes:
+                if isinstance(change.item, HasHistory):
+                    cache.note(change.item, len(frame.data))
+                if change.terminal is not None:
+                    cache.note(change.terminal, len(frame.data))
+        return changes
+
+    def apply_chunks(
+        self, frames: Sequence[Frame], message: TextItem, texts: Sequence[str]
+    ) -> None:
+        """Apply frames that differ from the last one, a chunk, in their texts alone."""
+        self.cursor.n, self.cursor.at = frames[-1].seq, frames[-1].time
+        message.add_texts([frame.seq for frame in frames], texts)
+        self._cache.note(message, sum(len(frame.data) for frame in frames))
+
+    def edit(
+        self, n: int, was: Sequence[Message], now: Sequence[Message]
+    ) -> list[ConversationChange]:
+        """Apply what was sent in place of a frame that was applied before.
+
+        Args:
+            n: Number of the entry that reports the edit.
+            was: The messages of the frame.
+            now: Those that were sent.
+        """
+        self.cursor.n = n
+        with self._cache as cache:
+            changes = [
+                change
+                # An array that has lost messages does not say which one replaces which.
+                for one, other in (zip(was, now, strict=True) if len(was) == len(now) else ())
+                for change in edit_message(self, one, other)
+            ]
+            for change in changes:
+                if isinstance(change.item, HasHistory):
+                    cache.note(change.item, 0)
+        return changes
+
+    def restart(self, n: int, at: float) -> None:
+        """Begin a new connection with entry `n`: pending requests of the last one stay open.
+
+        Args:
+            n: Number of the entry that reports the new process.
+            at: Its time, in seconds since the journal began.
+        """
+        self.cursor.n, self.cursor.at = n, at
+        self._open.clear()
+        self._decoder.restart()
+        self._exchanges.restart(n)
+        self.version = 1
+        for talk in self.sessions.values():
+            talk.end_all_turns()
+
+    def at(self, n: int) -> dict[str, SessionSnapshot]:
+        """Return the state after frame `n` of each session known by then."""
+        known = ((key, talk) for key, talk in self.sessions.items() if talk.begun <= n)
+        return {key: talk.at(n) for key, talk in known}
+
+    def turn_of(self, session_id: str | None) -> SessionTurn | None:
+        """Return the running turn of a session, or the turn that the last frame ended."""
+        talk = self.sessions.get(session_id or "")
+        if talk is None or not talk.turns:
+            return None
+        last = talk.turns[-1]
+        return talk.turn or (last if last.ended == self.cursor.n else None)
+
+    def session_of_request(self, id_: Json) -> str:
+        """Return the session of a pending request of the client; empty if there is none."""
+        for (side, _, known), requests in self._open.items():
+            if side == "client" and is_request_id(id_) and known == id_key(cast("RequestId", id_)):
+                return requests[0].session_id
+        return ""
+
+    def _apply(
+        self, side: Side, message: Message, exchange: Exchange | None
+    ) -> list[ConversationChange]:
+        match message:
+            case Request() if exchange is not None:
+                request, changes = take_request(self, side, message)
+                self._open.setdefault(_key(exchange), []).append(request)
+                return changes
+            case Notification(method="session/update", params=params) if side == "agent":
+                session_id, update = get(params, "sessionId"), get(params, "update")
+                if not isinstance(session_id, str):
+                    return []
+                talk = self.get(session_id)
+                changes = apply_update(talk, update)
+                if string(update, "sessionUpdate") == "state_update":
+                    changes += self._mirror(talk)
+                child = string(update, "sessionId")
+                if child and string(update, "sessionUpdate") == "subagent_update":
+                    self.get(child).update_info(parent=session_id)
+                return changes
+            case SuccessResponse() | ErrorResponse() if exchange is not None:
+                requests = self._open.pop(_key(exchange), [])
+                if not requests:
+                    return []
+                if requests[1:]:
+                    self._open[_key(exchange)] = requests[1:]
+                return take_response(self, side, requests[0], message)
+            case _:
+                return []
+
+    def _mirror(self, child: Conversation) -> list[ConversationChange]:
+        """Show the state of a subagent where it was announced, too."""
+        parent = self.sessions.get(child.info.parent or "")
+        line = parent.known_subagent(child.session_id) if parent is not None else None
+        if parent is None or line is None or line.facts.state == child.info.state:
+            return []
+        line.change(self.cursor.n, state=child.info.state)
+        return [ConversationChange(parent.session_id, line)]
+
+
+def take_request(
+    talks: Conversations, side: Side, request: Request
+) -> tuple[OpenRequest, list[ConversationChange]]:
+    """Apply a request to the conversations; return what its response will need."""
+    session_id, method = string(request.params, "sessionId"), request.method
+    plain = OpenRequest(session_id, request)
+    if side == "agent":
+        if method == "elicitation/create":
+            return _elicit(talks, request)
+        if session_id and method == "session/request_permission":
+            return _ask_consent(talks.get(session_id), request)
+        return plain, []
+    if not session_id:
+        return plain, []
+    if method == "session/prompt":
+        return _prompt(talks.get(session_id), request)
+    is_replay = method == "session/load" or (
+        method == "session/resume" and get(request.params, "replayFrom") is not None
+    )
+    talk = talks.sessions.get(session_id)
+    if method in RESTORING_METHODS and talk is not None:
+        talk.restored = talks.cursor.n
+    if is_replay and talk is not None and talk.items:
+        return OpenRequest(session_id, request, _restored(talk, talk.restart())), []
+    return plain, []
+
+
+def edit_message(talks: Conversations, was: Message, now: Message) -> list[ConversationChange]:
+    """Apply a message that was sent in place of another one."""
+    match was, now:
+        case Request(params=before) | Notification(params=before), Request() | Notification():
+            talk = talks.sessions.get(string(before, "sessionId"))
+            return [] if talk is None else _edit_call(talk, was.method, before, now.params)
+        case SuccessResponse(id=id_), SuccessResponse(result=result):
+            outcome = get(result, "outcome")
+            return _edit_outcome(talks, id_, outcome) if outcome is not None else []
+        case _:
+            return []
+
+
+def _edit_call(
+    talk: Conversation, method: str, before: Json, after: Json
+) -> list[ConversationChange]:
+    match method:
+        case "session/prompt":
+            return talk.edit_prompt(get_list(before, "prompt"), get_list(after, "prompt"))
+        case "session/update":
+            return edit_update(talk, get(before, "update"), get(after, "update"))
+        case "session/request_permission":
+            call = apply_call(talk, subject_of(after, talk.version))
+            if isinstance(call.item, ToolCallItem) and call.item.permission is not None:
+                permission = call.item.permission
+                permission.options = get_list(after, "options")
+                permission.title = string(after, "title")
+                permission.description = string(after, "description")
+            return [call]
+        case _:
+            return []
+
+
+def _edit_outcome(talks: Conversations, id_: RequestId, outcome: Json) -> list[ConversationChange]:
+    """Apply another outcome of the last permission request with an id."""
+    for talk in talks.sessions.values():
+        for item in reversed(talk.items):
+            if not isinstance(item, ToolCallItem):
+                continue
+            for permission in reversed(item.permissions):
+                if id_key(permission.request_id) == id_key(id_) and permission.outcome is not None:
+                    permission.outcome = outcome
+                    permission.answered = talks.cursor.n
+                    return [ConversationChange(talk.session_id, item)]
+    return []
+
+
+def take_response(
+    talks: Conversations, side: Side, request: OpenRequest, response: Response
+) -> list[ConversationChange]:
+    """Apply the response to a request to the conversations."""
+    method = request.request.method
+    result = response.result if isinstance(response, SuccessResponse) else None
+    if method == "initialize":
+        if get(result, "protocolVersion") == 2:
+            talks.version = 2
+        return []
+    if isinstance(response, ErrorResponse):
+        error = SessionError(talks.cursor.n, side, method, response.code, response.message)
+        talk = talks.sessions.get(request.session_id)
+        if talk is None:
+            talks.errors.append(error)
+        else:
+            talk.errors.add(error.n, error)
+    if method in OPENING_METHODS and result is not None:
+        return _opened(talks, request.request, result)
+    if request.respond is not None:
+        return request.respond(response)
+    if not request.session_id or isinstance(response, ErrorResponse):
+        return []
+    return _succeeded(talks.get(request.session_id), request.request, result)
+
+
+def _succeeded(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
+    if request.method in EFFECTS:
+        started = _terminal(talk, request, result) if request.method == "terminal/create" else []
+        return [*started, *note_effect(talk, request)]
+    if request.method.startswith("terminal/"):
+        return _terminal(talk, request, result)
+    if request.method in {"session/close", "session/delete"}:
+        talk.update_info(is_closed=True)
+    elif request.method == "session/set_title":
+        talk.update_info(title=string(result, "title") or string(request.params, "title"))
+    elif request.method in {"session/set_mode", "session/set_config_option"}:
+        if mode := string(request.params, "modeId"):
+            talk.update_info(current_mode=mode)
+        talk.update_options(result)
+    else:
+        return []
+    return [ConversationChange(talk.session_id, None)]
+
+
+# Sessions and prompts
+
+
+def _restored(talk: Conversation, before: ItemEpoch) -> Respond:
+    """Return a function that restores the items if a replay fails."""
+
+    def respond(response: Response) -> list[ConversationChange]:
+        del response
+        talk.restore(before)
+        return []
+
+    return respond
+
+
+def _opened(talks: Conversations, request: Request, result: Json) -> list[ConversationChange]:
+    requested = string(request.params, "sessionId")
+    session_id = string(result, "sessionId") or requested
+    if not session_id:
+        return []
+    talk = talks.get(session_id)
+    is_fork = request.method == "session/fork" and session_id != requested
+    parent = requested if is_fork else talk.info.parent
+    cwd = string(request.params, "cwd") or None
+    talk.update_info(
+        cwd=cwd,
+        opened_by=request.method,
+        parent=parent,
+        is_closed=False,
+        directories=get_list(request.params, "additionalDirectories"),
+        servers=[string(each, "name") for each in get_list(request.params, "mcpServers")],
+    )
+    talk.update_options(result)
+    if request.method in RESTORING_METHODS:
+        talk.restored = talks.cursor.n
+    return [ConversationChange(session_id, None)]
+
+
+def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
+    message = talk.add_prompt(get(request.params, "prompt"))
+    turn, n, states = talk.begin_turn(), talk.cursor.n, talk.states
+
+    def respond(response: Response) -> list[ConversationChange]:
+        talk.update_info(open_prompts=talk.info.open_prompts - 1)
+        result = response.result if isinstance(response, SuccessResponse) else None
+        if not ends_turn(response, talk.version):
+            # Version 2: the prompt is in the conversation now, and work on it begins.
+            message_id = string(result, "messageId")
+            if message_id and not talk.has_message(message_id):
+                talk.bind(message, message_id)
+            if talk.states == states:
+                talk.update_info(state="running")
+            return [ConversationChange(talk.session_id, None)]
+        if message in talk.unbound:
+            talk.unbound.remove(message)
+        if isinstance(response, ErrorResponse):
+            # Version 2: a prompt that is rejected while others are running ends no turn.
+            goes_on = turn.has_run or turn.began < n
+            error = str(RequestFailedError(response.code, response.message, response.data))
+            return [talk.end_turn(None, error, turn=None if goes_on else turn)]
+        return _turn_ended(talk, turn, result)
+
+    change = ConversationChange(talk.session_id, message, is_new=True)
+    return OpenRequest(talk.session_id, request, respond), [change]
+
+
+def _turn_ended(talk: Conversation, turn: SessionTurn, result: Json) -> list[ConversationChange]:
+    stop = string(result, "stopReason") or None
+    changes: list[ConversationChange] = []
+    if stop == "cancelled":
+        # Version 1 has no such status: the client has to show open calls as cancelled itself.
+        for call in talk.open_calls():
+            call.change(talk.cursor.n, status="cancelled")
+            changes.append(ConversationChange(talk.session_id, call))
+    return [*changes, talk.end_turn(stop, None, get(result, "usage"), turn)]
+
+
+# Requests of the agent
+
+
+def _ask_consent(
+    talk: Conversation, request: Request
+) -> tuple[OpenRequest, list[ConversationChange]]:
+    params = request.params
+    change = apply_call(talk, subject_of(params, talk.version))
+    call, n = change.item, talk.cursor.n
+    assert isinstance(call, ToolCallItem)
+    permission = PermissionRequest(
+        request.id,
+        get_list(params, "options"),
+        title=string(params, "title"),
+        description=string(params, "description"),
+    )
+    call.add_permission(permission, n)
+
+    def respond(response: Response) -> list[ConversationChange]:
+        result = response.result if isinstance(response, SuccessResponse) else None
+        outcome = get(result, "outcome")
+        permission.outcome = {"outcome": "cancelled"} if outcome is None else outcome
+        permission.answered = talk.cursor.n
+        if is_allowed(permission):
+            talk.allowed.append(call)
+        return [ConversationChange(talk.session_id, call)]
+
+    change = ConversationChange(talk.session_id, call)
+    return OpenRequest(talk.session_id, request, respond), [change]
+
+
+def subject_of(params: Json, version: int = 1) -> Json:
+    """Return the subject of a permission request, as an update of a tool call.
+
+    A subject of no known type counts as the input of a call.
+    """
+    call, title = get(params, "toolCall"), string(params, "title")
+    if call is not None and (version < 2 or not title):
+        # In version 2 it is no subject: another one is decided on.
+        return call
+    match get(params, "subject"):
+        case {"type": "tool_call", "toolCall": {} as call}:
+            return call
+        case {"type": "command", "command": str(command), **more}:
+            called = {"toolCallId": more.get("toolCallId"), "title": title, "kind": "execute"}
+            return {**called, "rawInput": {"command": command, "cwd": more.get("cwd")}}
+        case subject:
+            return {"title": title, "rawInput": subject}
+
+
+def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
+    """Add an elicitation, for a session or for a request of the client."""
+    params = request.params
+    session_id = string(params, "sessionId") or talks.session_of_request(get(params, "requestId"))
+    if not session_id:
+        return OpenRequest("", request), []
+    talk = talks.get(session_id)
+    text = f"asks you: {string(params, 'message')}"
+    elicitation = ElicitationItem(talk.next_key(ElicitationItem.key_prefix), text, talk.cursor.n)
+    elicitation.request_id = request.id
+    elicitation.mode = string(params, "mode")
+    schema = get(params, "requestedSchema")
+    elicitation.schema = get(params, "url") if schema is None else schema
+
+    def respond(response: Response) -> list[ConversationChange]:
+        result = response.result if isinstance(response, SuccessResponse) else None
+        elicitation.set_outcome({"action": "cancel"} if result is None else result, talk.cursor.n)
+        return [ConversationChange(session_id, elicitation)]
+
+    return OpenRequest(session_id, request, respond), [talk.add(elicitation)]
+
+
+def _terminal(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
+    """Version 1: apply a response about the client's terminals."""
+    params, n = request.params, talk.cursor.n
+    key = string(result if request.method == "terminal/create" else params, "terminalId")
+    if not key:
+        return []
+    is_new = request.method == "terminal/create"
+    # A client may reuse an id after its release: that is another terminal.
+    terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
+    match request.method:
+        case "terminal/create":
+            words = [string(params, "command"), *map(str, get_list(params, "args"))]
+            cwd = string(params, "cwd") or None
+            terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
+        case "terminal/output":
+            terminal.set_output(string(result, "output"), n)
+            if get(result, "exitStatus") is not None:
+                terminal.change(n, **exit_facts(get(result, "exitStatus")))
+        case "terminal/wait_for_exit":
+            terminal.change(n, **exit_facts(result))
+        case "terminal/release":
+            terminal.change(n, is_released=True)
+        case _:
+            return []
+    return [shown(talk, terminal)]

@@ -1,0 +1,354 @@
+"""Applies each kind of `session/update` to a conversation, in both versions.
+
+Unknown updates are kept as notices, so that nothing is lost silently.
+
+Source: ACP, Prompt Turn, `session/update`; Tool Calls; Agent Plan; the same of version 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, cast
+
+from acp_inspector.session.conversation import Conversation, ConversationChange
+from acp_inspector.session.items import (
+    AgentMessage,
+    Compaction,
+    SessionMessage,
+    SubagentItem,
+    TerminalItem,
+    TextItem,
+    Thought,
+    ToolCallItem,
+    UserMessage,
+    string,
+    terminal_keys,
+)
+from acp_protocol.json_values import as_list, as_object, get, get_list
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.turn_updates import OUTPUT, is_echo
+
+Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
+
+
+_UNSET: Final = {"title": "", "name": "", "kind": "other", "status": "pending"}
+"""Fields of a tool call, each with its value once it is cleared."""
+_NONE: Final = frozenset[str]()
+
+
+def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
+    name = string(update, "sessionUpdate")
+    apply = UPDATES.get(name)
+    if (turn := talk.turn) is not None:
+        turn.update(talk.cursor, name)
+    notices = talk.note_late(name)
+    if name in OUTPUT and talk.echo is not None and (blocks := talk.echo.unlike()):
+        # Nothing of that message will follow.
+        talk.echo = None
+        notices += [talk.chunk(UserMessage, {"content": each}) for each in blocks]
+    if talk.version == 1 and name == "user_message_chunk" and not _is_echo(talk, update):
+        notices += talk.note_history()
+    unknown = f"update {name or 'without a name'}"
+    return [*notices, talk.notice(unknown) if apply is None else apply(talk, update)]
+
+
+def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationChange]:
+    """Apply an update that was sent in place of one that was applied before."""
+    name, kind = string(was, "sessionUpdate"), _CHUNKS.get(string(was, "sessionUpdate"))
+    if name == string(now, "sessionUpdate") and kind is not None:
+        before, after = get(was, "content"), get(now, "content")
+        texts = (item for item in reversed(talk.items) if isinstance(item, TextItem))
+        for item in texts:
+            if type(item) is kind and item.revise(before, after, talk.cursor.n):
+                return [ConversationChange(talk.session_id, item)]
+        return []
+    if name == string(now, "sessionUpdate") == "tool_call_content_chunk":
+        call = talk.known_call(string(now, "toolCallId"))
+        if call is None:
+            return []
+        content = [each for each in call.content if each != get(was, "content")]
+        call.replace([*content, get(now, "content")], talk.cursor.n)
+        return [ConversationChange(talk.session_id, call)]
+    return apply_update(talk, now)
+
+
+def apply_call(talk: Conversation, update: Json) -> ConversationChange:
+    """Create or change a tool call; absent fields stay, and in version 2 null clears a field."""
+    call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
+    fields = as_object(update)
+    cleared = {name for name in fields if fields[name] is None} if talk.version >= 2 else _NONE
+    facts: dict[str, Any] = {}
+    for name, unset in _UNSET.items():
+        if value := string(fields, name):
+            facts[name] = value
+        elif name in cleared:
+            facts[name] = unset
+    locations = fields.get("locations")
+    if isinstance(locations, list) or "locations" in cleared:
+        facts["locations"] = as_list(locations)
+    for name, attribute in (("rawInput", "raw_input"), ("rawOutput", "raw_output")):
+        value = fields.get(name)
+        if value is not None or name in cleared:
+            facts[attribute] = value
+    if "capabilities" in fields:
+        facts["can_cancel"] = _can_cancel(update)
+    if facts:
+        call.change(talk.cursor.n, **facts)
+    content = fields.get("content")
+    if isinstance(content, list) or "content" in cleared:
+        call.replace(as_list(content), talk.cursor.n)
+        _show_terminals(talk, call, as_list(content))
+    return ConversationChange(talk.session_id, call, is_new)
+
+
+def _can_cancel(update: Json) -> bool:
+    return get(get(update, "capabilities"), "cancel") is not None
+
+
+def _show_terminals(talk: Conversation, call: ToolCallItem, content: list[Json]) -> None:
+    for key in terminal_keys(content):
+        talk.show(call, talk.terminal(key))
+
+
+def _call_chunk(talk: Conversation, update: Json) -> ConversationChange:
+    call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
+    content = get(update, "content")
+    call.add(content, talk.cursor.n)
+    _show_terminals(talk, call, [content])
+    return ConversationChange(talk.session_id, call, is_new)
+
+
+def _terminal(talk: Conversation, update: Json) -> ConversationChange:
+    terminal = talk.terminal(string(update, "terminalId"))
+    members = cast("Mapping[str, Json]", update)
+    facts: dict[str, Any] = {}
+    for name in ("command", "cwd"):
+        if name in members:
+            facts[name] = string(update, name) or None
+    if "exitStatus" in members:
+        facts |= exit_facts(members["exitStatus"])
+    if "capabilities" in members:
+        facts["can_cancel"] = _can_cancel(update)
+    if facts:
+        terminal.change(talk.cursor.n, **facts)
+    if "output" in members:
+        terminal.replace(string(members["output"], "data"), talk.cursor.n)
+    return shown(talk, terminal)
+
+
+def exit_facts(status: Json) -> dict[str, Any]:
+    """Return the terminal fields that an exit status sets; None: the terminal has not ended."""
+    code = get(status, "exitCode")
+    return {
+        "is_over": status is not None,
+        "exit_code": code if isinstance(code, int) else None,
+        "signal": string(status, "signal") or None,
+    }
+
+
+def shown(talk: Conversation, terminal: TerminalItem) -> ConversationChange:
+    """Return the change of a terminal, as one of the tool call that shows it."""
+    calls = talk.calls_showing(terminal.key)
+    return ConversationChange(talk.session_id, calls[-1] if calls else None, terminal=terminal)
+
+
+def _terminal_chunk(talk: Conversation, update: Json) -> ConversationChange:
+    terminal = talk.terminal(string(update, "terminalId"))
+    terminal.add(string(update, "data"), talk.cursor.n)
+    return shown(talk, terminal)
+
+
+def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
+    """Add a user message from the agent, unless it echoes the running prompt."""
+    content = get(update, "content")
+    echo = talk.echo if talk.info.is_busy else None
+    is_repeated = echo is not None and echo.takes(content)
+    if _bound(talk, update) or is_repeated:
+        return ConversationChange(talk.session_id, None)
+    if echo is None:
+        return talk.chunk(UserMessage, update)
+    # It only began like the prompt, so all of it is a message of its own.
+    talk.echo = None
+    if talk.has_message(string(update, "messageId")):
+        return talk.chunk(UserMessage, update)
+    members = as_object(update)
+    changes = [
+        talk.chunk(UserMessage, {**members, "content": each}) for each in (*echo.taken, content)
+    ]
+    return replace(changes[-1], is_new=changes[0].is_new)
+
+
+def _is_echo(talk: Conversation, update: Json) -> bool:
+    """Return whether a user message repeats the last prompt, or a part of it."""
+    last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
+    return last is not None and is_echo(last.content, get(update, "content"))
+
+
+def _user_message(talk: Conversation, update: Json) -> ConversationChange:
+    _bound(talk, update)
+    return talk.message(UserMessage, update)
+
+
+def _bound(talk: Conversation, update: Json) -> bool:
+    """Return whether the update echoes a prompt; if so, set that prompt's message id."""
+    message_id = string(update, "messageId")
+    if not message_id or talk.has_message(message_id) or not talk.unbound:
+        return False
+    # Prompts are inserted in their order, so the oldest without an id is the one.
+    talk.bind(talk.unbound[0], message_id)
+    return True
+
+
+def _state(talk: Conversation, update: Json) -> ConversationChange:
+    before, state = talk.info.state, string(update, "state") or "unknown"
+    talk.states += 1
+    talk.update_info(state=state)
+    if isinstance(background := get(update, "background"), list):
+        talk.update_info(background=as_list(background))
+    if state != "idle":
+        turn = talk.begin_turn(is_prompted=False)
+        turn.has_run = True
+        return ConversationChange(talk.session_id, None)
+    if before in {None, "idle"}:
+        return ConversationChange(talk.session_id, None)
+    error = get(update, "error")
+    error_text = f"{string(error, 'message')} ({get(error, 'code')})" if error is not None else None
+    stop = string(update, "stopReason") or None
+    return talk.end_turn(stop, error_text, get(update, "usage"), talk.turn)
+
+
+def _plan(talk: Conversation, update: Json) -> ConversationChange:
+    source = get(update, "plan") if "plan" in (update or {}) else update
+    plan, is_new = talk.plan_of_id(string(source, "planId"))
+    steps = get_list(source, "entries")
+    if isinstance(text := get(source, "content"), str):
+        steps = [{"content": line} for line in text.splitlines() if line.strip()]
+    plan.replace(steps, talk.cursor.n)
+    return ConversationChange(talk.session_id, plan, is_new)
+
+
+def _plan_removed(talk: Conversation, update: Json) -> ConversationChange:
+    plan_id = string(update, "planId")
+    if talk.plan is None:
+        return ConversationChange(talk.session_id, None)
+    plan = talk.plan_of_id(plan_id)[0] if plan_id else talk.plan
+    plan.replace([], talk.cursor.n)
+    return ConversationChange(talk.session_id, plan)
+
+
+def _mode(talk: Conversation, update: Json) -> ConversationChange:
+    mode = string(update, "currentModeId")
+    talk.update_info(current_mode=mode or talk.info.current_mode)
+    return talk.notice(f"mode: {mode}")
+
+
+def _notice(talk: Conversation, update: Json) -> ConversationChange:
+    parts = (string(update, "title"), string(update, "description"))
+    return talk.notice(": ".join(part for part in parts if part) or "a notice without words")
+
+
+def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
+    key = string(update, "compactionId") or talk.next_key("compaction")
+    line, is_new = talk.entity(Compaction, f"compaction {key}", "context compaction: in_progress")
+    assert isinstance(line, Compaction)
+    return line, is_new
+
+
+def _compaction(talk: Conversation, update: Json) -> ConversationChange:
+    line, is_new = _compacted(talk, update)
+    has_summary = isinstance(update, dict) and "summary" in update
+    summary = get_list(update, "summary") if has_summary else None
+    line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
+    return ConversationChange(talk.session_id, line, is_new)
+
+
+def _compaction_chunk(talk: Conversation, update: Json) -> ConversationChange:
+    line, is_new = _compacted(talk, update)
+    line.add(get(update, "content"), talk.cursor.n)
+    return ConversationChange(talk.session_id, line, is_new)
+
+
+def _subagent(talk: Conversation, update: Json) -> ConversationChange:
+    child, members = string(update, "sessionId"), cast("Mapping[str, Json]", update)
+    line, is_new = talk.entity(SubagentItem, f"subagent {child}", "subagent")
+    assert isinstance(line, SubagentItem)
+    line.session_id = child
+    facts: dict[str, Any] = {
+        name: string(update, name) for name in ("title", "description") if name in members
+    }
+    if "state" in members:
+        facts["state"] = string(members["state"], "state")
+    if "capabilities" in members:
+        facts["can_cancel"] = _can_cancel(update)
+    line.change(talk.cursor.n, **facts)
+    return ConversationChange(talk.session_id, line, is_new)
+
+
+def _session_message(talk: Conversation, update: Json) -> ConversationChange:
+    message, is_new = talk.text(SessionMessage, string(update, "messageId") or None)
+    if sender := string(update, "senderSessionId"):
+        message.sender.set(talk.cursor.n, sender)
+    if "content" in (update or {}):
+        message.replace(get_list(update, "content"), talk.cursor.n)
+    return ConversationChange(talk.session_id, message, is_new)
+
+
+def _offer(talk: Conversation, update: Json) -> ConversationChange:
+    talk.update_options(update)
+    return ConversationChange(talk.session_id, None)
+
+
+def _usage(talk: Conversation, update: Json) -> ConversationChange:
+    usage: dict[str, Json] = {}
+    if talk.version >= 2 and "cost" not in (update or {}):
+        # Version 2: a cost that is not sent again stays unchanged.
+        usage = {"cost": cost} if (cost := get(talk.info.usage, "cost")) is not None else {}
+    values = cast("Mapping[str, Json]", update).items()
+    usage |= {name: value for name, value in values if name != "sessionUpdate"}
+    talk.update_info(usage=usage)
+    return ConversationChange(talk.session_id, None)
+
+
+def _info(talk: Conversation, update: Json) -> ConversationChange:
+    if "title" in (update or {}):
+        # Null clears, in both versions.
+        talk.update_info(title=string(update, "title") or None)
+    return ConversationChange(talk.session_id, None)
+
+
+_CHUNKS: Final[Mapping[str, type[TextItem]]] = {
+    "user_message_chunk": UserMessage,
+    "agent_message_chunk": AgentMessage,
+    "agent_thought_chunk": Thought,
+    "session_message_chunk": SessionMessage,
+}
+UPDATES: Final[Mapping[str, Apply]] = {
+    "user_message_chunk": _user_chunk,
+    "agent_message_chunk": lambda talk, update: talk.chunk(AgentMessage, update),
+    "agent_thought_chunk": lambda talk, update: talk.chunk(Thought, update),
+    "user_message": _user_message,
+    "agent_message": lambda talk, update: talk.message(AgentMessage, update),
+    "agent_thought": lambda talk, update: talk.message(Thought, update),
+    "tool_call": apply_call,
+    "tool_call_update": apply_call,
+    "tool_call_content_chunk": _call_chunk,
+    "terminal_update": _terminal,
+    "terminal_output_chunk": _terminal_chunk,
+    "state_update": _state,
+    "plan": _plan,
+    "plan_update": _plan,
+    "plan_removed": _plan_removed,
+    "current_mode_update": _mode,
+    "notice": _notice,
+    "compaction_update": _compaction,
+    "compaction_summary_chunk": _compaction_chunk,
+    "subagent_update": _subagent,
+    "session_message": _session_message,
+    "session_message_chunk": lambda talk, update: talk.chunk(SessionMessage, update),
+    "available_commands_update": _offer,
+    "config_option_update": _offer,
+    "session_info_update": _info,
+    "usage_update": _usage,
+}
+"""The function for each known kind of update."""

@@ -1,0 +1,1 @@
+"""What is derived from sessions for tables, panes and reports."""

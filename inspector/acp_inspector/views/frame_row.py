@@ -1,0 +1,157 @@
+"""The row of a frame in the tables of `show` and of the Traffic screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never, cast
+
+from acp_inspector.journal import Frame
+from acp_inspector.messages import DecodedFrame, FrameKind
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.items import string
+from acp_protocol.framing import Side
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import as_list, get, get_list
+from acp_protocol.jsonrpc import (
+    Batch,
+    ErrorResponse,
+    InvalidMessage,
+    Json,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    SuccessResponse,
+)
+
+SUMMARY_WIDTH = 200
+"""Characters of a summary, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """What a table shows of a frame; every text is escaped."""
+
+    n: int
+    at: float
+    side: Side
+    kind: FrameKind
+    method: str
+    """Its own, or that of the request it responds to."""
+    id: RequestId
+    has_id: bool
+    session: str
+    latency: float | None
+    """Seconds from the request, for a response."""
+    size: int
+    """Bytes."""
+    summary: str
+
+
+def frame_row(frame: Frame, exchanges: Exchanges) -> FrameRow:
+    """Return the row of the next frame; `exchanges` takes it, so call this once for each frame."""
+    decoded = DecodedFrame(frame)
+    exchanges.pair(decoded)
+    return decoded_row(decoded)
+
+
+def decoded_row(decoded: DecodedFrame) -> FrameRow:
+    """Return the row of a frame that has been paired."""
+    frame = decoded.frame
+    method = decoded.method or ""
+    return FrameRow(
+        n=frame.seq,
+        at=frame.time,
+        side=frame.side,
+        kind=decoded.kind,
+        method=single_line(method, 60),
+        id=decoded.id,
+        has_id=decoded.has_id,
+        session=single_line(decoded.session or "", 80),
+        latency=decoded.latency,
+        size=len(frame.data),
+        summary=single_line(_summary(decoded.message, method), SUMMARY_WIDTH),
+    )
+
+
+def _summary(message: Message, method: str) -> str:
+    match message:
+        case Request(params=params) | Notification(params=params):
+            return _call(method, params)
+        case SuccessResponse(result=result):
+            return _result(result)
+        case ErrorResponse(code=code, message=text):
+            return f"{code} {text}"
+        case Batch():
+            return f"{len(message.entries)} entries"
+        case InvalidMessage(reason=reason):
+            return reason
+        case _:
+            assert_never(message)
+
+
+def _call(method: str, params: Json) -> str:
+    match method:
+        case "session/update":
+            return _update(get(params, "update"))
+        case "session/prompt":
+            return _first(get(params, "prompt"))
+        case "session/request_permission":
+            title = string(get(params, "toolCall"), "title") or string(params, "title")
+            return f"{title} ({len(get_list(params, 'options'))} options)".lstrip()
+        case "initialize":
+            name = string(get(params, "clientInfo") or get(params, "info"), "name")
+            return f"version {get(params, 'protocolVersion')} {name}"
+        case _:
+            for name in ("path", "cwd", "command", "modeId", "requestId"):
+                if (value := get(params, name)) is not None:
+                    return f"{name} {value}"
+            return ""
+
+
+def _update(update: Json) -> str:
+    name = string(update, "sessionUpdate")
+    match name:
+        case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
+            return f"{name} {_quoted(get(update, 'content'))}"
+        case "agent_message" | "agent_thought" | "user_message":
+            return f"{name} {_first(get(update, 'content'))}"
+        case "state_update":
+            parts = [string(update, key) for key in ("state", "stopReason")]
+            return " ".join([name, *filter(None, parts)])
+        case "tool_call" | "tool_call_update":
+            parts = [string(update, key) for key in ("toolCallId", "title", "status")]
+            return " ".join([name, *filter(None, parts)])
+        case "plan" | "plan_update":
+            steps = get_list(get(update, "plan") or update, "entries")
+            return f"plan of {len(steps)} entries"
+        case "current_mode_update":
+            return f"{name} {string(update, 'currentModeId')}".rstrip()
+        case "session_info_update":
+            return f"{name} {string(update, 'title')}".rstrip()
+        case _:
+            return name
+
+
+def _result(result: Json) -> str:
+    for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
+        if (value := get(result, name)) is not None:
+            return f"{name} {value}"
+    outcome = get(result, "outcome")
+    if outcome is not None:
+        return " ".join(filter(None, [string(outcome, "outcome"), string(outcome, "optionId")]))
+    if isinstance(result, Mapping):
+        return ", ".join(str(key) for key in cast("Mapping[str, Json]", result))
+    return str(result)
+
+
+def _first(blocks: Json) -> str:
+    return _quoted((as_list(blocks) or [None])[0])
+
+
+def _quoted(block: Json) -> str:
+    text = get(block, "text")
+    if not isinstance(text, str):
+        text = f"[{string(block, 'type') or 'nothing'}]"
+    return f'"{text[:SUMMARY_WIDTH]}"'

@@ -1,0 +1,258 @@
+"""The model of one connection: all folds of this package over one pass through its entries.
+
+A frame is decoded and paired once for all of them. A live journal is read as it grows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
+from acp_inspector.messages import DecodedFrame, Decoder, TextRun
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.edits import edit_of
+from acp_inspector.session.exchanges import Exchanges, PairedMessage
+from acp_inspector.session.history import Versioned
+from acp_inspector.session.items import AgentMessage, Item, TextItem, Thought, string
+from acp_inspector.views.annotations import FrameNotes, intervention_of
+from acp_inspector.views.capabilities import Capabilities
+from acp_inspector.views.statistics import Statistics
+from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.dialects.registry import open_dialect
+from acp_protocol.framing import Side
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import Json, Message, Notification, Request
+
+CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
+"""Updates that agents send in runs, each with the next piece of a message."""
+ACTIVITY_INTERVAL: Final = 0.1
+"""Seconds within which the activity of a side is noted once."""
+
+
+class SessionModel:
+    """Folds the entries of a journal, one after the other."""
+
+    def __init__(
+        self, dialect: Dialect | None = None, *, has_conversations_only: bool = False
+    ) -> None:
+        """Begin.
+
+        Args:
+            dialect: Decode frames of this dialect; None: recognise the dialect.
+            has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
+        """
+        self._has_conversations_only = has_conversations_only
+        self._run: tuple[TextRun, TextItem] | None = None
+        """The run of chunks that the last frame belongs to, and their message."""
+        self._decoder = Decoder(dialect)
+        self.exchanges = Exchanges()
+        self.conversations = Conversations(dialect)
+        self.capabilities = Capabilities()
+        self.statistics = Statistics()
+        self.last_paired: tuple[PairedMessage, ...] = ()
+        """The messages of the last frame, each with its exchange."""
+        self.n = 0
+        """The last entry that was read."""
+        self.at = 0.0
+        """The time of that entry, in seconds since the journal began."""
+        self._frame_times: tuple[float | None, float | None] = (None, None)
+        """The times of the last two frames."""
+        self._session: str | None = None
+        """The session that the last frame was about."""
+        self._times = array("d")
+        self._numbers = array("Q")
+        self._sides = bytearray()
+        """The first letter of the sender of each entry; 0 for none."""
+        self._gone = Versioned[frozenset[Side]](frozenset())
+        self._held = Versioned[dict[int, float]]({})
+        self._activity: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
+
+    @property
+    def dialect(self) -> str | None:
+        """The name of the dialect; None for the published protocol."""
+        return self._decoder.dialect
+
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Add all entries, those of a run at once."""
+        rest = iter(entries)
+        for entry in rest:
+            following: Entry | None = entry
+            while following is not None:
+                self.apply(following)
+                following = self._read_run(rest)
+
+    def _read_run(self, rest: Iterator[Entry]) -> Entry | None:
+        """Add the frames that belong to the run of the last one; return the entry after them."""
+        if self._run is None:
+            return None
+        frames, following = self._run[0].take(rest)
+        self._apply_run(frames)
+        return following
+
+    def _apply_run(self, frames: Sequence[Frame]) -> None:
+        for at, frame in enumerate(frames):
+            if self._run is not None and self._decoder.skip(frames[at:]):
+                run, message = self._run
+                self.n, self.at = frames[-1].seq, frames[-1].time
+                self._frame_times = (None, frames[-1].time)
+                texts = list(map(run.text_of, frames[at:]))
+                self.conversations.apply_chunks(frames[at:], message, texts)
+                break
+            self.apply(frame)
+
+    def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
+        """Add the next entry; return it, with a valid number and time even if the file has none.
+
+        Args:
+            entry: The next one.
+            counts: Returns, once a frame is paired, whether statistics count it; None: they count
+            all. All other folds read every frame.
+        """
+        entry = self._sound(entry)
+        self.n, self.at = entry.seq, entry.time
+        self._run = None
+        self._numbers.append(entry.seq)
+        self._times.append(entry.time)
+        self._sides.append(ord(entry.side[0]) if isinstance(entry, Frame) else 0)
+        if isinstance(entry, JournalEvent):
+            self._note(entry)
+        if not isinstance(entry, Frame):
+            return entry
+        self._frame_times = (self._frame_times[1], entry.time)
+        paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+        changes = self.conversations.apply(entry, paired)
+        if self._has_conversations_only:
+            if self.dialect is None and len(changes) == 1:
+                self._begin_run(entry, changes[0].item)
+            return entry
+        self.capabilities.apply(entry, paired)
+        self._note_activity(entry, paired)
+        if counts is None or counts(entry):
+            self.statistics.apply(entry, paired, self.conversations)
+        return entry
+
+    def _begin_run(self, frame: Frame, item: Item | None) -> None:
+        if not isinstance(item, AgentMessage | Thought) or (run := TextRun.of(frame)) is None:
+            return
+        # The text that differs may be another one, and the update not a chunk.
+        if all(_is_chunk(run.value_with(text.encode()), text) for text in "?!"):
+            self._run = run, item
+
+    def notes(self) -> FrameNotes:
+        """Return the notes of the last frame."""
+        turn = self.conversations.turn_of(self._session)
+        number = None if turn is None else turn.number
+        previous, now = self._frame_times
+        gap = None if previous is None or now is None else max(now - previous, 0.0)
+        return FrameNotes(turn=number, version=self.conversations.version, gap=gap)
+
+    def waiting(self, n: int | None = None, at: float | None = None) -> WaitGraph:
+        """Return the wait graph after entry `n`.
+
+        Args:
+            n: Number of the entry; None: the last one.
+            at: Seconds since the journal began, for a later time than that of `n`; None: that of
+            `n`.
+        """
+        n = self.n if n is None else n
+        known = bisect_right(self._numbers, n)
+        then = self._times[known - 1] if known else 0.0
+        talks = self.conversations.sessions.values()
+        turns = [turn for talk in talks if talk.version >= 2 and (turn := talk.turn_at(n))]
+        asking = [
+            turn.session_id
+            for turn in turns
+            if self.conversations.sessions[turn.session_id].at(n).info.state == "requires_action"
+        ]
+        known_then = WaitContext(
+            n=n,
+            at=then if at is None else at,
+            turns=turns,
+            gone=self._gone.at(n),
+            held=self._held.at(n),
+            asking=frozenset(asking),
+            last_sent={key: _last(*activity, n) for key, activity in self._activity.items()},
+        )
+        return wait_graph(self.exchanges.open_at(n), known_then)
+
+    def _sound(self, entry: Entry) -> Entry:
+        """Return the entry with a valid number and time: files may contain anything."""
+        is_next = self.n < entry.seq < self.n + MAX_GAP
+        is_time = abs(entry.time) < MAX_GAP
+        if is_next and is_time:
+            return entry
+        n, at = entry.seq if is_next else self.n + 1, entry.time if is_time else self.at
+        return replace(entry, seq=n, time=at)
+
+    def _note(self, event: JournalEvent) -> None:
+        match event.name, event.data:
+            case "eof", {"from": "client"}:
+                self._leave("client", event.seq)
+            case ("eof", {"from": "agent"}) | ("exit", _):
+                self._leave("agent", event.seq)
+            case "spawn", _:
+                self._gone.set(event.seq, frozenset())
+                self._decoder.restart()
+                self.exchanges.restart(event.seq)
+                self.conversations.restart(event.seq, event.time)
+            case _:
+                self._note_intervention(event)
+
+    def _note_intervention(self, event: JournalEvent) -> None:
+        match intervention_of(event):
+            case n, "held":
+                self._held.set(event.seq, self._held.now | {n: event.time})
+            case n, "released" if n in self._held.now:
+                left = {key: at for key, at in self._held.now.items() if key != n}
+                self._held.set(event.seq, left)
+            case _, "edited" if (edit := edit_of(event)) is not None:
+                was, now = self._messages(edit.of, edit.was), self._messages(edit.of, edit.now)
+                self.conversations.edit(event.seq, was, now)
+            case _:
+                pass
+
+    def _messages(self, n: int, data: bytes) -> Sequence[Message]:
+        """Return the messages that frame `n` has with other bytes."""
+        place = bisect_right(self._numbers, n) - 1
+        side: Side = "agent" if place >= 0 and self._sides[place] == ord("a") else "client"
+        decoded = DecodedFrame(Frame(n, 0.0, side, data))
+        if self.dialect is not None:
+            decoded.translate(open_dialect(self.dialect, "").read(data, side).forward)
+        return decoded.messages
+
+    def _leave(self, side: Side, n: int) -> None:
+        gone: frozenset[Side] = frozenset({*self._gone.now, side})
+        self._gone.set(n, gone)
+
+    def _note_activity(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        sessions: list[str | None] = [
+            string(message.params, "sessionId") or None
+            for message, _ in paired
+            if isinstance(message, Request | Notification)
+        ] or [exchange.session for _, exchange in paired if exchange is not None]
+        self._session = next(filter(None, sessions), None)
+        for session in (None, *sessions):
+            activity = self._activity.get((frame.side, session))
+            if activity is None:
+                activity = self._activity[frame.side, session] = (array("Q"), array("d"))
+            numbers, times = activity
+            if not times or frame.time - times[-1] >= ACTIVITY_INTERVAL:
+                numbers.append(frame.seq)
+                times.append(frame.time)
+
+
+def _is_chunk(value: Json, text: str) -> bool:
+    """Return whether a message is an update with the next piece of a message, and nothing else."""
+    update = get(get(value, "params"), "update")
+    content = {"type": "text", "text": text}
+    return get(update, "sessionUpdate") in CHUNKS and get(update, "content") == content
+
+
+def _last(numbers: array[int], times: array[float], n: int) -> float:
+    place = bisect_right(numbers, n)
+    return times[place - 1] if place else 0.0

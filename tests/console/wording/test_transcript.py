@@ -1,0 +1,107 @@
+"""A conversation as lines of text."""
+
+from __future__ import annotations
+
+from acp_console.wording.transcript import change_lines, transcript_lines
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.views.state_diff import state_changes
+from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+
+EVIL = "\x1b[2J\x9b[b]\r\n\u202e"
+
+
+def folded(*said: Said) -> Conversations:
+    conversations = Conversations()
+    for frame in frames(*said):
+        conversations.apply(frame)
+    return conversations
+
+
+def lines(*said: Said) -> list[str]:
+    """Return the lines of session s1, the first one left out."""
+    return list(transcript_lines(folded(*said).get("s1").at(len(said))))[1:]
+
+
+def test_each_kind_of_item_has_its_line() -> None:
+    shown = lines(
+        prompt(1, "first\nsecond"),
+        chunk("hm", kind="agent_thought_chunk"),
+        chunk("Hello"),
+        update("plan", entries=[{"content": "look", "status": "completed"}, {}]),
+        ask("agent", 1, "elicitation/create", sessionId="s1", message="Name?"),
+        answer("client", 1, {"action": "decline"}),
+        update("compaction_update", compactionId="c", status="completed"),
+        update("session_message", messageId="m", senderSessionId="s2", content=[{"type": "image"}]),
+        answer("agent", 1, {"stopReason": "refusal"}),
+    )
+    assert shown == [
+        "  you: first",
+        "    second",
+        "  thought: hm",
+        "  agent: Hello",
+        "  plan, 2 steps",
+        "    completed: look",
+        "    ?:",
+        "  · asks you: Name?: decline",
+        "  · context compaction: completed",
+        "  session s2:",
+        "    [image]",
+        "  — refusal",
+    ]
+
+
+def test_a_tool_call_shows_its_way_its_consent_and_its_terminal() -> None:
+    content = [{"type": "terminal", "terminalId": "t"}, {"type": "diff", "path": "/a"}]
+    shown = lines(
+        ask("agent", 1, "terminal/create", sessionId="s1", command="make"),
+        answer("client", 1, {"terminalId": "t"}),
+        update("tool_call", toolCallId="c", title="Build", kind="execute", content=content),
+        ask("agent", 2, "session/request_permission", sessionId="s1", toolCall={"toolCallId": "c"}),
+        ask("agent", 3, "terminal/output", sessionId="s1", terminalId="t"),
+        answer("client", 3, {"output": "ok\n"}),
+        update("tool_call_update", toolCallId="c", status="failed"),
+    )
+    assert shown == [
+        "  · ran make without asking",
+        "  tool Build (execute): pending → failed",
+        "    permission: open",
+        "    [terminal]",
+        "    [diff of /a]",
+        "    $ make",
+        "      ok",
+    ]
+
+
+def test_errors_stand_at_the_end() -> None:
+    refused: Said = ("agent", {"id": 1, "error": {"code": -32602, "message": "no such mode"}})
+    shown = lines(
+        chunk("x"), ask("client", 1, "session/set_mode", sessionId="s1", modeId="m"), refused
+    )
+    assert shown[-1] == (
+        "  error of the agent to session/set_mode in frame 3: no such mode (-32602)"
+    )
+
+
+def test_what_changed_is_told_in_lines() -> None:
+    fold = folded(chunk("Hel"), chunk("lo"), update("session_info_update", title="Greeting"))
+    shown = [line for each in state_changes(fold.at(1), fold.at(3)) for line in change_lines(each)]
+    assert shown == ["* agentmessage-1 goes on: lo", '* title: null → "Greeting"']
+    gone = [line for each in state_changes(fold.at(1), {}) for line in change_lines(each)]
+    assert gone == ["- session s1"]
+    new = [line for each in state_changes({}, fold.at(1)) for line in change_lines(each)]
+    assert new[:2] == ["+ session s1", "+ agentmessage-1: agent “Hel”"]
+
+
+def test_no_line_gives_orders_to_a_terminal() -> None:
+    said: tuple[Said, ...] = (
+        prompt(1, EVIL),
+        update("tool_call", toolCallId=EVIL, title=EVIL, kind=EVIL, status=EVIL),
+        update("plan", entries=[{"content": EVIL, "status": EVIL}]),
+        update("session_info_update", title=EVIL),
+        update(EVIL),
+        ("agent", {"id": 1, "error": {"code": 1, "message": EVIL}}),
+    )
+    fold = folded(*said)
+    shown = list(transcript_lines(fold.get("s1").at(6)))
+    changed = [line for each in state_changes({}, fold.at(6)) for line in change_lines(each)]
+    assert all(line.isprintable() for line in [*shown, *changed])

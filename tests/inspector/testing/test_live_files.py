@@ -1,0 +1,46 @@
+"""The files of a test are read by lines as the chat reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import Recording
+from acp_inspector.replay.parts import gaps
+from acp_inspector.testing.fixtures import AcpAgent
+from tests.inspector.talks import chunk, frames
+from tests.inspector.testing.live_agents import agent
+
+READING = """
+start("live")
+prompt = hear("session/prompt")
+request(5, "fs/read_text_file", path=os.getcwd() + "/notes.txt", line=1, limit=1)
+text(hear(id=5)["result"]["content"])
+respond(prompt, stopReason="end_turn")
+"""
+
+
+def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes("a\x0cb\u2028c\rd\ntwo\n".encode())
+    live = AcpAgent(agent(READING), tmp_path, 20)
+    try:
+        live.start()
+        live.new_session()
+        assert live.prompt("read").text == "a\x0cb\u2028c\rd\n"
+    finally:
+        live.close()
+
+
+def test_what_a_recorder_left_out_is_told_as_it_counted_it() -> None:
+    first = frames(chunk("hello"))
+    dropped = {"count": 3, "bytes": 1000, "from": "agent", "why": "the disk is full"}
+    more = (
+        JournalEvent(9, 0.9, "dropped", dropped),
+        JournalEvent(10, 1.0, "dropped", {"count": "x", "bytes": [], "from": {}, "why": 1}),
+    )
+    recording = Recording(Path("x"), Header("", "", ""), (*first, *more), (), None)
+    assert gaps(recording) == [
+        "the recorder left out 3 entries with 1000 bytes of agent: the disk is full",
+        "the recorder left out some entries",
+    ]

@@ -1,0 +1,121 @@
+"""What threads find out about frames: marks, verdicts, turns, and what became of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Frame, JournalEvent
+from acp_inspector.lint.catalog import SEVERITIES, Severity, rules
+from acp_inspector.lint.engine import Finding
+from acp_inspector.views.annotations import (
+    MAX_ENTRY,
+    NO_NOTES,
+    Annotations,
+    FrameNotes,
+    RuleViolation,
+    intervention_of,
+)
+
+
+def finding(severity: Severity, *frames: int, rule: str = "ACP-L001") -> Finding:
+    return Finding(rules()[rule], severity, "wrong", frames, "mend it")
+
+
+def frame(n: int) -> Frame:
+    return Frame(n, 0.0, "agent", b"{}")
+
+
+def marks(known: Annotations, count: int) -> str:
+    return "".join(known.mark(n) or "." for n in range(count))
+
+
+def test_a_frame_is_marked_where_a_rule_broke_and_in_small_where_it_helps_to_prove_it() -> None:
+    known = Annotations()
+    known.add_findings([finding("warning", 2, 4), finding("info", 4, 6), finding("error", 4, 7)])
+    assert marks(known, 9) == "..w.W.IE."
+    assert known.finding_counts == {"error": 1, "warning": 1, "info": 1}
+    assert known.finding_count == 3
+
+
+def test_what_broke_at_a_frame_is_asked_by_filters_as_on_the_command_line() -> None:
+    known = Annotations()
+    known.add_findings([finding("info", 2, 4), finding("error", 4, rule="ACP-L002")])
+    known.add_findings([finding("info", 4), finding("info", 9)])
+    said = (RuleViolation("ACP-L001", "info"), RuleViolation("ACP-L002", "error"))
+    assert known.notes(frame(4)).violations == said
+    assert known.notes(frame(9)).violations == said[:1]
+    assert known.notes(frame(2)) is NO_NOTES
+
+
+def test_turn_version_and_fate_are_noted() -> None:
+    known = Annotations()
+    known.add_entry(frame(3), FrameNotes(turn=2, version=1))
+    known.add_entry(frame(4), FrameNotes(version=2, gap=0.0))
+    known.add_entry(JournalEvent(5, 0.0, "held", {"of": 4}), FrameNotes())
+    known.add_entry(JournalEvent(6, 0.0, "corrupted", {"of": 3}), FrameNotes())
+    known.add_entry(JournalEvent(7, 0.0, "held", {"of": "4"}), FrameNotes())
+    assert known.notes(frame(3)) == FrameNotes(turn=2, version=1, is_edited=True)
+    assert known.notes(frame(4)) == FrameNotes(version=2, is_held=True, gap=0.0)
+    assert known.notes(frame(2), is_marked=True) == FrameNotes(is_marked=True)
+    assert known.entries_revision == 6
+
+
+@pytest.mark.parametrize("n", [-1, 0, MAX_ENTRY, 10**18])
+def test_a_number_that_cannot_be_true_takes_no_memory(n: int) -> None:
+    known = Annotations()
+    known.add_findings([finding("error", n)])
+    known.add_entry(frame(n), FrameNotes(turn=1))
+    assert known.mark(n) == ""
+    assert known.notes(frame(n)).turn is None
+    assert list(known.after(-5)) == []
+
+
+@given(st.sets(st.integers(1, 300)), st.integers(-3, 305))
+def test_the_next_and_the_last_that_something_was_found_about_are_found(
+    numbers: set[int], n: int
+) -> None:
+    known = Annotations()
+    known.add_findings(finding(SEVERITIES[each % 3], each) for each in numbers)
+    assert list(known.after(n)) == sorted(each for each in numbers if each > n)
+    assert list(known.before(n)) == sorted((e for e in numbers if e < n), reverse=True)
+
+
+def test_who_begins_anew_forgets_its_own_and_nothing_else() -> None:
+    known = Annotations()
+    known.add_findings([finding("error", 1)])
+    known.add_entry(frame(1), FrameNotes(turn=1))
+    known.clear_findings()
+    assert (known.mark(1), known.finding_count) == ("", 0)
+    assert known.notes(frame(1)) == FrameNotes(turn=1)
+    known.clear_entries()
+    assert known.notes(frame(1)) is NO_NOTES
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "found"),
+    [
+        ("held", {"of": 3}, (3, "held")),
+        ("released", {"of": 3}, (3, "released")),
+        ("discarded", {"of": 3}, (3, "released")),
+        ("answered", {"of": 3}, (3, "released")),
+        ("edited", {"of": 3}, (3, "edited")),
+        ("corrupted", {"of": 3}, (3, "edited")),
+        ("spawn", {"of": 3}, None),
+        ("held", {"of": True}, None),
+        ("held", {}, None),
+    ],
+)
+def test_an_event_of_a_proxy_says_what_it_did_to_which_frame(
+    name: str, data: dict[str, object], found: object
+) -> None:
+    assert intervention_of(JournalEvent(9, 0.0, name, data)) == found
+
+
+def test_the_rules_of_an_entry_are_listed_once_and_in_order() -> None:
+    known = Annotations()
+    known.add_findings(
+        [finding("info", 4, rule="ACP-L002"), finding("error", 4), finding("info", 4)]
+    )
+    assert (known.rules(4), known.rules(5)) == (["ACP-L001", "ACP-L002"], [])
