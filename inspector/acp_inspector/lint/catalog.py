@@ -52,7 +52,7 @@ FAMILIES: Final[dict[str, str]] = {
     "T": "Batches",
     "U": "Extensibility and naming",
     "V": "MCP over ACP",
-    "W": "Providers, next edit suggestions, documents",
+    "W": "Providers",
     "X": "Notices and compaction",
     "Y": "HTTP and WebSocket",
     "Z": "Version 2: lifecycle, entities, errors",
