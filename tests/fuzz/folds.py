@@ -34,6 +34,7 @@ from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.script import Script
 from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.fold import Sessions
 from acp_inspector.session.items import Item
 from acp_inspector.views.frame_row import frame_row
 from acp_inspector.views.session_model import SessionModel
@@ -89,6 +90,11 @@ def model_fold(dialect: str | None = None) -> Fold:
             _ = counts.chunk_rate, counts.failed_calls, counts.cost
 
     return apply
+
+
+def sessions_fold() -> Fold:
+    sessions = Sessions()
+    return lambda entry: sessions.feed(entry) if isinstance(entry, Frame) else None
 
 
 def steps_fold() -> Fold:
@@ -191,6 +197,7 @@ def replay_fold() -> Fold:
 
 FOLDS: Mapping[str, Callable[[], Fold]] = {
     "model": model_fold,
+    "sessions": sessions_fold,
     "steps": steps_fold,
     "rows": rows_fold,
     "lint": lint_fold,

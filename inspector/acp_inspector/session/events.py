@@ -1,0 +1,153 @@
+"""What a message means for the sessions of a connection; `fold.Sessions` returns these events.
+
+Each message gives first the fact of the wire: `RequestSent`, `ResponseReceived`, `Malformed`, the
+event of its kind for an update of the agent (`UPDATES` says which), and `NotificationSent` for any
+other notification. Then comes what it means: `SessionOpened` or `SessionClosed`, and `TurnBegan`
+or `TurnEnded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from acp_inspector.journal import Frame
+from acp_inspector.session.exchanges import Exchange
+from acp_inspector.session.turn import SessionTurn
+from acp_protocol.jsonrpc import Json, Message
+from acp_protocol.schema.words import UpdateKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    frame: Frame
+    message: Message
+    session: str | None
+    """The session that it is about; None: it names none."""
+    turn: SessionTurn | None
+    """The turn that it belongs to: the one that it begins, joins or ends, else the newest one that
+    runs in its session."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSent(_Event):
+    """A request of either side."""
+
+    exchange: Exchange | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseReceived(_Event):
+    """A response of either side; the exchange is None if no open request has its id."""
+
+    exchange: Exchange | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationSent(_Event):
+    """A notification that is no update of the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed(_Event):
+    """A frame that is no message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Updated(_Event):
+    """A `session/update` of the agent with no event of its own, of known or unknown kind."""
+
+    kind: str
+    """Its `sessionUpdate`; empty if it has none."""
+    update: Json
+
+
+@dataclass(frozen=True, slots=True)
+class TextAdded(Updated):
+    """A whole message or the next piece of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallChanged(Updated):
+    """A tool call was announced or has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalChanged(Updated):
+    """A terminal that the agent shows has changed (version 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionChanged(Updated):
+    """A property of the session has changed, which can happen at any time: also between turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged(Updated):
+    """The agent has reported its state (version 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened(_Event):
+    """A session was created, loaded, resumed or forked; the message is the response."""
+
+    method: str
+    """The method that opened it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed(_Event):
+    """A session was closed or deleted; the message is the response."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegan(_Event):
+    """A turn has begun: by a prompt, or in version 2 because the agent reports that it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded(_Event):
+    """A turn has ended; `turn` knows why."""
+
+
+SessionEvent: TypeAlias = (
+    RequestSent
+    | ResponseReceived
+    | NotificationSent
+    | Malformed
+    | Updated
+    | TextAdded
+    | CallChanged
+    | TerminalChanged
+    | OptionChanged
+    | StateChanged
+    | SessionOpened
+    | SessionClosed
+    | TurnBegan
+    | TurnEnded
+)
+
+UPDATES: Final[Mapping[UpdateKind, type[Updated]]] = {
+    "user_message_chunk": TextAdded,
+    "user_message": TextAdded,
+    "agent_message_chunk": TextAdded,
+    "agent_message": TextAdded,
+    "agent_thought_chunk": TextAdded,
+    "agent_thought": TextAdded,
+    "session_message_chunk": TextAdded,
+    "session_message": TextAdded,
+    "compaction_summary_chunk": TextAdded,
+    "tool_call": CallChanged,
+    "tool_call_update": CallChanged,
+    "tool_call_content_chunk": CallChanged,
+    "terminal_update": TerminalChanged,
+    "terminal_output_chunk": TerminalChanged,
+    "available_commands_update": OptionChanged,
+    "current_mode_update": OptionChanged,
+    "config_option_update": OptionChanged,
+    "session_info_update": OptionChanged,
+    "usage_update": OptionChanged,
+    "state_update": StateChanged,
+}
+"""The event of each kind of update; of all others it is `Updated`."""
