@@ -39,6 +39,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 from acp_protocol.schema.turn_updates import OUTPUT, USER_MESSAGES, is_echo
+from acp_protocol.schema.vocabulary import RESTORING
 from acp_protocol.tool_calls import is_final, merge
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
@@ -155,7 +156,7 @@ class TurnPrinter:
                     self.stray_lines += 1
                 case Request(method="session/prompt") if entry.side == "client":
                     self._prompt = message
-                case Request(method="session/load" | "session/resume") if entry.side == "client":
+                case Request(method=method) if method in RESTORING and entry.side == "client":
                     self._restoring = message
                 case SuccessResponse() if entry.side == "agent":
                     self._note_response(message)

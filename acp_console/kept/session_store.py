@@ -45,6 +45,7 @@ from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.state import state_directory
 from acp_protocol.json_values import get, get_int, get_text
 from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.schema.vocabulary import RESTORING
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -71,8 +72,6 @@ CURRENCY_CHARS: Final = 8
 SLUG_CHARS: Final = 24
 
 _NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
-_CONTINUING: Final = frozenset({"session/load", "session/resume"})
-
 SessionState: TypeAlias = Literal["running", "closed", "failed", "interrupted"]
 """failed: the agent ended by itself; interrupted: the console died."""
 
@@ -402,7 +401,7 @@ class SessionStore:
         for session in (each for run in self._runs() for each in self._sessions_of(run)):
             key = session.agent.name, session.session_id
             before = newest.pop(key, None)
-            if before is None or session.opened_by in _CONTINUING:
+            if before is None or session.opened_by in RESTORING:
                 newest[key] = session if before is None else _continued(before, session)
             else:
                 # Another session with the same id.

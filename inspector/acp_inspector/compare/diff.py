@@ -31,7 +31,7 @@ from acp_inspector.compare.id_map import (
     Tolerance,
     Variable,
 )
-from acp_inspector.compare.steps import OPENING, JournalStep, Level, Steps
+from acp_inspector.compare.steps import JournalStep, Level, Steps
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, find_all, formatted_member, parse_path
 from acp_inspector.messages import Decoder
@@ -50,6 +50,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
+from acp_protocol.schema.vocabulary import OPENING
 from acp_protocol.tool_calls import is_final
 
 Kind: TypeAlias = Literal["changed", "moved", "left only", "right only"]

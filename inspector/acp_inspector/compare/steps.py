@@ -39,6 +39,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     parse,
 )
+from acp_protocol.schema.vocabulary import OPENING
 from acp_protocol.schema.words import UpdateKind
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
@@ -81,8 +82,6 @@ _TYPE_NAMES: Final[dict[object, str]] = {
 }
 _UPDATE: Final = "$.params.update"
 _MESSAGE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
-OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
-"""Requests that open a session."""
 _JOINED_PATHS: Final = {
     **dict.fromkeys(_TEXT_CHUNKS, (("$.text", ".content.text"),)),
     "tool call": (("$.last", ""), ("$.states", ".status")),

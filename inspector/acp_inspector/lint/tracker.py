@@ -17,6 +17,7 @@ from acp_inspector.lint.state import Origin, SeenSession, SeenTerminal, SeenTool
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.schema.vocabulary import CREATING, RESTORING
 from acp_protocol.tool_calls import FINAL_STATUSES
 
 REMEMBERED: Final = 4096
@@ -120,7 +121,7 @@ def _logged_out(context: Context) -> None:
     context.state.login = None
 
 
-@track(on.result("session/new", "session/fork"))
+@track(on.result(*CREATING))
 def _created(context: Context) -> None:
     session = context.result_object.get("sessionId")
     if isinstance(session, str) and context.request is not None:
@@ -128,7 +129,7 @@ def _created(context: Context) -> None:
         _open(_known(context, session, origin), context.request)
 
 
-@track(on.request("session/load", "session/resume"))
+@track(on.request(*RESTORING))
 def _taken_up(context: Context) -> None:
     if context.session_id is None or context.key is None:
         return
@@ -150,7 +151,7 @@ def _replayed(context: Context) -> None:
         del context.session.replays[0]
 
 
-@track(on.result("session/load", "session/resume"), on.error("session/load", "session/resume"))
+@track(on.response(*RESTORING))
 def _took_up(context: Context) -> None:
     if context.session is None or context.request is None:
         return

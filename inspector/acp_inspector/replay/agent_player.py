@@ -28,8 +28,6 @@ from acp_inspector.compare.id_map import IdMap, secrets_between, with_directorie
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.replay.acts import AgentJudge
 from acp_inspector.replay.agent_script import (
-    CANCEL_REQUEST,
-    CANCELLING,
     AgentScript,
     Cue,
     ScriptLine,
@@ -38,7 +36,7 @@ from acp_inspector.replay.agent_script import (
 )
 from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.dialects.base import OPENING, session_in
+from acp_protocol.dialects.base import session_in
 from acp_protocol.endpoint import CancelRequested, Endpoint, EndpointEvent, ProtocolViolation
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.host.sanitize import single_line
@@ -64,6 +62,7 @@ from acp_protocol.jsonrpc import (
     parse,
     read_message,
 )
+from acp_protocol.schema.vocabulary import CANCELLING, OPENING
 from acp_protocol.transport import Transport
 
 MissPolicy: TypeAlias = Literal["nearest", "error", "fail"]
@@ -359,7 +358,7 @@ class AgentPlayer:
         if not members:
             return line.frame.data
         live = run.ids.to_live(members)
-        if get(members, "method") != CANCEL_REQUEST:
+        if get(members, "method") != "$/cancel_request":
             self._compared_ids.learn(members, live, learns_secrets=False)
         match line.message:
             case Request(id=id_, method=method):
@@ -609,7 +608,7 @@ class AgentPlayer:
     def _cancel_request(self, id_: RequestId) -> None:
         running = [run for run in self._runs if run.is_open and id_key(run.id) == id_key(id_)]
         recorded = [key for key, live in self._live_ids.items() if id_key(live) == id_key(id_)]
-        for cue in self._script.others.get(CANCEL_REQUEST, ()):
+        for cue in self._script.others.get("$/cancel_request", ()):
             named = get(cue.params, "requestId")
             # A client may also cancel what it has never requested.
             is_its = is_request_id(named) and id_key(named) in (recorded or [id_key(id_)])

@@ -35,14 +35,10 @@ from acp_protocol.jsonrpc import (
     encode,
     id_key,
 )
+from acp_protocol.schema.vocabulary import CANCELLING
 
-CANCEL_REQUEST: Final = "$/cancel_request"
 MAX_FOLLOWED: Final = 64
 """Messages of the client that came before one of the agent by chance and are waited for."""
-CANCELLING: Final = frozenset(
-    {CANCEL_REQUEST, "session/cancel", "tool_call/cancel", "terminal/cancel"}
-)
-"""Messages of a client that change what the agent does next."""
 _PROMPTS: Final = frozenset({"session/prompt", "prompt"})
 _ASYNCHRONOUS: Final = frozenset(
     {
@@ -372,7 +368,7 @@ def places(params: Json) -> list[str]:
 def cancels(cue: Cue, owner: Cue) -> bool:
     """Return whether a message cancels a request, or something in its session."""
     named = get(cue.params, "requestId")
-    if cue.method == CANCEL_REQUEST:
+    if cue.method == "$/cancel_request":
         return isinstance(named, str | int) and id_key(named) == id_key(owner.id)
     return cue.session is None or cue.session == owner.session
 

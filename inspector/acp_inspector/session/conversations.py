@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.messages import Decoder
@@ -49,9 +49,7 @@ from acp_protocol.jsonrpc import (
     id_key,
     is_request_id,
 )
-
-RESTORING_METHODS: Final = frozenset({"session/load", "session/resume"})
-OPENING_METHODS: Final = RESTORING_METHODS | {"session/new", "session/fork"}
+from acp_protocol.schema.vocabulary import OPENING, RESTORING
 
 Response: TypeAlias = SuccessResponse | ErrorResponse
 Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
@@ -259,7 +257,7 @@ def take_request(
         method == "session/resume" and get(request.params, "replayFrom") is not None
     )
     talk = talks.sessions.get(session_id)
-    if method in RESTORING_METHODS and talk is not None:
+    if method in RESTORING and talk is not None:
         talk.restored = talks.cursor.n
     if is_replay and talk is not None and talk.items:
         return OpenRequest(session_id, request, _restored(talk, talk.restart())), []
@@ -330,7 +328,7 @@ def take_response(
             talks.errors.append(error)
         else:
             talk.errors.add(error.n, error)
-    if method in OPENING_METHODS and result is not None:
+    if method in OPENING and result is not None:
         return _opened(talks, request.request, result)
     if request.respond is not None:
         return request.respond(response)
@@ -390,7 +388,7 @@ def _opened(talks: Conversations, request: Request, result: Json) -> list[Conver
         servers=[string(each, "name") for each in get_list(request.params, "mcpServers")],
     )
     talk.update_options(result)
-    if request.method in RESTORING_METHODS:
+    if request.method in RESTORING:
         talk.restored = talks.cursor.n
     return [ConversationChange(session_id, None)]
 

@@ -15,7 +15,6 @@ from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
-from acp_inspector.session.conversations import OPENING_METHODS
 from acp_inspector.session.exchanges import Exchange, PairedMessage
 from acp_inspector.session.items import string
 from acp_protocol.framing import Side
@@ -29,6 +28,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 from acp_protocol.schema.methods import METHODS, find_method
+from acp_protocol.schema.vocabulary import OPENING
 
 AGENT: Final = "agentCapabilities"
 CLIENT: Final = "clientCapabilities"
@@ -74,7 +74,7 @@ def features_of_call(method: str, params: Json, version: int) -> set[str]:
     """Return the capabilities that the content of a request or notification uses."""
     if method == "session/prompt":
         return set(_prompt(params, version))
-    if method in OPENING_METHODS:
+    if method in OPENING:
         return set(_opening(params, version))
     if method == "elicitation/create":
         mode = string(params, "mode") or "form"
@@ -89,7 +89,7 @@ def features_of_response(method: str, result: Json, version: int) -> set[str]:
     if method == "initialize":
         kinds = {string(each, "type") for each in get_list(result, "authMethods")}
         return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
-    if method in OPENING_METHODS and version == 1 and _has_boolean(result):
+    if method in OPENING and version == 1 and _has_boolean(result):
         return {f"{CLIENT}.session.configOptions.boolean"}
     return set()
 

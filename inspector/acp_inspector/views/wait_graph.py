@@ -21,12 +21,13 @@ from acp_inspector.session.items import string
 from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.schema.vocabulary import RESTORING
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
 
 HANG_SECONDS: Final = 30.0
 """Seconds of silence after which a wait counts as hung."""
-_WORKING_METHODS: Final = frozenset({"session/load", "session/resume", "session/prompt"})
+_WORKING_METHODS: Final = frozenset({*RESTORING, "session/prompt"})
 """Requests of the client during which the agent sends requests of its own."""
 _USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
 """Requests of the agent that the user decides."""

@@ -28,6 +28,7 @@ from acp_protocol.jsonrpc import (
     id_key,
     read_message,
 )
+from acp_protocol.schema.vocabulary import OPENING
 
 Object: TypeAlias = dict[str, Json]
 Call: TypeAlias = Request | Notification
@@ -42,8 +43,6 @@ MAX_TEXT: Final = 100_000
 """Characters of a turn's text that are kept, from its end."""
 META: Final = "_meta"
 PROMPT: Final = "session/prompt"
-OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
-"""Requests that make their session the current one if they succeed."""
 _SESSION: Final = ("sessionId", *sorted(spellings("sessionId") - {"sessionId"}))
 _ENDING: Final = frozenset({"session/close", "session/delete"})
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")

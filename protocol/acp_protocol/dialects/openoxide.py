@@ -27,7 +27,6 @@ from typing import Final
 
 from acp_protocol.dialects.acpex import output_text, plan_entry, tool_call, tool_output
 from acp_protocol.dialects.base import (
-    OPENING,
     PROMPT,
     REMEMBERED,
     AnyResponse,
@@ -69,6 +68,7 @@ from acp_protocol.jsonrpc import (
     encode_result,
     parse,
 )
+from acp_protocol.schema.vocabulary import OPENING
 from acp_protocol.schema.words import PLAN_ENTRY_STATUSES
 from acp_protocol.tool_calls import is_final
 
@@ -237,7 +237,7 @@ class Openoxide(Dialect):
                 official = VERSION | move_to_meta(result, ABILITIES, self.name)
                 official |= {"agentCapabilities": capabilities}
                 return Translation((with_result(response, official),))
-            case "session/new" | "session/load" | "session/resume" | "session/fork":
+            case _ if request.method in OPENING:
                 translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
                 frames = [with_result(response, translated)]

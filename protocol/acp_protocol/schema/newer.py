@@ -10,6 +10,7 @@ from typing import Final
 
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OPENING
 
 SESSION_OPTIONS: Final = "session options"
 CURSORS: Final = "session cursors"
@@ -32,9 +33,8 @@ UPDATES: Final[dict[int, dict[str, str]]] = {
 """The feature of each newer kind of session update, by version."""
 CATEGORIES: Final = {"speed": SPEED}
 """The feature of each newer category of config options."""
-_SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")
 _FIELDS: Final[dict[tuple[str, str], str]] = {
-    **{(method, "params.configOptions"): SESSION_OPTIONS for method in _SETUPS},
+    **{(method, "params.configOptions"): SESSION_OPTIONS for method in OPENING},
     ("session/fork", "params.cursorId"): CURSORS,
     ("initialize", "result.agentCapabilities.sessionCapabilities.options"): SESSION_OPTIONS,
     ("initialize", "params.clientCapabilities.session.promptSuggestions"): SUGGESTIONS,

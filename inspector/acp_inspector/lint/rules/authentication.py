@@ -27,14 +27,12 @@ from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OPENING
 
 LOGINS: Final = ("authenticate", "auth/login")
 LOGOUTS: Final = ("logout", "auth/logout")
 GUARDED: Final = (
-    "session/new",
-    "session/load",
-    "session/resume",
-    "session/fork",
+    *OPENING,
     "session/list",
     "session/prompt",
 )

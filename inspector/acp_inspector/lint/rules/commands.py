@@ -12,12 +12,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
-from acp_inspector.lint.rules.config_options import OPENERS, opened
+from acp_inspector.lint.rules.config_options import opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OPENING
 
-COMMAND_REPORTS: Final = (*on.update("available_commands_update"), *on.result(*OPENERS))
+COMMAND_REPORTS: Final = (*on.update("available_commands_update"), *on.result(*OPENING))
 PARTIAL_SHARE: Final = 0.5
 """Share of missing commands from which on a list looks partial."""
 
@@ -142,7 +143,7 @@ def commands_that_are_typed_exist(context: Context) -> CheckResult:
     return context.problem(f"/{name} was not offered", known.point, at="prompt.0.text")
 
 
-@check("ACP-L319", on.result("initialize", *OPENERS))
+@check("ACP-L319", on.result("initialize", *OPENING))
 def commands_come_in_updates(context: Context) -> CheckResult:
     for name in ("availableCommands", "commands", "slashCommands"):
         if name in context.result_object:

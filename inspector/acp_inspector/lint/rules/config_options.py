@@ -24,11 +24,10 @@ from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import CATEGORIES as NEWER_CATEGORIES
+from acp_protocol.schema.vocabulary import CREATING, OPENING
 
-OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
-"""Methods whose results hold a session's modes and options."""
 OPTION_REPORTS: Final = (
-    *on.result(*OPENERS, "session/set_config_option"),
+    *on.result(*OPENING, "session/set_config_option"),
     *on.update("config_option_update"),
 )
 CATEGORIES: Final = frozenset({"mode", "model", "model_config", "thought_level"})
@@ -62,7 +61,7 @@ class SeenOptions(dict[str, SessionOptions]):
 
 def opened(context: Context) -> str | None:
     """Return the session that a result opens."""
-    if context.method in {"session/new", "session/fork"}:
+    if context.method in CREATING:
         session = context.result_object.get("sessionId")
         return session if isinstance(session, str) else None
     return context.session_id

@@ -19,11 +19,12 @@ from acp_inspector.lint.state import opposite
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import is_method
+from acp_protocol.schema.vocabulary import OPENING
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 _QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in TRACE)
 WITH_PATHS: Final = (
-    *on.request("session/new", "session/load", "session/resume", "session/fork", "session/list"),
+    *on.request(*OPENING, "session/list"),
     *on.request("session/request_permission"),
     *on.request("fs/read_text_file", "fs/write_text_file", "terminal/create"),
     *on.result("session/list"),

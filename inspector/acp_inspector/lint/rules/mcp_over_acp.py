@@ -15,9 +15,9 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OPENING
 
 MESSAGE: Final = "mcp/message"
-OPENERS: Final = ("session/new", "session/load", "session/resume", "session/fork")
 OUTER_CODES: Final = frozenset({-32601, -32602, -32603, -32800, -33000, -33001, -33002})
 """Codes by which the carrier itself may fail."""
 ENVELOPE: Final = frozenset({"jsonrpc", "message", "request", "notification"})
@@ -49,7 +49,7 @@ def _inner(params: dict[str, Json]) -> tuple[str, str] | None:
     return (server, request) if isinstance(server, str) and isinstance(request, str) else None
 
 
-@track(on.request(*OPENERS))
+@track(on.request(*OPENING))
 def _keep_servers(context: Context) -> None:
     servers = context.state.of(_Servers)
     for _, id_ in _declared(context):
@@ -57,7 +57,7 @@ def _keep_servers(context: Context) -> None:
             servers.declared.setdefault(id_, context.point)
 
 
-@track(on.result(*OPENERS))
+@track(on.result(*OPENING))
 def _keep_owner(context: Context) -> None:
     created = context.result_object.get("sessionId")
     session = created if isinstance(created, str) else context.session_id
@@ -143,7 +143,7 @@ def messages_are_flat(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L387", on.request(*OPENERS))
+@check("ACP-L387", on.request(*OPENING))
 def server_ids_are_unique(context: Context) -> CheckResult:
     """Flag an id that two servers of one request, or of two open sessions, share.
 
@@ -210,7 +210,7 @@ def there_is_no_handshake(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L511", on.request(*OPENERS))
+@check("ACP-L511", on.request(*OPENING))
 def ids_of_servers_are_not_reused(context: Context) -> CheckResult:
     declared = context.state.of(_Servers).declared
     is_any = False

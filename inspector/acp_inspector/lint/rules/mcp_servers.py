@@ -14,9 +14,8 @@ from acp_inspector.lint.registry import check, each_of
 from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OPENING
 
-SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")
-"""Requests that set a session up, with its directories and servers."""
 REMOTE: Final = frozenset({"http", "sse"})
 """Transports of version 1 that have a URL."""
 SPECIAL: Final = frozenset({"acp", "sse"})
@@ -54,8 +53,8 @@ def servers_are_listed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L087", on.request(*SETUPS), wanted="http", path="mcpCapabilities.http")
-@check("ACP-L088", on.request(*SETUPS), wanted="sse", path="mcpCapabilities.sse")
+@check("ACP-L087", on.request(*OPENING), wanted="http", path="mcpCapabilities.http")
+@check("ACP-L088", on.request(*OPENING), wanted="sse", path="mcpCapabilities.sse")
 def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     """Find servers of one transport whose capability the agent did not claim."""
     if not context.state.is_ready:
@@ -79,21 +78,21 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     )
 
 
-@check("ACP-L089", on.request(*SETUPS))
+@check("ACP-L089", on.request(*OPENING))
 def transports_are_claimed(context: Context) -> CheckResult:
     found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
 
 
-@check("ACP-L090", on.request(*SETUPS))
+@check("ACP-L090", on.request(*OPENING))
 @each_of(_servers)
 def there_is_no_sse(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
     if server.get("type") == "sse":
         yield "an MCP server is of type sse, which version 2 does not have", f"{place}.type"
 
 
-@check("ACP-L091", on.request(*SETUPS))
+@check("ACP-L091", on.request(*OPENING))
 def servers_have_a_type(context: Context) -> CheckResult:
     servers = list(_servers(context))
     problems: list[Problem] = []
@@ -108,7 +107,7 @@ def servers_have_a_type(context: Context) -> CheckResult:
     return tuple(problems) if servers else None
 
 
-@check("ACP-L092", on.request(*SETUPS))
+@check("ACP-L092", on.request(*OPENING))
 @each_of(_servers)
 def servers_are_complete(
     context: Context, place: str, server: dict[str, Json]
@@ -137,7 +136,7 @@ def _commands(context: Context) -> list[Place]:
     ]
 
 
-@check("ACP-L093", on.request(*SETUPS))
+@check("ACP-L093", on.request(*OPENING))
 @each_of(_commands)
 def commands_are_absolute(
     context: Context, place: str, server: dict[str, Json]
@@ -152,7 +151,7 @@ def _with_pairs(context: Context) -> list[Place]:
     return [each for each in servers if any(each[1].get(name) is not None for name in PAIRS)]
 
 
-@check("ACP-L094", on.request(*SETUPS))
+@check("ACP-L094", on.request(*OPENING))
 @each_of(_with_pairs)
 def variables_and_headers_are_pairs(
     context: Context, place: str, server: dict[str, Json]
@@ -172,7 +171,7 @@ def variables_and_headers_are_pairs(
                     yield f"{part} is missing or no string", f"{where}.{part}"
 
 
-@check("ACP-L095", on.request(*SETUPS))
+@check("ACP-L095", on.request(*OPENING))
 def acp_is_claimed(context: Context) -> CheckResult:
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
     return _gated(context, "acp", path)

@@ -14,6 +14,7 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.updates import CHUNKS, WHOLE
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
+from acp_protocol.schema.vocabulary import RESTORING
 
 REMEMBERED: Final = 50_000
 """Messages of one session that are remembered."""
@@ -21,8 +22,7 @@ CHARACTERS: Final = 200
 """Characters of a message's first piece that are remembered."""
 CLIENT_CALLS: Final = (
     "session/new",
-    "session/load",
-    "session/resume",
+    *RESTORING,
     "session/prompt",
     "session/cancel",
     "session/set_mode",
@@ -75,7 +75,7 @@ def _session_messages(context: Context) -> _SessionMessages | None:
     return context.state.of(_Messages).get(context.session_id or "")
 
 
-@track(on.request("session/load", "session/resume"))
+@track(on.request(*RESTORING))
 def _begin_anew(context: Context) -> None:
     if context.session_id is not None:
         context.state.of(_Messages).pop(context.session_id, None)

@@ -11,10 +11,11 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
-from acp_inspector.lint.rules.config_options import OPENERS, SeenOptions, opened
+from acp_inspector.lint.rules.config_options import SeenOptions, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OPENING
 
 MODE: Final = "mode"
 """The category of the config option that selects the mode."""
@@ -42,7 +43,7 @@ def _mode_fields(context: Context) -> dict[str, Json]:
     return as_object(context.result_object.get("modes"))
 
 
-@track(on.result(*OPENERS))
+@track(on.result(*OPENING))
 def _keep_modes(context: Context) -> None:
     session = opened(context)
     modes = context.state.of(_Modes)
@@ -106,7 +107,7 @@ def modes_that_are_set_exist(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L290", on.result(*OPENERS))
+@check("ACP-L290", on.result(*OPENING))
 def the_first_mode_exists(context: Context) -> CheckResult:
     fields = _mode_fields(context)
     if not fields:
@@ -142,7 +143,7 @@ def reported_modes_exist(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L293", on.result(*OPENERS))
+@check("ACP-L293", on.result(*OPENING))
 def mode_ids_are_unique(context: Context) -> CheckResult:
     seen: set[str] = set()
     ids = _ids(_mode_fields(context))
@@ -184,7 +185,7 @@ def options_go_before_modes(context: Context) -> CheckResult:
     return context.problem("the session has config options", options.point, path="method")
 
 
-@check("ACP-L311", on.result(*OPENERS))
+@check("ACP-L311", on.result(*OPENING))
 def version_2_has_no_modes(context: Context) -> CheckResult:
     if "modes" in context.result_object:
         return context.problem("version 2 has no modes", at="modes")

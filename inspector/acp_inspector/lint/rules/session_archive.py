@@ -18,6 +18,7 @@ from acp_inspector.lint.rules.sessions import ended_by, idle_before
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import RESTORING
 
 FILTERS: Final = frozenset({"exclude", "include", "only"})
 ARCHIVE_METHODS: Final = ("session/archive", "session/unarchive")
@@ -174,7 +175,7 @@ def unarchiving_loads_nothing(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L475", on.request("session/load", "session/resume"))
+@check("ACP-L475", on.request(*RESTORING))
 def archived_sessions_are_taken_out_first(context: Context) -> CheckResult:
     known = context.state.of(_Archive).flags.get(context.session_id or "")
     if known is None:
@@ -216,7 +217,7 @@ def _keep_quiet(context: Context) -> None:
         quiet[id_] = context.point
 
 
-@track(on.request("session/load", "session/resume"), on.error(*ARCHIVE_METHODS))
+@track(on.request(*RESTORING), on.error(*ARCHIVE_METHODS))
 def _keep_noise(context: Context) -> None:
     if quiet := context.state.of(_Archive).quiet:
         quiet.pop(context.session_id or "", None)

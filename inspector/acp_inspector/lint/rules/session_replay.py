@@ -15,6 +15,7 @@ from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.turn_updates import is_echo
+from acp_protocol.schema.vocabulary import RESTORING
 
 MESSAGES: Final = (
     "user_message_chunk",
@@ -34,7 +35,6 @@ ENTITIES: Final = (
 )
 """Updates of tool calls, plans and the like."""
 OF_USER: Final = ("user_message_chunk", "user_message")
-RESTORES: Final = ("session/load", "session/resume")
 GENERAL: Final = frozenset({-32603, -32601, -32600})
 """Unspecific error codes."""
 _SPOKEN: Final = frozenset(MESSAGES)
@@ -74,7 +74,7 @@ class _Histories:
     """The same for finished work, which is part of the history."""
 
 
-@track(on.request(*RESTORES))
+@track(on.request(*RESTORING))
 def _track_restore(context: Context) -> None:
     session, ask = context.session, context.state.newest
     if session is None or context.key is None or ask is None:
@@ -99,7 +99,7 @@ def _restore_of_response(context: Context) -> _Restore | None:
     return next((each for each in pending if each.ask is context.request), None)
 
 
-@track(on.response(*RESTORES))
+@track(on.response(*RESTORING))
 def _end_restore(context: Context) -> None:
     histories, id_ = context.state.of(_Histories), context.session_id
     restore = _restore_of_response(context)
@@ -210,7 +210,7 @@ def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L112", on.result(*RESTORES))
+@check("ACP-L112", on.result(*RESTORING))
 def history_is_replayed(context: Context) -> CheckResult:
     """Flag sessions with messages whose requested replay has none.
 

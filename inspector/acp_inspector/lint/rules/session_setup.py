@@ -13,7 +13,6 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
-from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.rules.schemas import NULL_TOLERANT, is_malformed_list
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.v2_turn_state import foreground
@@ -23,11 +22,12 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate as schema_errors_of
+from acp_protocol.schema.vocabulary import OPENING, RESTORING
 
 ROOTS = "params.additionalDirectories"
 
 
-@check("ACP-L085", on.request(*SETUPS))
+@check("ACP-L085", on.request(*OPENING))
 def cwd_is_absolute(context: Context) -> CheckResult:
     cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
@@ -37,7 +37,7 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
 
-@check("ACP-L096", on.request(*SETUPS))
+@check("ACP-L096", on.request(*OPENING))
 def roots_are_claimed(context: Context) -> CheckResult:
     if not as_list(context.params.get("additionalDirectories")):
         return None
@@ -53,7 +53,7 @@ def roots_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L097", on.request(*SETUPS))
+@check("ACP-L097", on.request(*OPENING))
 def roots_are_absolute(context: Context) -> CheckResult:
     if "additionalDirectories" not in context.params:
         return None
@@ -69,7 +69,7 @@ def roots_are_absolute(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L098", on.request(*SETUPS))
+@check("ACP-L098", on.request(*OPENING))
 def roots_are_named_once(context: Context) -> CheckResult:
     roots = as_list(context.params.get("additionalDirectories"))
     if not roots:
@@ -90,7 +90,7 @@ def roots_are_named_once(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L099", on.result(*SETUPS))
+@check("ACP-L099", on.result(*OPENING))
 def bad_roots_are_refused(context: Context) -> CheckResult:
     """Flag sessions that were created although a requested directory is invalid.
 
@@ -131,7 +131,7 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
     return tuple(problems) if is_reported else None
 
 
-@check("ACP-L132", on.request("session/load", "session/resume"))
+@check("ACP-L132", on.request(*RESTORING))
 def sessions_keep_their_directory(context: Context) -> CheckResult:
     session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
@@ -333,7 +333,7 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L464", on.response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"))
+@check("ACP-L464", on.response(*OPENING, "terminal/create"))
 def malformed_lists_are_refused(context: Context) -> CheckResult:
     """Flag requests that succeed although a list in them is invalid.
 

@@ -18,6 +18,7 @@ from acp_inspector.lint.rules.sessions import USES
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import RESTORING
 
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""
@@ -173,7 +174,7 @@ def _keep_status(context: Context) -> None:
         elsewhere[id_] = context.point
 
 
-@track(on.request("session/load", "session/resume"))
+@track(on.request(*RESTORING))
 def _forget(context: Context) -> None:
     known = context.state.of(_Known)
     known.status_requested.pop(context.session_id or "", None)

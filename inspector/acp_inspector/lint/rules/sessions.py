@@ -21,6 +21,7 @@ from acp_inspector.lint.context import (
 from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.schema.vocabulary import CREATING, RESTORING
 
 USES: Final = (
     "session/prompt",
@@ -42,7 +43,6 @@ AGENT_ASKS: Final = (
     "elicitation/create",
 )
 """Requests of an agent that are about a session."""
-CREATIONS: Final = ("session/new", "session/fork")
 ABOUT_SESSIONS: Final = frozenset({None, "session_info_update", "state_update"})
 """Updates that keep a list of sessions up to date."""
 OF_AGENT: Final[Triggers] = (*on.call("session/update"), *on.request(*AGENT_ASKS))
@@ -62,7 +62,7 @@ class UnknownSessions:
     """Ids that were reported."""
 
 
-@check("ACP-L100", on.result(*CREATIONS))
+@check("ACP-L100", on.result(*CREATING))
 def session_ids_are_unique(context: Context) -> CheckResult:
     id_, ask = context.result_object.get("sessionId"), context.request
     if not isinstance(id_, str) or ask is None:
@@ -110,7 +110,7 @@ def is_taken_up(context: Context) -> bool:
     """Return whether the session of a message is being loaded or resumed."""
     return any(
         next(context.state.waiting("client", method, context.session_id), None) is not None
-        for method in ("session/load", "session/resume")
+        for method in RESTORING
     )
 
 
@@ -149,12 +149,12 @@ def _is_taken_up_first(context: Context, id_: str, unknown: UnknownSessions) -> 
 def _is_created(context: Context) -> bool:
     return any(
         ask is not context.request
-        for method in CREATIONS
+        for method in CREATING
         for ask in context.state.waiting("client", method)
     )
 
 
-@check("ACP-L102", on.response(*CREATIONS))
+@check("ACP-L102", on.response(*CREATING))
 def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     early = context.state.of(UnknownSessions).early
     if not early or _is_created(context):
@@ -170,7 +170,7 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L524", on.response(*CREATIONS))
+@check("ACP-L524", on.response(*CREATING))
 def updates_follow_the_response_that_names_their_session(context: Context) -> CheckResult:
     id_ = context.result_object.get("sessionId")
     point = context.state.of(UnknownSessions).early.get(id_) if isinstance(id_, str) else None
@@ -202,7 +202,7 @@ def _track_unknown(context: Context) -> None:
         unknown.reported.add(context.session_id)
 
 
-@track(on.response(*CREATIONS))
+@track(on.response(*CREATING))
 def _forget_unknown(context: Context) -> None:
     early = context.state.of(UnknownSessions).early
     id_ = context.result_object.get("sessionId")

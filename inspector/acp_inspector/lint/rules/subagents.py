@@ -15,6 +15,7 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import RESTORING
 
 UPDATE: Final = on.update("subagent_update")
 MESSAGES: Final = on.update("session_message", "session_message_chunk")
@@ -29,8 +30,7 @@ MUTATIONS: Final = frozenset(
         "session/set_title",
         "session/archive",
         "session/unarchive",
-        "session/load",
-        "session/resume",
+        *RESTORING,
     }
 )
 CHILDREN: Final = 10_000

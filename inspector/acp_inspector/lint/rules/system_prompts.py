@@ -12,14 +12,12 @@ from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
-from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import CREATING, OPENING, RESTORING
 
 MODES: Final = frozenset({"append", "override"})
-REOPENING_METHODS: Final = ("session/load", "session/resume", "session/fork")
-"""Requests about a session that was created before."""
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""
 PROMPT: Final = "params.systemPrompt"
@@ -44,7 +42,7 @@ def _claim(context: Context, path: str = "") -> str:
     return f"{'session' if context.version == 2 else 'sessionCapabilities'}.systemPrompt{path}"
 
 
-@check("ACP-L484", on.request(*SETUPS))
+@check("ACP-L484", on.request(*OPENING))
 def system_prompts_are_claimed(context: Context) -> CheckResult:
     if _checked_prompt(context, context.params) is None:
         return None
@@ -57,7 +55,7 @@ def system_prompts_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L485", on.request(*SETUPS))
+@check("ACP-L485", on.request(*OPENING))
 def overriding_is_claimed(context: Context) -> CheckResult:
     prompt = _checked_prompt(context, context.params)
     if prompt is None or prompt.get("mode") != "override":
@@ -71,7 +69,7 @@ def overriding_is_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L486", on.request(*SETUPS))
+@check("ACP-L486", on.request(*OPENING))
 def system_prompts_are_text(context: Context) -> CheckResult:
     prompt = _checked_prompt(context, context.params)
     if prompt is None:
@@ -92,7 +90,7 @@ def system_prompts_are_text(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L487", on.result(*SETUPS))
+@check("ACP-L487", on.result(*OPENING))
 def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     """Flag sessions that were created although the agent does not support their system prompt.
 
@@ -120,7 +118,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L488", on.request(*REOPENING_METHODS))
+@check("ACP-L488", on.request(*RESTORING, "session/fork"))
 def system_prompts_are_repeated(context: Context) -> CheckResult:
     created = context.state.of(_Prompts).get(context.session_id or "")
     if created is None:
@@ -135,7 +133,7 @@ def system_prompts_are_repeated(context: Context) -> CheckResult:
     )
 
 
-@track(on.result("session/new", "session/fork"))
+@track(on.result(*CREATING))
 def _keep_prompt(context: Context) -> None:
     created, id_ = context.state.of(_Prompts), context.result_object.get("sessionId")
     if context.request is None or not isinstance(id_, str) or len(created) >= REMEMBERED:
