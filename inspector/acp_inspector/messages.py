@@ -19,12 +19,10 @@ Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
-from acp_inspector.journal import MAX_GAP, Entry, Frame
+from acp_inspector.journal import Frame
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -214,81 +212,6 @@ class DecodedFrame:
         self._messages = valid or read
 
 
-_PLAIN: Final = rb'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])++'
-_has_special: Final = re.compile(rb'["\\\x00-\x1f]').search
-_is_plain: Final = re.compile(_PLAIN).fullmatch
-_find_text: Final = re.compile(rb'"text": ?"((?:%b)?+)"' % _PLAIN).search
-
-
-class TextRun:
-    """Frames in a row whose bytes differ in one text alone, as those of a stream do.
-
-    The text has no escapes by number; only that of the first frame may be empty.
-    """
-
-    __slots__ = ("_after", "_before", "_begin", "_end", "last", "length")
-
-    def __init__(self, first: Frame, begin: int, end: int) -> None:
-        """Begin with a frame that has the text between two offsets."""
-        self.last = first
-        self.length = 1
-        """Frames so far."""
-        self._before = bytes(first.data[:begin])
-        self._after = bytes(first.data[end:])
-        self._begin = begin
-        self._end = -len(self._after)
-
-    @classmethod
-    def of(cls, frame: Frame) -> TextRun | None:
-        """Return a run that begins with a frame of valid JSON; None if the frame has no text."""
-        found = _find_text(frame.data)
-        return None if found is None else cls(frame, *found.span(1))
-
-    def take(self, entries: Iterator[Entry]) -> tuple[list[Frame], Entry | None]:
-        """Add the frames that come next; return them, and the entry after them."""
-        frames: list[Frame] = []
-        before, after, begin, end = self._before, self._after, self._begin, self._end
-        side, line_ending, n = self.last.side, self.last.line_ending, self.last.seq
-        following = None
-        for entry in entries:
-            if not (
-                isinstance(entry, Frame)
-                and (data := entry.data).startswith(before)
-                and data.endswith(after)
-                and (text := data[begin:end])
-                and (not _has_special(text) or _is_plain(text))
-                and (text.isascii() or _is_utf8(text))
-                and 0 < entry.seq - n < MAX_GAP
-                and abs(entry.time) < MAX_GAP
-                and entry.side == side
-                and entry.line_ending == line_ending
-            ):
-                following = entry
-                break
-            frames.append(entry)
-            n = entry.seq
-        if frames:
-            self.last = frames[-1]
-            self.length += len(frames)
-        return frames, following
-
-    def text_of(self, frame: Frame) -> str:
-        text = frame.data[self._begin : self._end]
-        return parse(b'"%b"' % text) if b"\\" in text else text.decode()
-
-    def value_with(self, text: bytes) -> Json:
-        """Return the value of a frame of the run that has this text."""
-        return parse(self._before + text + self._after)
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 class Decoder:
     """Decodes the frames of one connection, in order, and recognises its dialect."""
 
@@ -310,15 +233,6 @@ class Decoder:
         """Whether no dialect will be recognised any more."""
         self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
         """Frames kept for the dialect, until one is recognised."""
-
-    def skip(self, frames: Sequence[Frame]) -> bool:
-        """Return whether frames of one side would show no dialect, so that none is decoded."""
-        if self._is_settled:
-            return True
-        if self._dialect is not None or not self._recognition.is_settled(frames[0].side):
-            return False
-        self._earlier.extend(frames)
-        return True
 
     def decode(self, frame: Frame) -> DecodedFrame:
         decoded = DecodedFrame(frame)

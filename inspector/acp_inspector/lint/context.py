@@ -83,7 +83,6 @@ class Context:
         "error",
         "frame",
         "id",
-        "is_particular",
         "kind",
         "method",
         "params",
@@ -105,8 +104,6 @@ class Context:
     def __init__(self, frame: Frame, state: LintState) -> None:
         self.frame = frame
         self.seq = frame.seq
-        self.is_particular = False
-        """A check depends on its time or its text: it is part of no run."""
         self.side: Side = frame.side
         self.state = state
         self.previous = state.last.get(frame.side)
@@ -141,7 +138,6 @@ class Context:
 
     @property
     def time(self) -> float:
-        self.is_particular = True
         return self.frame.time
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
@@ -19,7 +19,6 @@ from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
-from acp_inspector.messages import TextRun
 from acp_inspector.recording.reframe import Reframer
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
@@ -40,11 +39,6 @@ reports that path.
 TOPICS: Final = 10_000
 """Most topics of findings that are remembered."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
-
-STREAMED: Final = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call_update"})
-"""Updates that agents send in runs; see `TextRun`."""
-CHECKED: Final = 2
-"""Frames of each run that are checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,6 @@ class Linter:
         dialect: str | None = None,
         limit: int | None = None,
         counts: Callable[[Finding], bool] | None = None,
-        streamed: Container[str | None] = STREAMED,
     ) -> None:
         """Begin.
 
@@ -133,7 +126,6 @@ class Linter:
             dialect: translate frames from this dialect before checking.
             limit: maximum number of findings kept for each rule; None: all.
             counts: selects the findings for the report; None: all.
-            streamed: the updates of which not every one in a run is checked.
 
         Raises:
             LocalProtocolError: there is no dialect of this name.
@@ -142,7 +134,6 @@ class Linter:
         self._dialect_name = dialect
         self._limit = limit
         self._counts = counts
-        self._streamed = streamed
         self._kept: Counter[str] = Counter()
         self.report = LintReport(applicable=_applicable_rules(unstable=unstable))
         self._begin()
@@ -158,7 +149,6 @@ class Linter:
         self._topics: set[tuple[str, str]] = set()
         self._is_over = False
         self._has_client_left = False
-        self._run: TextRun | None = None
 
     @property
     def version(self) -> int | None:
@@ -173,27 +163,10 @@ class Linter:
         self.report.is_joined = self._reframer.has_reframed
         return tuple(found for each in whole for found in self._feed_entry(each))
 
-    def read(self, entries: Iterable[Entry]) -> None:
-        """Check all entries, those of a run at once."""
-        rest = iter(entries)
-        for entry in rest:
-            following: Entry | None = entry
-            while following is not None:
-                self.feed(following)
-                run = self._run
-                is_checked = run is not None and run.length >= CHECKED
-                following = run.take(rest)[1] if run is not None and is_checked else None
-
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
         if isinstance(entry, Frame):
-            run = self._run
-            if run is not None and run.length >= CHECKED and run.take(iter((entry,)))[0]:
-                return ()
-            if run is not None and run.length > CHECKED:
-                self._end_run(run)
             self._last = Point(entry.seq, entry.time)
             return self._collect(self._feed_frame(entry))
-        self._end_run(self._run)
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
         before = self._end_of_the_last() if is_next else ()
         self._last = Point(entry.seq, entry.time)
@@ -215,34 +188,7 @@ class Linter:
         left = () if self._reframer is None else self._reframer.finish()
         return (*(found for each in left for found in self._feed_entry(each)), *self._end())
 
-    def _end_run(self, run: TextRun | None) -> None:
-        """Update the state by the last frame of a run, if it was not checked.
-
-        Trackers keep the first frame of a kind, or the last one: they need none in between.
-        """
-        self._run = None
-        if run is None or run.length <= CHECKED:
-            return
-        self._last = Point(run.last.seq, run.last.time)
-        context = Context(run.last, self._state)
-        self._track(context, checks_for(kind_of(context), unstable=self._unstable))
-
-    def _begin_run(self, context: Context) -> None:
-        """Begin a run with a frame without findings, or go on with one.
-
-        If two frames of a run have no finding, the others have none: no check depends on a plain
-        text or on the time without setting `Context.is_particular`.
-        """
-        run, self._run = self._run, None
-        is_streamed = context.kind == "notification" and context.variant in self._streamed
-        if not is_streamed or context.is_particular or self._dialect is not None:
-            return
-        if self._detector is None or self._detector.is_settled(context.side):
-            goes_on = run is not None and bool(run.take(iter((context.frame,)))[0])
-            self._run = run if goes_on else TextRun.of(context.frame)
-
     def _end(self) -> tuple[Finding, ...]:
-        self._end_run(self._run)
         code = self._exit.data.get("code") if self._exit is not None else None
         ending = EndContext(
             self._state,
@@ -303,10 +249,6 @@ class Linter:
         self.report.exercised |= checks.exercised
         found = self._check(context, checks)
         self._track(context, checks)
-        if found:
-            self._run = None
-        else:
-            self._begin_run(context)
         return _without_repetition(found) if len(found) > 1 else found
 
     def _check(self, context: Context, checks: CheckSet) -> list[Finding]:
@@ -385,7 +327,8 @@ def lint(
 ) -> LintReport:
     """Check a whole recording against the rules; see `Linter`."""
     linter = Linter(unstable=unstable, dialect=dialect)
-    linter.read(entries)
+    for entry in entries:
+        linter.feed(entry)
     linter.finish()
     return linter.report
 

@@ -29,7 +29,6 @@ from acp_inspector.session.history import HasHistory, ItemCache
 from acp_inspector.session.items import (
     ElicitationItem,
     PermissionRequest,
-    TextItem,
     ToolCallItem,
     string,
 )
@@ -130,14 +129,6 @@ class Conversations:
                 if change.terminal is not None:
                     cache.note(change.terminal, len(frame.data))
         return changes
-
-    def apply_chunks(
-        self, frames: Sequence[Frame], message: TextItem, texts: Sequence[str]
-    ) -> None:
-        """Apply frames that differ from the last one, a chunk, in their texts alone."""
-        self.cursor.n, self.cursor.at = frames[-1].seq, frames[-1].time
-        message.add_texts([frame.seq for frame in frames], texts)
-        self._cache.note(message, sum(len(frame.data) for frame in frames))
 
     def edit(
         self, n: int, was: Sequence[Message], now: Sequence[Message]

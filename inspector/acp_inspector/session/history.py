@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
 
@@ -92,11 +92,6 @@ class VersionedList(Generic[T]):
     def add(self, n: int, value: T) -> None:
         self._values.append(value)
         self._numbers.append(n)
-
-    def extend(self, numbers: Sequence[int], values: Iterable[T]) -> None:
-        """Append one value by each of some frames."""
-        self._values.extend(values)
-        self._numbers.extend(numbers)
 
     def replace(self, n: int, values: Iterable[T]) -> None:
         """Replace all values by `values` from frame `n` on."""

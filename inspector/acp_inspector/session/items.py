@@ -338,10 +338,6 @@ class TextItem(HasHistory):
             self.replace([*blocks[: places[-1]], now, *blocks[places[-1] + 1 :]], n)
         return bool(places)
 
-    def add_texts(self, numbers: Sequence[int], texts: Sequence[str]) -> None:
-        """Add a plain block of text by each of some frames."""
-        self._content.extend(numbers, map(_Words, texts))
-
     def bind(self, message_id: str, n: int) -> None:
         self._id.set(n, message_id)
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import DecodedFrame, Decoder, TextRun
+from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import edit_of
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
 from acp_inspector.session.history import Versioned
-from acp_inspector.session.items import AgentMessage, Item, TextItem, Thought, string
+from acp_inspector.session.items import string
 from acp_inspector.views.annotations import FrameNotes, intervention_of
 from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
@@ -25,11 +25,8 @@ from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
-from acp_protocol.jsonrpc import Json, Message, Notification, Request
+from acp_protocol.jsonrpc import Message, Notification, Request
 
-CHUNKS: Final = frozenset({"agent_message_chunk", "agent_thought_chunk"})
-"""Updates that agents send in runs, each with the next piece of a message."""
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
 
@@ -47,8 +44,6 @@ class SessionModel:
             has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
         """
         self._has_conversations_only = has_conversations_only
-        self._run: tuple[TextRun, TextItem] | None = None
-        """The run of chunks that the last frame belongs to, and their message."""
         self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
@@ -78,32 +73,8 @@ class SessionModel:
         return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
-        """Add all entries, those of a run at once."""
-        rest = iter(entries)
-        for entry in rest:
-            following: Entry | None = entry
-            while following is not None:
-                self.apply(following)
-                following = self._read_run(rest)
-
-    def _read_run(self, rest: Iterator[Entry]) -> Entry | None:
-        """Add the frames that belong to the run of the last one; return the entry after them."""
-        if self._run is None:
-            return None
-        frames, following = self._run[0].take(rest)
-        self._apply_run(frames)
-        return following
-
-    def _apply_run(self, frames: Sequence[Frame]) -> None:
-        for at, frame in enumerate(frames):
-            if self._run is not None and self._decoder.skip(frames[at:]):
-                run, message = self._run
-                self.n, self.at = frames[-1].seq, frames[-1].time
-                self._frame_times = (None, frames[-1].time)
-                texts = list(map(run.text_of, frames[at:]))
-                self.conversations.apply_chunks(frames[at:], message, texts)
-                break
-            self.apply(frame)
+        for entry in entries:
+            self.apply(entry)
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
         """Add the next entry; return it, with a valid number and time even if the file has none.
@@ -115,7 +86,6 @@ class SessionModel:
         """
         entry = self._sound(entry)
         self.n, self.at = entry.seq, entry.time
-        self._run = None
         self._numbers.append(entry.seq)
         self._times.append(entry.time)
         self._sides.append(ord(entry.side[0]) if isinstance(entry, Frame) else 0)
@@ -125,23 +95,14 @@ class SessionModel:
             return entry
         self._frame_times = (self._frame_times[1], entry.time)
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
-        changes = self.conversations.apply(entry, paired)
+        self.conversations.apply(entry, paired)
         if self._has_conversations_only:
-            if self.dialect is None and len(changes) == 1:
-                self._begin_run(entry, changes[0].item)
             return entry
         self.capabilities.apply(entry, paired)
         self._note_activity(entry, paired)
         if counts is None or counts(entry):
             self.statistics.apply(entry, paired, self.conversations)
         return entry
-
-    def _begin_run(self, frame: Frame, item: Item | None) -> None:
-        if not isinstance(item, AgentMessage | Thought) or (run := TextRun.of(frame)) is None:
-            return
-        # The text that differs may be another one, and the update not a chunk.
-        if all(_is_chunk(run.value_with(text.encode()), text) for text in "?!"):
-            self._run = run, item
 
     def notes(self) -> FrameNotes:
         """Return the notes of the last frame."""
@@ -244,13 +205,6 @@ class SessionModel:
             if not times or frame.time - times[-1] >= ACTIVITY_INTERVAL:
                 numbers.append(frame.seq)
                 times.append(frame.time)
-
-
-def _is_chunk(value: Json, text: str) -> bool:
-    """Return whether a message is an update with the next piece of a message, and nothing else."""
-    update = get(get(value, "params"), "update")
-    content = {"type": "text", "text": text}
-    return get(update, "sessionUpdate") in CHUNKS and get(update, "content") == content
 
 
 def _last(numbers: array[int], times: array[float], n: int) -> float:

@@ -97,12 +97,9 @@ def paths_of_diffs_are_absolute(
 
 def _patches(context: Context) -> list[Place]:
     """Return the diffs with a Git patch."""
-    diffs = _diffs(context)
-    if any("patch" in diff for _, diff in diffs):
-        context.is_particular = True
     return [
         (place, diff)
-        for place, diff in diffs
+        for place, diff in _diffs(context)
         if (patch := as_object(diff.get("patch"))).get("format") == "git_patch"
         and isinstance(text := patch.get("text"), str)
         and len(text) <= CHARACTERS

@@ -264,7 +264,6 @@ def what_was_entered_stays_there(context: Context) -> CheckResult:
     pages = context.state.of(_Pages)
     if context.seq > pages.until or context.side != "agent":
         return None
-    context.is_particular = True
     for name, text in _strings(context.value):
         hits = pages.finder.find(text, name)
         if hits:

@@ -353,9 +353,6 @@ def carrier_of(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
     carriage = context.state.of(HttpState)
     carrier = carriage.carrier
     if carrier is None or carrier.seq + 1 != context.seq:
-        # Numbers in a file may go back: a later frame may be the next one.
-        if carrier is not None and carrier.seq >= context.seq:
-            context.is_particular = True
         return None
     exchange = carriage.exchange(carrier)
     return None if exchange is None else (carrier, exchange)
