@@ -38,8 +38,8 @@ from acp_protocol.jsonrpc import (
     Request,
     SuccessResponse,
 )
-from acp_protocol.schema.turn_updates import OUTPUT, USER_MESSAGES, is_echo
-from acp_protocol.schema.vocabulary import RESTORING
+from acp_protocol.schema.turn_updates import is_echo
+from acp_protocol.schema.vocabulary import OUTPUT, RESTORING, USER_MESSAGES
 from acp_protocol.tool_calls import is_final, merge
 
 Format: TypeAlias = Literal["text", "json", "quiet"]

@@ -50,7 +50,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING
 from acp_protocol.tool_calls import is_final
 
 Kind: TypeAlias = Literal["changed", "moved", "left only", "right only"]
@@ -559,7 +559,8 @@ def _id_fields(value: Json) -> Iterator[tuple[str, Json]]:
 
 _OUTPUT_STEPS: Final = frozenset(
     {
-        *("tool call", "tool_call", "tool_call_update", "tool_call_content_chunk"),
+        "tool call",
+        *CALL_UPDATES,
         *("terminal", "terminal_update", "terminal_output_chunk", "response to terminal/output"),
     }
 )

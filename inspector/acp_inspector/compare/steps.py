@@ -39,20 +39,11 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     parse,
 )
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING, TEXT_CHUNKS
 from acp_protocol.schema.words import UpdateKind
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
-_TEXT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
-    {
-        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
-        *("session_message_chunk", "compaction_summary_chunk"),
-    }
-)
-_CALL_OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
-    {"tool_call", "tool_call_update", "tool_call_content_chunk"}
-)
 _ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
     {
         *("current_mode_update", "config_option_update", "usage_update"),
@@ -83,7 +74,7 @@ _TYPE_NAMES: Final[dict[object, str]] = {
 _UPDATE: Final = "$.params.update"
 _MESSAGE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _JOINED_PATHS: Final = {
-    **dict.fromkeys(_TEXT_CHUNKS, (("$.text", ".content.text"),)),
+    **dict.fromkeys(TEXT_CHUNKS, (("$.text", ".content.text"),)),
     "tool call": (("$.last", ""), ("$.states", ".status")),
     "terminal": (("$.data", ".data"),),
 }
@@ -326,9 +317,9 @@ class Steps:
         name = string(update, "sessionUpdate") or "update of no kind"
         if self._level == "strict":
             return self._add(frame, name, session, update, _UPDATE)
-        if name in _TEXT_CHUNKS:
+        if name in TEXT_CHUNKS:
             return self._chunk(frame, session, name, update)
-        if name in _CALL_OUTPUT and string(update, "toolCallId"):
+        if name in CALL_UPDATES and string(update, "toolCallId"):
             return self._call(frame, session, name, update)
         if name in {"terminal_update", "terminal_output_chunk"} and string(update, "terminalId"):
             return self._terminal(frame, session, update)

@@ -38,6 +38,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
+from acp_protocol.schema.vocabulary import CALL_UPDATES
 from acp_protocol.tool_calls import FINAL_STATUSES
 
 EventKind: TypeAlias = Literal[
@@ -54,7 +55,6 @@ ASYNCHRONOUS: Final = frozenset(
     }
 )
 """Updates that may come at any time."""
-_TOOL_CALL: Final = frozenset({"tool_call", "tool_call_update", "tool_call_content_chunk"})
 _RANKS: Final = {"in_progress": 1, **dict.fromkeys(FINAL_STATUSES, 2)}
 """How far a tool call is by its status; anything else is 0."""
 
@@ -218,7 +218,7 @@ class LiveRun:
         progress = self.session(session)
         event = self._new("update", frame, session, name, message, name)
         text = get_text(get(update, "content"), "text") if name.endswith("_chunk") else None
-        call = get_text(update, "toolCallId") if name in _TOOL_CALL else None
+        call = get_text(update, "toolCallId") if name in CALL_UPDATES else None
         if name == "state_update" and get(update, "state") == "idle":
             event.kind = "idle"
             progress.open_prompts.clear()

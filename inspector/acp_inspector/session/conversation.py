@@ -37,7 +37,7 @@ from acp_inspector.session.items import (
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.turn_updates import OUTPUT
+from acp_protocol.schema.vocabulary import OUTPUT
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.turn_updates import OUTPUT
+from acp_protocol.schema.vocabulary import OUTPUT
 
 AGENT_ENDED: Final = "the agent has ended"
 SESSION_CLOSED: Final = "the session was closed"

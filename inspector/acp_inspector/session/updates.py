@@ -27,7 +27,8 @@ from acp_inspector.session.items import (
 )
 from acp_protocol.json_values import as_list, as_object, get, get_list
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.turn_updates import OUTPUT, is_echo
+from acp_protocol.schema.turn_updates import is_echo
+from acp_protocol.schema.vocabulary import OUTPUT
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 

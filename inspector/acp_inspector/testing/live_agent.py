@@ -42,6 +42,7 @@ from acp_protocol.jsonrpc import (
     Notification,
     Request,
 )
+from acp_protocol.schema.vocabulary import CALL_UPDATES
 from acp_protocol.text_lines import lines_from
 from acp_protocol.tool_calls import merge
 from acp_protocol.transport import Transport
@@ -107,7 +108,7 @@ class PromptTurn:
         calls: dict[str, dict[str, Any]] = {}
         for update in self.updates:
             kind, call_id = update.get("sessionUpdate"), str(update.get("toolCallId"))
-            if kind in {"tool_call", "tool_call_update", "tool_call_content_chunk"}:
+            if kind in CALL_UPDATES:
                 call = calls[call_id] = merge(calls.get(call_id, {}), update, self.version)
                 call.pop("sessionUpdate", None)
         return calls

@@ -30,11 +30,12 @@ from acp_protocol.jsonrpc import (
     Request,
     SuccessResponse,
 )
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS
 from acp_protocol.schema.words import UpdateKind
 
 STREAMED: Final[frozenset[UpdateKind]] = frozenset(
     {
-        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *MESSAGE_CHUNKS,
         *("session_message_chunk", "tool_call_content_chunk", "terminal_output_chunk"),
     }
 )

@@ -1,4 +1,4 @@
-"""Which updates belong to a turn, and which user messages repeat its prompt.
+"""Which user messages of an agent repeat the prompt of their turn.
 
 Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 """
@@ -6,20 +6,9 @@ Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from acp_protocol.json_codec import Json
 from acp_protocol.json_values import as_list, get_text
-from acp_protocol.schema.words import UpdateKind
-
-OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
-    {
-        *("agent_message_chunk", "agent_message", "agent_thought_chunk", "agent_thought"),
-        *("tool_call", "tool_call_update", "tool_call_content_chunk", "plan", "plan_update"),
-    }
-)
-"""Updates with output for the user, which an agent sends before the end of the turn."""
-USER_MESSAGES: Final[frozenset[UpdateKind]] = frozenset({"user_message_chunk", "user_message"})
 
 
 def is_echo(prompt: Json, content: Json) -> bool:

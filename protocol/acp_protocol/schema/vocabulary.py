@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from acp_protocol.schema.words import UpdateKind
+
 CREATING: Final = ("session/new", "session/fork")
 """Requests that create a session; its id comes with the response."""
 RESTORING: Final = ("session/load", "session/resume")
@@ -16,3 +18,26 @@ OPENING: Final = (*CREATING, *RESTORING)
 """Requests that open a session."""
 CANCELLING: Final = ("$/cancel_request", "session/cancel", "tool_call/cancel", "terminal/cancel")
 """Messages of a client that end what the agent is doing."""
+
+USER_MESSAGES: Final[frozenset[UpdateKind]] = frozenset({"user_message_chunk", "user_message"})
+AGENT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
+    {"agent_message_chunk", "agent_thought_chunk"}
+)
+MESSAGE_CHUNKS: Final[frozenset[UpdateKind]] = frozenset({"user_message_chunk", *AGENT_CHUNKS})
+"""Pieces of the messages of a session."""
+WHOLE_MESSAGES: Final[frozenset[UpdateKind]] = frozenset(
+    {"user_message", "agent_message", "agent_thought"}
+)
+"""Messages of a session in one piece (version 2)."""
+TEXT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
+    {*MESSAGE_CHUNKS, "session_message_chunk", "compaction_summary_chunk"}
+)
+"""Pieces of any text; each has one content block."""
+CALL_UPDATES: Final[frozenset[UpdateKind]] = frozenset(
+    {"tool_call", "tool_call_update", "tool_call_content_chunk"}
+)
+"""Updates that create or change a tool call."""
+OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
+    {*AGENT_CHUNKS, "agent_message", "agent_thought", *CALL_UPDATES, "plan", "plan_update"}
+)
+"""Updates with output for the user, which an agent sends before the end of the turn."""

@@ -8,8 +8,10 @@ import pytest
 
 from acp_protocol.schema import vocabulary
 from acp_protocol.schema.methods import METHODS
+from acp_protocol.schema.words import UPDATE_KINDS
 
 KNOWN_METHODS = {each.name for each in METHODS}
+KNOWN_UPDATES = {kind for kinds in UPDATE_KINDS.values() for kind in kinds}
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,13 @@ KNOWN_METHODS = {each.name for each in METHODS}
         (vocabulary.RESTORING, KNOWN_METHODS),
         (vocabulary.OPENING, KNOWN_METHODS),
         (vocabulary.CANCELLING, KNOWN_METHODS),
+        (vocabulary.USER_MESSAGES, KNOWN_UPDATES),
+        (vocabulary.AGENT_CHUNKS, KNOWN_UPDATES),
+        (vocabulary.MESSAGE_CHUNKS, KNOWN_UPDATES),
+        (vocabulary.WHOLE_MESSAGES, KNOWN_UPDATES),
+        (vocabulary.TEXT_CHUNKS, KNOWN_UPDATES),
+        (vocabulary.CALL_UPDATES, KNOWN_UPDATES),
+        (vocabulary.OUTPUT, KNOWN_UPDATES),
     ],
 )
 def test_a_set_has_words_of_the_schemas_only(

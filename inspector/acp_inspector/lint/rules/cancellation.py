@@ -12,11 +12,12 @@ from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.rules.envelope import LastNotifications
-from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn
+from acp_inspector.lint.rules.prompt_turn import after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point, SentRequest, opposite
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.schema.vocabulary import OUTPUT
 
 CANCEL: Final = "$/cancel_request"
 CANCELLED: Final = -32800

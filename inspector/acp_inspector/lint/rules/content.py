@@ -19,13 +19,11 @@ from acp_inspector.lint.registry import check
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import CALL_UPDATES, TEXT_CHUNKS, WHOLE_MESSAGES
 
 Block: TypeAlias = tuple[str, dict[str, Json]]
 """The path of a content block, and the block."""
 
-MESSAGE_CHUNKS: Final = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
-MESSAGES: Final = ("user_message", "agent_message", "agent_thought", "session_message")
-ONE_BLOCK: Final = frozenset({*MESSAGE_CHUNKS, "compaction_summary_chunk", "session_message_chunk"})
 TOOL_CALLS: Final = ("tool_call", "tool_call_update")
 REQUIRED: Final = {
     "text": ("text",),
@@ -42,9 +40,7 @@ _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTAL
 
 HOLDERS: Final = (
     on.request("session/prompt", "session/request_permission"),
-    on.update(
-        *sorted(ONE_BLOCK), *MESSAGES, *TOOL_CALLS, "tool_call_content_chunk", "compaction_update"
-    ),
+    on.update(*TEXT_CHUNKS, *WHOLE_MESSAGES, "session_message", *CALL_UPDATES, "compaction_update"),
 )
 """Messages with content blocks."""
 
@@ -223,7 +219,7 @@ def blocks_of(context: Context) -> list[Block]:
         ]
     update = context.update
     content = update.get("content")
-    if context.variant in ONE_BLOCK:
+    if context.variant in TEXT_CHUNKS:
         return [("params.update.content", as_object(content))] if isinstance(content, dict) else []
     if context.variant == "compaction_update":
         return _listed("params.update.summary", update.get("summary"))

@@ -19,7 +19,7 @@ from acp_inspector.lint.state import opposite
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import is_method
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 _QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in TRACE)
@@ -28,7 +28,7 @@ WITH_PATHS: Final = (
     *on.request("session/request_permission"),
     *on.request("fs/read_text_file", "fs/write_text_file", "terminal/create"),
     *on.result("session/list"),
-    *on.update("tool_call", "tool_call_update", "tool_call_content_chunk"),
+    *on.update(*CALL_UPDATES),
     *on.update("terminal_update", "subagent_update"),
 )
 """Messages in which the schema has paths."""

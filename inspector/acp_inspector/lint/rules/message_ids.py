@@ -11,10 +11,9 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
-from acp_inspector.lint.rules.updates import CHUNKS, WHOLE
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.schema.vocabulary import RESTORING
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, RESTORING, WHOLE_MESSAGES
 
 REMEMBERED: Final = 50_000
 """Messages of one session that are remembered."""
@@ -81,7 +80,7 @@ def _begin_anew(context: Context) -> None:
         context.state.of(_Messages).pop(context.session_id, None)
 
 
-@track(on.update(*CHUNKS))
+@track(on.update(*MESSAGE_CHUNKS))
 def _keep_chunk(context: Context) -> None:
     if context.session is None:
         return
@@ -117,7 +116,7 @@ def _keep_chunk(context: Context) -> None:
         by_session.messages[name] = _Message(role, context.point, context.session.last_prompt)
 
 
-@check("ACP-L182", on.update(*CHUNKS, *WHOLE))
+@check("ACP-L182", on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES))
 def messages_have_ids(context: Context) -> CheckResult:
     if isinstance(context.update.get("messageId"), str):
         return OK
@@ -135,7 +134,7 @@ def _known(context: Context) -> _Message | None:
     return by_session.messages.get(id_)
 
 
-@check("ACP-L185", on.update(*CHUNKS))
+@check("ACP-L185", on.update(*MESSAGE_CHUNKS))
 def ids_are_of_one_role(context: Context) -> CheckResult:
     message = _known(context)
     if message is None:
@@ -149,7 +148,7 @@ def ids_are_of_one_role(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L186", on.update(*CHUNKS))
+@check("ACP-L186", on.update(*MESSAGE_CHUNKS))
 def messages_are_not_interleaved(context: Context) -> CheckResult:
     message, by_session = _known(context), _session_messages(context)
     if message is None or by_session is None or message.role != context.variant:
@@ -162,7 +161,7 @@ def messages_are_not_interleaved(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L187", on.update(*CHUNKS))
+@check("ACP-L187", on.update(*MESSAGE_CHUNKS))
 def ids_are_there_or_not(context: Context) -> CheckResult:
     by_session = _session_messages(context)
     stream = None if by_session is None else by_session.streams.get(context.variant or "")
@@ -184,7 +183,7 @@ def clients_invent_no_ids(context: Context) -> CheckResult:
     return context.problem(f"{context.method} has a messageId", at="messageId")
 
 
-@check("ACP-L189", on.update(*CHUNKS))
+@check("ACP-L189", on.update(*MESSAGE_CHUNKS))
 def ids_are_not_used_again(context: Context) -> CheckResult:
     message = _known(context)
     if context.version != 1 or message is None or context.session is None:
@@ -231,7 +230,9 @@ def _keep_inserted(context: Context) -> None:
 
 
 @check(
-    "ACP-L191", on.update(*WHOLE), fix="Send the whole message before the pieces that follow it."
+    "ACP-L191",
+    on.update(*WHOLE_MESSAGES),
+    fix="Send the whole message before the pieces that follow it.",
 )
 def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     """Flag chunks that a later whole message lacks.
@@ -273,7 +274,7 @@ def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
     )
 
 
-@track(on.update(*WHOLE))
+@track(on.update(*WHOLE_MESSAGES))
 def _keep_whole(context: Context) -> None:
     by_session, id_ = _session_messages(context), context.update.get("messageId")
     if by_session is not None and isinstance(id_, str) and "content" in context.update:

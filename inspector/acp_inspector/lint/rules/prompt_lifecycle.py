@@ -27,6 +27,7 @@ from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import feature_of_value
+from acp_protocol.schema.vocabulary import USER_MESSAGES
 
 MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""
@@ -181,7 +182,7 @@ def waiting_prompts_are_reported(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L173", on.update("user_message", "user_message_chunk"))
+@check("ACP-L173", on.update(*USER_MESSAGES))
 def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
     session = context.session
     last = None if session is None else session.last_prompt

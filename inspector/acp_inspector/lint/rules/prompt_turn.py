@@ -14,16 +14,9 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import OUTPUT
 from acp_protocol.schema.words import STOP_REASONS
 
-OUTPUT: Final = (
-    "agent_message_chunk",
-    "agent_thought_chunk",
-    "tool_call",
-    "tool_call_update",
-    "plan",
-)
-"""Updates that report work on a prompt."""
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
 UPDATE_FIELDS_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
 """Fields of a result whose content belongs in updates."""

@@ -15,29 +15,24 @@ from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.turn_updates import is_echo
-from acp_protocol.schema.vocabulary import RESTORING
-
-MESSAGES: Final = (
-    "user_message_chunk",
-    "agent_message_chunk",
-    "agent_thought_chunk",
-    "user_message",
-    "agent_message",
-    "agent_thought",
+from acp_protocol.schema.vocabulary import (
+    CALL_UPDATES,
+    MESSAGE_CHUNKS,
+    RESTORING,
+    USER_MESSAGES,
+    WHOLE_MESSAGES,
 )
+
+MESSAGES: Final = MESSAGE_CHUNKS | WHOLE_MESSAGES
 """Updates with messages of a conversation."""
 ENTITIES: Final = (
-    "tool_call",
-    "tool_call_update",
-    "tool_call_content_chunk",
+    *CALL_UPDATES,
     "terminal_update",
     "terminal_output_chunk",
 )
 """Updates of tool calls, plans and the like."""
-OF_USER: Final = ("user_message_chunk", "user_message")
 GENERAL: Final = frozenset({-32603, -32601, -32600})
 """Unspecific error codes."""
-_SPOKEN: Final = frozenset(MESSAGES)
 
 
 @dataclass(slots=True)
@@ -145,7 +140,7 @@ def _keep_history(context: Context) -> None:
     id_ = context.session_id
     if context.session is None or id_ is None:
         return
-    histories, is_message = context.state.of(_Histories), context.variant in _SPOKEN
+    histories, is_message = context.state.of(_Histories), context.variant in MESSAGES
     if is_message and id_ not in histories.spoken and context.session.is_busy:
         histories.first_seen[id_] = context.point
     for restore in histories.pending.get(id_, ()):
@@ -153,9 +148,9 @@ def _keep_history(context: Context) -> None:
             restore.message = restore.message or context.point
         else:
             restore.entity = restore.entity or context.point
-        if context.variant in OF_USER and not _may_be_echo(context):
+        if context.variant in USER_MESSAGES and not _may_be_echo(context):
             restore.of_user = restore.of_user or context.point
-    if id_ not in histories.pending and context.variant in OF_USER:
+    if id_ not in histories.pending and context.variant in USER_MESSAGES:
         histories.done.pop(id_, None)
 
 
@@ -169,7 +164,7 @@ def _may_be_echo(context: Context) -> bool:
 
 @check(
     "ACP-L110",
-    on.update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
+    on.update(*MESSAGE_CHUNKS),
     on.update("tool_call", "tool_call_update", "plan"),
     exercised_by=on.request("session/resume"),
 )
@@ -237,7 +232,7 @@ def _was_refused(prompt: SentRequest | None) -> bool:
     return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
-@check("ACP-L113", on.update(*OF_USER))
+@check("ACP-L113", on.update(*USER_MESSAGES))
 def history_comes_before_the_answer(context: Context) -> CheckResult:
     """Flag user messages after a load or resume that belong to no prompt.
 

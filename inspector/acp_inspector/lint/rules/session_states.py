@@ -14,9 +14,10 @@ from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.registry import check, check_at_end, check_event
-from acp_inspector.lint.rules.v2_turn_state import WORDS, foreground, foregrounds_of
+from acp_inspector.lint.rules.v2_turn_state import foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
+from acp_protocol.schema.vocabulary import AGENT_CHUNKS
 from acp_protocol.schema.words import SESSION_STATES, STOP_REASONS
 
 STANDARD: Final = frozenset(SESSION_STATES[2])
@@ -171,7 +172,7 @@ def work_ends_as_cancelled_though_nothing_proves_it(context: Context) -> CheckRe
 
 @check(
     "ACP-L166",
-    on.update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
+    on.update(*AGENT_CHUNKS, "tool_call_update", "state_update"),
 )
 def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     """Flag text and tool calls that continue after the end of their work.
@@ -198,7 +199,7 @@ def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     return OK if own.after_cancel else None
 
 
-@check("ACP-L167", on.update("state_update", "agent_message_chunk", "agent_thought_chunk"))
+@check("ACP-L167", on.update("state_update", *AGENT_CHUNKS))
 def who_waits_is_silent(context: Context) -> CheckResult:
     session = context.session
     if session is None or session.is_replaying:
@@ -241,7 +242,7 @@ def states_are_reported_when_they_change(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L172", on.update(*WORDS[:2]))
+@check("ACP-L172", on.update("agent_message", "agent_message_chunk"))
 def who_is_idle_does_not_answer(context: Context) -> CheckResult:
     session = context.session
     if session is None or session.is_replaying or session.state not in {None, "idle"}:

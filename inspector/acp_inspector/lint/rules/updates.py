@@ -14,14 +14,13 @@ from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import UPDATES as NEWER
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, WHOLE_MESSAGES
 from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
 
 REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
 """Variants that version 2 no longer has."""
 ADDED: Final = tuple(kind for kind in UPDATE_KINDS[2] if kind not in UPDATE_KINDS[1])
 """Variants that version 1 does not have yet."""
-CHUNKS: Final = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
-WHOLE: Final = ("user_message", "agent_message", "agent_thought")
 TAGS: Final = ("type", "kind", "event", "updateType")
 """Fields by which other protocols distinguish variants."""
 PAYLOAD: Final = {
@@ -140,14 +139,14 @@ def known_variants_fit_their_schema(context: Context) -> CheckResult:
     return tuple(found[:MAX_ERRORS])
 
 
-@check("ACP-L183", on.update(*CHUNKS))
+@check("ACP-L183", on.update(*MESSAGE_CHUNKS))
 def chunks_have_one_block(context: Context) -> CheckResult:
     if isinstance(context.update.get("content"), list):
         return context.problem(f"the content of {context.variant} is an array", at="content")
     return OK
 
 
-@check("ACP-L184", on.update(*WHOLE))
+@check("ACP-L184", on.update(*WHOLE_MESSAGES))
 def whole_messages_have_a_list(context: Context) -> CheckResult:
     content: Json = context.update.get("content")
     if content is None or isinstance(content, list):
@@ -156,7 +155,7 @@ def whole_messages_have_a_list(context: Context) -> CheckResult:
     return context.problem(f"the content of {context.variant} is {what}, no array", at="content")
 
 
-@check("ACP-L190", on.update(*CHUNKS))
+@check("ACP-L190", on.update(*MESSAGE_CHUNKS))
 def chunks_are_not_empty(context: Context) -> CheckResult:
     content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":

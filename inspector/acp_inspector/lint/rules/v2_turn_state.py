@@ -16,9 +16,8 @@ from acp_inspector.lint.registry import track
 from acp_inspector.lint.state import LintState, Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.schema.vocabulary import AGENT_CHUNKS, USER_MESSAGES
 
-WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
-"""Updates that carry text of the agent."""
 REMEMBERED: Final = 4096
 """Most user messages kept per session, and agent messages per piece of work."""
 
@@ -112,7 +111,7 @@ def _is_live(context: Context) -> bool:
     return True
 
 
-@track(on.update("user_message", "user_message_chunk"))
+@track(on.update(*USER_MESSAGES))
 def _user_message_sent(context: Context) -> None:
     id_ = context.update.get("messageId")
     if not _is_live(context) or not isinstance(id_, str):
@@ -142,7 +141,7 @@ def _prompt_answered(context: Context) -> None:
             del own.named[next(iter(own.named))]
 
 
-@track(on.update(*WORDS))
+@track(on.update(*AGENT_CHUNKS, "agent_message", "agent_thought"))
 def _agent_words_sent(context: Context) -> None:
     if context.version != 2:
         return

@@ -106,6 +106,14 @@ def an_agent_greets(talk: Talk) -> None:
     talk.say("Welcome!")
 
 
+@breaks("ACP-L149", unstable=True)
+def an_agent_plans_after_its_turn(talk: Talk) -> None:
+    talk.initialize({"plan": {}})
+    talk.new_session()
+    talk.turn()
+    talk.update("plan_update", plan={"type": "items", "planId": "p1", "entries": []})
+
+
 @keeps("ACP-L149")
 def a_history_is_told_before_the_answer(talk: Talk) -> None:
     talk.initialize()

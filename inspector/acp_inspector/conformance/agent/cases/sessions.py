@@ -29,24 +29,12 @@ from acp_protocol.jsonrpc import (
     Json,
     SuccessResponse,
 )
+from acp_protocol.schema.vocabulary import OUTPUT, USER_MESSAGES
 
 case = AGENT.case
 
 SETUP: Final = "Session setup"
-HISTORY: Final = frozenset(
-    {
-        "user_message_chunk",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "user_message",
-        "agent_message",
-        "agent_thought",
-        "tool_call",
-        "tool_call_update",
-        "plan",
-        "plan_update",
-    }
-)
+HISTORY: Final = OUTPUT | USER_MESSAGES
 """Updates that repeat what was said."""
 NO_SESSION: Final = "no-such-session-0000"
 

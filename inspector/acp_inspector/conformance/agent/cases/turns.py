@@ -23,6 +23,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     encode_notification,
 )
+from acp_protocol.schema.vocabulary import OUTPUT
 from acp_protocol.tool_calls import FINAL_STATUSES
 
 case = AGENT.case
@@ -33,9 +34,6 @@ PIXEL: Final = (
     "AABJRU5ErkJggg=="
 )
 SILENCE: Final = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
-TURN_UPDATES: Final = frozenset(
-    {"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"}
-)
 STOP_REASONS: Final = frozenset(
     {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
 )
@@ -112,7 +110,7 @@ async def silent_afterwards(peer: Peer) -> None:
 async def _expect_silence(peer: Peer, session: str, end: int) -> None:
     await peer.settle()
     for each in peer.updates:
-        if each.at > end and each.session == session and each.kind in TURN_UPDATES:
+        if each.at > end and each.session == session and each.kind in OUTPUT:
             raise CaseFailedError(f"{each.kind} came after the end of the turn")
 
 
