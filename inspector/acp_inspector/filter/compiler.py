@@ -131,7 +131,7 @@ def compile_filter(text: str) -> Filter:
     else:
         expression = And(())
     fields = frozenset(map(_name, leaves(expression)))
-    return Filter(text, expression, fields, matcher_of(expression))
+    return Filter(text, expression, fields, _matcher_of(expression))
 
 
 def leaves(expression: Expression) -> Iterator[Leaf]:
@@ -154,7 +154,7 @@ def _name(leaf: Leaf) -> str:
             return subject if isinstance(subject, str) else "$"
 
 
-def matcher_of(expression: Expression) -> Matcher:
+def _matcher_of(expression: Expression) -> Matcher:
     """Return a function that matches entries; it raises only `PatternTimeoutError`."""
     match expression:
         case ContainsText(text):
@@ -164,14 +164,14 @@ def matcher_of(expression: Expression) -> Matcher:
         case Exists() | Compare() | Match() | In():
             return _condition(expression)
         case Not(term):
-            inner = matcher_of(term)
+            inner = _matcher_of(term)
             return lambda fields: not inner(fields)
         case And(()):
             return lambda fields: True
         case And(terms):
-            return reduce(_both, map(matcher_of, terms))
+            return reduce(_both, map(_matcher_of, terms))
         case Or(terms):
-            return reduce(_either, map(matcher_of, terms))
+            return reduce(_either, map(_matcher_of, terms))
         case _:
             assert_never(expression)
 

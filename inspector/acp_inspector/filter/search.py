@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cached_property
-from itertools import compress
-from operator import gt
 from typing import Final, Protocol, TypeVar
 
-from acp_inspector.filter.ast import (
-    And,
-    Compare,
-    ContainsText,
-    Exists,
-    Expression,
-    In,
-    Match,
-    Not,
-    Or,
-    Pattern,
-)
-from acp_inspector.filter.compiler import Filter, matcher_of, prefilter
+from acp_inspector.filter.compiler import Filter, prefilter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, exchange_of_row, fields_of_row
 from acp_inspector.filter.fields import FIELDS
 from acp_inspector.filter.frames import EntryFields, EntryKind
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import decode_line
-from acp_inspector.recording.index import UNANSWERED, LineKind, RecordingIndex
+from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.views.annotations import NO_NOTES, FrameNotes
@@ -48,14 +33,7 @@ _SIDES: Final[dict[int, Side]] = {
 }
 _NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 _FRAMES: Final = frozenset({int(LineKind.CLIENT), int(LineKind.AGENT)})
-_BESIDE: Final[dict[int, EntryKind]] = {LineKind.STDERR: "stderr", LineKind.EVENT: "event"}
-_ENTRIES: Final = frozenset({*_FRAMES, *_BESIDE})
-
-# States of a row, and flags above its `LineKind`.
-_NO, _YES, _UNKNOWN = 0, 1, 2
-_IS_POSSIBLE: Final = bytes(map(bool, range(256)))
-_IS_CERTAIN: Final = bytes(state == _YES for state in range(256))
-_REQUEST, _WAITING, _PAIRED, _METHOD = 8, 16, 32, 64
+_ENTRIES: Final = frozenset({*_FRAMES, int(LineKind.STDERR), int(LineKind.EVENT)})
 
 
 def no_notes(entry: Entry) -> FrameNotes:
@@ -105,11 +83,6 @@ class FilterSearch:
         self._notes = notes
         self._is_alone = wanted.is_alone
         self._prefilter = prefilter(wanted.expression, is_alone=self._is_alone)
-        self._decides = (
-            _IndexTable(entries.index, wanted.expression)
-            if isinstance(entries, IndexedRecording)
-            else None
-        )
         self._requests: set[int] = set()
         """Rows of requests that passed the prefilter, whose responses must be matched."""
         self.rows = array("I")
@@ -127,10 +100,10 @@ class FilterSearch:
         step = STEP if self._run_slow is run_inline else BLOCK
         while self.position < self._last:
             block = _Block(self._entries, self.position, min(self.position + BLOCK, self._last))
-            rows, certain = self._candidates(block)
+            rows = self._candidates(block)
             for first in range(0, len(rows), step):
                 some = rows[first : first + step]
-                yield from self._match(block, some, certain)
+                yield from self._match(block, some)
                 self.position = some[-1] + 1
                 yield
             self.position = block.end
@@ -145,28 +118,20 @@ class FilterSearch:
     def _last(self) -> int:
         return len(self._entries) if self._end is None else min(self._end, len(self._entries))
 
-    def _candidates(self, block: _Block) -> tuple[Sequence[int], Collection[int]]:
-        """Return the rows that may match, and those of them that match without being read."""
-        rows: Sequence[int] = range(block.first, block.end)
-        certain: Collection[int] = ()
-        if self._decides is not None:
-            states = self._decides.states(block.first, block.end)
-            rows = list(compress(rows, states.translate(_IS_POSSIBLE)))
-            if _UNKNOWN not in states and (self._is_alone or self._prefilter is None):
-                self.rows.extend(rows)
-                return (), ()
-            certain = set(compress(range(block.first, block.end), states.translate(_IS_CERTAIN)))
+    def _candidates(self, block: _Block) -> Sequence[int]:
+        """Return the rows that may match."""
         passes = self._prefilter
-        if passes is None or (self._is_alone and not rows):
-            return rows, certain
+        if passes is None:
+            return range(block.first, block.end)
         found = set[int]()
         if passes(block.content):
             lines = enumerate(block.lines, block.first)
             found = {row for row, line in lines if not line or passes(line)}
         if not self._is_alone:
             self._requests |= found
-            found.update(row for row in rows if self._responds_to_match(row))
-        return [row for row in rows if row in certain or row in found], certain
+            every = range(block.first, block.end)
+            found.update(row for row in every if self._responds_to_match(row))
+        return sorted(found)
 
     def _responds_to_match(self, row: int) -> bool:
         """Return whether the row responds to a request that passes the prefilter."""
@@ -177,11 +142,9 @@ class FilterSearch:
         entry = self._entries[request]
         return isinstance(entry, Frame) and self._prefilter(entry.data)
 
-    def _match(
-        self, block: _Block, rows: Sequence[int], certain: Collection[int]
-    ) -> Iterator[None]:
+    def _match(self, block: _Block, rows: Sequence[int]) -> Iterator[None]:
         """Add the matching rows among some candidates of a block."""
-        batch = self._batch(block, [row for row in rows if row not in certain])
+        batch = self._batch(block, rows)
         matches = self._wanted.matches
 
         def matching() -> list[int]:
@@ -194,8 +157,8 @@ class FilterSearch:
                     pass
             return found
 
-        found = (yield from self._run_slow(matching)) if batch else []
-        self.rows.extend(sorted([*found, *(row for row in rows if row in certain)]))
+        if batch:
+            self.rows.extend((yield from self._run_slow(matching)))
 
     def _batch(self, block: _Block, rows: Sequence[int]) -> Sequence[tuple[int, EntryFields]]:
         """Return the entries among some rows, with their fields."""
@@ -207,131 +170,16 @@ class FilterSearch:
                 for row in rows
                 if isinstance(entry := entries[row], ENTRY_TYPES)
             ]
-        batch = [(row, _IndexedFields(entries, row, block, notes, is_alone=alone)) for row in rows]
+        kinds = entries.index.kinds
+        batch = [
+            (row, _IndexedFields(entries, row, block, notes, is_alone=alone))
+            for row in rows
+            if kinds[row] in _ENTRIES
+        ]
         if self._run_slow is not run_inline:
             # It must not read the recording.
             batch = [(row, fields) for row, fields in batch if fields.can_load(self._wanted.fields)]
         return batch
-
-
-class _IndexTable:
-    """Evaluates an expression by the index alone, without reading a line: no, yes or unknown.
-
-    All that it knows of a row, but for its time and method, fits into a byte: the kind of the line,
-    and flags. The expression is evaluated once for each of these bytes.
-    """
-
-    def __init__(self, index: RecordingIndex, expression: Expression) -> None:
-        self._index = index
-        states = [_state(expression, code) for code in range(2 * _METHOD)]
-        self._table = bytes(states).ljust(256, b"\0")
-        self._needs_flags = states != states[:_REQUEST] * (len(states) // _REQUEST)
-
-    def states(self, first: int, end: int) -> bytes:
-        """Return `_NO`, `_YES` or `_UNKNOWN` for each row from `first` to before `end`."""
-        codes = self._index.kinds[first:end].tobytes()
-        if self._needs_flags:
-            partners = self._index.pairing.partners[first:end]
-            flags = {
-                _REQUEST: map(gt, partners, range(first + 1, end + 1)),
-                _WAITING: map(UNANSWERED.__eq__, partners),
-                _PAIRED: map(bool, partners),
-                _METHOD: map(bool, self._index.method_codes[first:end]),
-            }
-            # Arithmetic on one large integer adds the flags of all rows at once.
-            total = int.from_bytes(codes, "little")
-            for flag, holds in flags.items():
-                total += flag * int.from_bytes(bytes(holds), "little")
-            codes = total.to_bytes(end - first, "little")
-        return codes.translate(self._table)
-
-
-def _state(expression: Expression, code: int) -> int:
-    if code % _REQUEST not in _ENTRIES:
-        return _NO
-    kinds: tuple[EntryKind | None, ...] = (None,)
-    if code % _REQUEST in _BESIDE:
-        kinds = (_BESIDE[code % _REQUEST],)
-    elif code & _REQUEST:
-        kinds = ("request",)
-    elif code & _PAIRED:
-        kinds = ("result", "error")
-    elif code & _METHOD:
-        # If the method is at the start and no id precedes it, there is no id.
-        kinds = ("notification",)
-    found = {_known(expression, _FieldsOfCode(code, kind)) for kind in kinds}
-    return {True: _YES, False: _NO, None: _UNKNOWN}[found.pop()] if len(found) == 1 else _UNKNOWN
-
-
-def _known(expression: Expression, fields: _FieldsOfCode) -> bool | None:
-    """Return whether the expression holds; None if that depends on what `fields` do not know."""
-    match expression:
-        case Not(term):
-            found = _known(term, fields)
-            return None if found is None else not found
-        case And(terms) | Or(terms):
-            parts = {_known(term, fields) for term in terms}
-            decisive = isinstance(expression, Or)
-            if decisive in parts:
-                return decisive
-            return None if None in parts else not decisive
-        case Exists("stderr" | "event" as name):
-            return fields.known_kind == name
-        case Exists() | Compare() | In():
-            with suppress(_UnknownError):
-                return matcher_of(expression)(fields)
-            return None
-        case ContainsText() | Pattern() | Match():
-            return None
-
-
-class _UnknownError(Exception):
-    """A field that only the entry itself knows."""
-
-
-class _FieldsOfCode(EntryFields):
-    """The fields that all rows of one code have in common."""
-
-    __slots__ = ("_code", "known_kind")
-
-    def __init__(self, code: int, kind: EntryKind | None) -> None:
-        self._code = code
-        self.known_kind: EntryKind | None = kind
-        self._decoded = None
-
-    @property
-    def entry(self) -> Entry:
-        raise _UnknownError
-
-    @property
-    def notes(self) -> FrameNotes:
-        raise _UnknownError
-
-    @property
-    def side(self) -> Side | None:
-        return _SIDES.get(self._code % _REQUEST)
-
-    @property
-    def kind(self) -> EntryKind:
-        if self.known_kind is None:
-            raise _UnknownError
-        return self.known_kind
-
-    @property
-    def malformed(self) -> str | None:
-        return None if self._code & _METHOD else super().malformed
-
-    @property
-    def is_pending(self) -> bool:
-        return bool(self._code & _WAITING)
-
-    @property
-    def stderr(self) -> str | None:
-        return super().stderr if self.known_kind == "stderr" else None
-
-    @property
-    def event(self) -> str | None:
-        return super().event if self.known_kind == "event" else None
 
 
 class _Block:
@@ -440,6 +288,10 @@ class _IndexedFields(EntryFields):
         # If the method is at the start and no id precedes it, there is no id.
         is_notification = index.method_codes[row] and not index.pairing.partners[row]
         return "notification" if is_notification else super().kind
+
+    @property
+    def malformed(self) -> str | None:
+        return None if self._index.method_codes[self._row] else super().malformed
 
     @property
     def method(self) -> str | None:
