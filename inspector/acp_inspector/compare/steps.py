@@ -39,20 +39,16 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     parse,
 )
-from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING, TEXT_CHUNKS
-from acp_protocol.schema.words import UpdateKind
+from acp_protocol.schema.vocabulary import (
+    ASYNCHRONOUS,
+    CALL_UPDATES,
+    OPENING,
+    REPLACING,
+    TEXT_CHUNKS,
+)
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
-_ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
-    {
-        *("current_mode_update", "config_option_update", "usage_update"),
-        *("session_info_update", "available_commands_update"),
-    }
-)
-"""Updates that an agent may send at any time."""
-_LAST_VALUE: Final[frozenset[UpdateKind]] = frozenset({*_ASYNCHRONOUS, "plan", "plan_update"})
-"""Updates that replace the previous one of the same kind."""
 MAX_SHAPE_DEPTH: Final = 20
 """Levels of nesting that the level `shape` keeps."""
 _SHAPE: Final = frozenset(
@@ -323,7 +319,7 @@ class Steps:
             return self._call(frame, session, name, update)
         if name in {"terminal_update", "terminal_output_chunk"} and string(update, "terminalId"):
             return self._terminal(frame, session, update)
-        if name in _LAST_VALUE:
+        if name in REPLACING:
             return self._value(frame, session, name, update)
         step = self._add(frame, name, session, update, _UPDATE)
         if name == "state_update" and string(update, "state") == "idle":
@@ -420,7 +416,7 @@ class Steps:
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
         step = self._values.get((session, name))
-        is_in_channel = name in _ASYNCHRONOUS and "late-updates" in self._tolerances
+        is_in_channel = name in ASYNCHRONOUS and "late-updates" in self._tolerances
         if step is None:
             channel = name if is_in_channel else ""
             step = self._add(frame, name, session, update, _UPDATE, channel)

@@ -62,7 +62,7 @@ from acp_protocol.jsonrpc import (
     parse,
     read_message,
 )
-from acp_protocol.schema.vocabulary import CANCELLING, OPENING
+from acp_protocol.schema.vocabulary import CANCELLING, CLOSING, OPENING
 from acp_protocol.transport import Transport
 
 MissPolicy: TypeAlias = Literal["nearest", "error", "fail"]
@@ -85,7 +85,7 @@ ABOUT_CLIENT: Final = frozenset({"initialize", *OPENING})
 """Requests by which a client describes itself and its directories: the next one matches."""
 _WITHOUT_RESULT: Final = frozenset(
     {
-        *("session/set_mode", "session/set_model", "session/close", "session/delete"),
+        *("session/set_mode", "session/set_model", *CLOSING),
         *("authenticate", "auth/login", "logout", "auth/logout"),
     }
 )

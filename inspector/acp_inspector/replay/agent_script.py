@@ -35,18 +35,11 @@ from acp_protocol.jsonrpc import (
     encode,
     id_key,
 )
-from acp_protocol.schema.vocabulary import CANCELLING
+from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CANCELLING
 
 MAX_FOLLOWED: Final = 64
 """Messages of the client that came before one of the agent by chance and are waited for."""
 _PROMPTS: Final = frozenset({"session/prompt", "prompt"})
-_ASYNCHRONOUS: Final = frozenset(
-    {
-        *("session_info_update", "available_commands_update", "usage_update"),
-        *("config_option_update", "current_mode_update"),
-    }
-)
-"""Updates that a turn does not cause if another request is open."""
 _UNSTABLE: Final = frozenset({*GENERATED_IDS, *TIMESTAMPS, "session_id"})
 
 
@@ -283,7 +276,7 @@ class AgentScript:
         session = session_in(params)
         found = [each for each in self._open if session in {None, each.session, each.opened}]
         kind = get_text(get(params, "update"), "sessionUpdate")
-        is_apart = kind in _ASYNCHRONOUS
+        is_apart = kind in ASYNCHRONOUS
         likely = [each for each in found if (each.method in _PROMPTS) is not is_apart]
         cues = likely or found
         cue = cues[-1] if cues else self._last.get(session, self._last.get(None))

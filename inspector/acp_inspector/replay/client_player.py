@@ -36,7 +36,7 @@ from acp_inspector.replay.judge import Judge
 from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult, emptiness
-from acp_inspector.replay.script import ASYNCHRONOUS, Event, LiveRun, Script, ScriptStep
+from acp_inspector.replay.script import Event, LiveRun, Script, ScriptStep
 from acp_inspector.replay.trust import (
     UNTRUSTED,
     Trust,
@@ -68,6 +68,7 @@ from acp_protocol.jsonrpc import (
     id_key,
     read_message,
 )
+from acp_protocol.schema.vocabulary import ASYNCHRONOUS
 from acp_protocol.transport import Transport
 from acp_protocol.transport.stdio import StreamTransport
 

@@ -16,9 +16,10 @@ from acp_inspector.compare.diff import (
     is_other,
 )
 from acp_inspector.compare.steps import Level
-from acp_inspector.replay.script import ASYNCHRONOUS, LiveRun, Script
+from acp_inspector.replay.script import LiveRun, Script
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import ASYNCHRONOUS
 
 _SETTINGS: Final = frozenset({"current_mode_update", "config_option_update"})
 """Asynchronous updates that say how the agent works from then on."""

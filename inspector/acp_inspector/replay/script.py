@@ -38,7 +38,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
-from acp_protocol.schema.vocabulary import CALL_UPDATES
+from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CALL_UPDATES
 from acp_protocol.tool_calls import FINAL_STATUSES
 
 EventKind: TypeAlias = Literal[
@@ -48,13 +48,6 @@ EventKind: TypeAlias = Literal[
 agent; `cancel`: the agent's `$/cancel_request`; `idle`: the end of a turn in version 2; the others
 are notifications of the agent."""
 
-ASYNCHRONOUS: Final = frozenset(
-    {
-        *("session_info_update", "available_commands_update", "usage_update"),
-        *("config_option_update", "current_mode_update"),
-    }
-)
-"""Updates that may come at any time."""
 _RANKS: Final = {"in_progress": 1, **dict.fromkeys(FINAL_STATUSES, 2)}
 """How far a tool call is by its status; anything else is 0."""
 

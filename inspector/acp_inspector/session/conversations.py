@@ -48,7 +48,7 @@ from acp_protocol.jsonrpc import (
     id_key,
     is_request_id,
 )
-from acp_protocol.schema.vocabulary import OPENING, RESTORING
+from acp_protocol.schema.vocabulary import CLOSING, OPENING, RESTORING
 
 Response: TypeAlias = SuccessResponse | ErrorResponse
 Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
@@ -334,7 +334,7 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
         return [*started, *note_effect(talk, request)]
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
-    if request.method in {"session/close", "session/delete"}:
+    if request.method in CLOSING:
         talk.update_info(is_closed=True)
     elif request.method == "session/set_title":
         talk.update_info(title=string(result, "title") or string(request.params, "title"))

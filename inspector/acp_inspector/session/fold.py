@@ -57,12 +57,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
-
-OPENING_METHODS: Final = frozenset(
-    {"session/new", "session/load", "session/resume", "session/fork"}
-)
-REOPENING_METHODS: Final = OPENING_METHODS - {"session/new", "session/fork"}
-CLOSING_METHODS: Final = frozenset({"session/close", "session/delete"})
+from acp_protocol.schema.vocabulary import CLOSING, OPENING, RESTORING
 
 _Response: TypeAlias = SuccessResponse | ErrorResponse
 _Key: TypeAlias = tuple[int, tuple[str, RequestId]]
@@ -177,7 +172,7 @@ class Sessions:
         if frame.side == "client":
             if request.method == "session/prompt":
                 return self._prompt(frame, request, self.session(id_), exchange)
-            if id_ is not None and request.method in REOPENING_METHODS:
+            if id_ is not None and request.method in RESTORING:
                 self.session(id_).is_open = False
         return [RequestSent(frame, request, id_, self._turn(id_), exchange)]
 
@@ -224,9 +219,9 @@ class Sessions:
             version = get_int(result, "protocolVersion")
             self.version = 2 if version == 2 else 1
             self._has_states = version != 1
-        elif method in OPENING_METHODS and result is not None:
+        elif method in OPENING and result is not None:
             return [fact, *self._opened(frame, response, session_in(result) or id_, method)]
-        elif method in CLOSING_METHODS and isinstance(response, SuccessResponse):
+        elif method in CLOSING and isinstance(response, SuccessResponse):
             return [fact, *self._closed(frame, response, id_)]
         return [fact]
 

@@ -28,7 +28,7 @@ from acp_protocol.jsonrpc import (
     id_key,
     read_message,
 )
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.schema.vocabulary import CLOSING, OPENING
 
 Object: TypeAlias = dict[str, Json]
 Call: TypeAlias = Request | Notification
@@ -44,7 +44,6 @@ MAX_TEXT: Final = 100_000
 META: Final = "_meta"
 PROMPT: Final = "session/prompt"
 _SESSION: Final = ("sessionId", *sorted(spellings("sessionId") - {"sessionId"}))
-_ENDING: Final = frozenset({"session/close", "session/delete"})
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
 """Capabilities that only official peers have; a dialect's peer must not seem to have them."""
 
@@ -211,7 +210,7 @@ class Dialect(ABC):
             is_unseen = request.method == PROMPT and session not in self._sessions
             if request.method in OPENING or is_unseen:
                 keep(self._sessions, session, None)
-            elif request.method in _ENDING:
+            elif request.method in CLOSING:
                 self._sessions.pop(session, None)
         return request
 

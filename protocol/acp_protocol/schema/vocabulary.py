@@ -16,6 +16,8 @@ RESTORING: Final = ("session/load", "session/resume")
 """Requests that open a session of before; some replay it."""
 OPENING: Final = (*CREATING, *RESTORING)
 """Requests that open a session."""
+CLOSING: Final = ("session/close", "session/delete")
+"""Requests that end a session."""
 CANCELLING: Final = ("$/cancel_request", "session/cancel", "tool_call/cancel", "terminal/cancel")
 """Messages of a client that end what the agent is doing."""
 
@@ -41,3 +43,12 @@ OUTPUT: Final[frozenset[UpdateKind]] = frozenset(
     {*AGENT_CHUNKS, "agent_message", "agent_thought", *CALL_UPDATES, "plan", "plan_update"}
 )
 """Updates with output for the user, which an agent sends before the end of the turn."""
+ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
+    {
+        *("available_commands_update", "session_info_update", "usage_update"),
+        *("config_option_update", "current_mode_update"),
+    }
+)
+"""Updates that an agent may send at any time, also between turns."""
+REPLACING: Final[frozenset[UpdateKind]] = frozenset({*ASYNCHRONOUS, "plan", "plan_update"})
+"""Updates that replace the previous one of the same kind."""

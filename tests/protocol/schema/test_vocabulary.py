@@ -20,6 +20,7 @@ KNOWN_UPDATES = {kind for kinds in UPDATE_KINDS.values() for kind in kinds}
         (vocabulary.CREATING, KNOWN_METHODS),
         (vocabulary.RESTORING, KNOWN_METHODS),
         (vocabulary.OPENING, KNOWN_METHODS),
+        (vocabulary.CLOSING, KNOWN_METHODS),
         (vocabulary.CANCELLING, KNOWN_METHODS),
         (vocabulary.USER_MESSAGES, KNOWN_UPDATES),
         (vocabulary.AGENT_CHUNKS, KNOWN_UPDATES),
@@ -28,6 +29,8 @@ KNOWN_UPDATES = {kind for kinds in UPDATE_KINDS.values() for kind in kinds}
         (vocabulary.TEXT_CHUNKS, KNOWN_UPDATES),
         (vocabulary.CALL_UPDATES, KNOWN_UPDATES),
         (vocabulary.OUTPUT, KNOWN_UPDATES),
+        (vocabulary.ASYNCHRONOUS, KNOWN_UPDATES),
+        (vocabulary.REPLACING, KNOWN_UPDATES),
     ],
 )
 def test_a_set_has_words_of_the_schemas_only(

@@ -17,7 +17,7 @@ from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point, SentRequest, opposite
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
-from acp_protocol.schema.vocabulary import OUTPUT
+from acp_protocol.schema.vocabulary import CLOSING, OUTPUT
 
 CANCEL: Final = "$/cancel_request"
 CANCELLED: Final = -32800
@@ -206,7 +206,7 @@ def _keep_cancel(context: Context) -> None:
         context.state.of(Cancels).cancels[context.session_id] = context.point
 
 
-@track(on.request("session/close", "session/delete", "session/archive"))
+@track(on.request(*CLOSING, "session/archive"))
 def _keep_end(context: Context) -> None:
     if context.session_id is not None and context.session is not None:
         context.state.of(Cancels).ends[context.session_id] = context.point

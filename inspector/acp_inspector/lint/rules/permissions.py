@@ -34,6 +34,7 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import CLOSING
 from acp_protocol.schema.words import PERMISSION_OPTION_KINDS
 from acp_protocol.tool_calls import FINAL_STATUSES
 
@@ -213,7 +214,7 @@ def _subject(params: dict[str, Json]) -> int:
 
 
 OUTCOMES: Final = frozenset({"selected", "cancelled"})
-ENDS: Final = ("session/close", "session/delete", "session/archive")
+ENDS: Final = (*CLOSING, "session/archive")
 """Requests that end the work of a session, permissions included."""
 
 

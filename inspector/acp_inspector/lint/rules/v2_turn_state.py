@@ -16,7 +16,7 @@ from acp_inspector.lint.registry import track
 from acp_inspector.lint.state import LintState, Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
-from acp_protocol.schema.vocabulary import AGENT_CHUNKS, USER_MESSAGES
+from acp_protocol.schema.vocabulary import AGENT_CHUNKS, CLOSING, USER_MESSAGES
 
 REMEMBERED: Final = 4096
 """Most user messages kept per session, and agent messages per piece of work."""
@@ -226,7 +226,7 @@ def _unfinished(context: Context, own: Foreground) -> set[str]:
 
 @track(
     on.notification("session/cancel"),
-    on.request("session/close", "session/delete", "session/archive"),
+    on.request(*CLOSING, "session/archive"),
     on.request("tool_call/cancel", "terminal/cancel"),
 )
 def _stopped(context: Context) -> None:
