@@ -15,7 +15,6 @@ from acp_console.agents.spec import DEMO_AGENT, AgentSpec, command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.open_chats import OpenChats
 from acp_console.traffic.sources import FileSource, ProxySource
-from acp_inspector.control.client import running_proxies
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_protocol.host.sanitize import single_line
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     # pydantic takes time; the screen is there before it.
     from acp_console.agents.catalogue import Catalogue, CatalogueEntry
     from acp_console.kept.session_store import SessionStore, StoredSession
+    from acp_inspector.control.client import RunningProxy
 
 SESSIONS: Final = 5
 """Sessions of this directory that are listed before the user looks for others."""
@@ -131,7 +131,7 @@ def session_entries(store: SessionStore, folder: Path, now: datetime | None = No
     return found
 
 
-def proxy_entries() -> list[Entry]:
+def proxy_entries(proxies: Iterable[RunningProxy]) -> list[Entry]:
     return [
         Entry(
             "Live proxies",
@@ -142,7 +142,7 @@ def proxy_entries() -> list[Entry]:
             ProxySource(proxy),
             key=proxy,
         )
-        for proxy in running_proxies()
+        for proxy in proxies
     ]
 
 

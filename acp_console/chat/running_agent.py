@@ -111,6 +111,7 @@ class RunningAgent:
         elicits: whether forms and pages of the agent are shown, which is claimed then.
         runs_logins: whether logins that need a terminal are run, which is claimed then.
         quiet: how long the agent has to be silent before it counts as done.
+        journal: where its traffic is kept in memory; None: in a new journal.
     """
 
     def __init__(
@@ -125,12 +126,13 @@ class RunningAgent:
         elicits: bool = False,
         runs_logins: bool = False,
         quiet: QuietTimes = QUIET,
+        journal: Journal | None = None,
     ) -> None:
         self.spec = spec
         self._quiet = quiet
         self.cwd = cwd
         self.record = record
-        self.journal = Journal()
+        self.journal = Journal() if journal is None else journal
         """The traffic of all its processes, also those before a restart."""
         self.title = spec.title
         """The agent's own name; untrusted."""

@@ -40,6 +40,8 @@ from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
+from acp_inspector.control.client import RunningProxy, running_proxies
+from acp_inspector.journal import Journal
 from acp_inspector.session.items import Item
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from acp_console.kept.prompt_history import PromptHistory
     from acp_console.kept.session_store import SessionStore, StoredSession
     from acp_console.tui.traffic.pane import TrafficPane
-    from acp_inspector.control.client import RunningProxy
 
 
 POLL_INTERVAL_S: Final = 0.25
@@ -108,10 +109,13 @@ class ConsoleApp(ThemedApp[int]):
         remembers: bool = False,
         theme: str | None = None,
         preferences: PreferenceStore | None = None,
+        proxies: Callable[[], Sequence[RunningProxy]] = running_proxies,
+        journals: Callable[[], Journal] = Journal,
     ) -> None:
         """Show Home, a chat with `agent`, the session `continued` or what `watch` names.
 
-        `remembers`: whether modes and options that are chosen are defaults of later chats.
+        `remembers`: whether modes and options that are chosen are defaults of later chats;
+        `proxies` finds those that run on this machine; `journals` makes that of a new agent.
         """
         if theme is None and preferences is not None:
             theme = preferences.get().theme
@@ -137,6 +141,8 @@ class ConsoleApp(ThemedApp[int]):
         self.open_chats = OpenChats()
         self._chat_screens: dict[ChatSession, ChatScreen] = {}
         self._watch = watch
+        self._proxies = proxies
+        self._journals = journals
         self._asks_to_quit = False
         self.open_proxies = OpenProxies()
         self._paused_timer: Timer | None = None
@@ -153,7 +159,9 @@ class ConsoleApp(ThemedApp[int]):
             self._watch_sources(self._watch)
             return
         self.open_chats.listen(self._show_terminal_title)
-        self.push_screen(HomeScreen(self._agents, self._cwd, self.open_chats, self._store))
+        self.push_screen(
+            HomeScreen(self._agents, self._cwd, self.open_chats, self._store, self._proxies)
+        )
         if self._start_agent is not None and self._continued is not None:
             self._continue(self._continued, self._start_agent)
         elif self._start_agent is not None:
@@ -486,6 +494,7 @@ class ConsoleApp(ThemedApp[int]):
             remembers=self._remembers,
             elicits=True,
             runs_logins=True,
+            journal=self._journals(),
         )
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -37,6 +37,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.wording.values import below_home
+from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.version import VERSION
@@ -44,7 +45,6 @@ from acp_protocol.version import VERSION
 if TYPE_CHECKING:
     from acp_console.agents.catalogue import Catalogue, CatalogueEntry
     from acp_console.kept.session_store import SessionStore, StoredSession
-    from acp_inspector.control.client import RunningProxy
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 FIRST: Final = """\
@@ -105,9 +105,11 @@ class HomeScreen(Screen[None]):
         folder: Path,
         chats: OpenChats,
         store: SessionStore | None = None,
+        proxies: Callable[[], Sequence[RunningProxy]] = running_proxies,
     ) -> None:
         super().__init__()
         self._store = store
+        self._proxies = proxies
         self._folder = folder
         self._chats = chats
         self._agents = [agent_entry(agent) for agent in agents]
@@ -196,7 +198,7 @@ class HomeScreen(Screen[None]):
     def _look(self) -> None:
         """Look for sessions, proxies and recordings."""
         sessions = [] if self._store is None else session_entries(self._store, self._folder)
-        others = [*proxy_entries(), *recording_entries(self._folder)]
+        others = [*proxy_entries(self._proxies()), *recording_entries(self._folder)]
         self.app.call_from_thread(self._take, sessions, others)
 
     def _take(self, sessions: list[Entry], others: list[Entry]) -> None:

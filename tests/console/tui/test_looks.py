@@ -1,4 +1,4 @@
-"""Every screen and state as a picture, in three sizes of the terminal."""
+"""Every screen and state as a picture; eight of them also in a small and a large terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final, cast
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from acp_console.agents.spec import AgentSpec, command_agent
 from acp_console.kept.prompt_history import PromptHistory
@@ -26,7 +26,20 @@ from acp_inspector.recording.format import Header, encode_header
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, settled, until
 
-SIZES: Final = ((80, 24), (120, 40), (200, 50))
+SIZE: Final = (120, 40)
+ALL_SIZES: Final = ((80, 24), SIZE, (200, 50))
+IN_ALL_SIZES: Final = frozenset(
+    {
+        "home",
+        "chat",
+        "permission-edit",
+        "form",
+        "menu-commands",
+        "sessions",
+        "new-session",
+        "traffic",
+    }
+)
 AT_ONCE: Final = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0)
 
 BEFORE: Final = """\
@@ -304,7 +317,7 @@ STATES: Final = {
     "permission": State([READY, ASK, "Press a number"], PERMISSION),
     "permission-unread": State([READY, ASK, "Read to the end first"], LONG_PERMISSION),
     "permission-edit": State([READY, ASK, "Read to the end first"], EDIT),
-    "permission-split": State([READY, ASK, "Read to the end first", ["d"]], EDIT),
+    "permission-split": State([READY, ASK, "Press a number", ["d"]], EDIT),
     "form": State([READY, ASK, "How shall the branch"], FORM),
     "form-errors": State([READY, ASK, "How shall the branch", ["ctrl+s"], "✗"], FORM),
     "page": State([READY, ASK, "tracker.example.org"], PAGE),
@@ -388,11 +401,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CONFIG", "STATE", "DATA", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     monkeypatch.setenv("PATH", str(tmp_path / "programs"))
-    monkeypatch.setattr("acp_console.tui.home.screen.VERSION", "1.0")
-    monkeypatch.setattr("acp_console.home.running_proxies", list)
-    # Frames are at no time.
-    defaults = {"clock": lambda: 0.0, "entries": None}
-    monkeypatch.setattr(Journal.__init__, "__kwdefaults__", defaults)
     cwd = tmp_path / "shop"
     (cwd / "src").mkdir(parents=True)
     (cwd / "src" / "checkout.py").write_text(BEFORE)
@@ -400,8 +408,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cwd
 
 
-def furnish(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Add agents, a running proxy and a recording."""
+def furnish(place: Path) -> None:
+    """Add agents and a recording."""
     programs = place.parent / "programs"
     programs.mkdir()
     for name in ("gemini", "npx"):
@@ -415,8 +423,6 @@ def furnish(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(encode_header(header))
     yesterday = time.time() - 90_000
     os.utime(path, (yesterday, yesterday))
-    proxy = RunningProxy(place, "work", 4242, ("my-agent", "--acp"), str(place), "", None)
-    monkeypatch.setattr("acp_console.home.running_proxies", lambda: [proxy])
 
 
 def app_in(state: State, place: Path, agent: Agent) -> ConsoleApp:
@@ -425,7 +431,9 @@ def app_in(state: State, place: Path, agent: Agent) -> ConsoleApp:
         history.add(text, place)
     if state.script is None:
         store = KeptSessions(place) if state.is_furnished else None
-        return ConsoleApp(cwd=place, store=store, theme=state.theme)
+        proxy = RunningProxy(place, "work", 4242, ("my-agent", "--acp"), str(place), "", None)
+        proxies = [proxy] if state.is_furnished else []
+        return ConsoleApp(cwd=place, store=store, theme=state.theme, proxies=lambda: proxies)
     is_whole = "initialize" in state.script or "greet(" in state.script
     script = state.script if is_whole else SETUP + state.script
     spec = replace(command_agent(agent(script)), title="Gemini CLI").with_protocol(state.protocol)
@@ -436,6 +444,9 @@ def app_in(state: State, place: Path, agent: Agent) -> ConsoleApp:
         timing=AT_ONCE,
         history=lambda: history,
         theme=state.theme,
+        proxies=list,
+        # Frames are at no time.
+        journals=lambda: Journal(clock=lambda: 0.0),
     )
 
 
@@ -447,6 +458,9 @@ async def reach(pilot: Pilot[int], state: State) -> None:
             step(cast("ConsoleApp", pilot.app))
         else:
             await pilot.press(*step)
+    for screen in pilot.app.screen_stack:
+        for version in screen.query("#version").results(Static):
+            version.update("1.0")
 
 
 @pytest.mark.parametrize("name", STATES)
@@ -455,15 +469,15 @@ async def test_it_looks_as_it_should(
     place: Path,
     agent: Agent,
     picture: SnapshotAssertion,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = STATES[name]
     if state.is_furnished:
-        furnish(place, monkeypatch)
+        furnish(place)
     app = app_in(state, place, agent)
-    async with app.run_test(size=SIZES[0]) as pilot:
+    sizes = ALL_SIZES if name in IN_ALL_SIZES else (SIZE,)
+    async with app.run_test(size=sizes[0]) as pilot:
         await reach(pilot, state)
-        for width, height in SIZES:
+        for width, height in sizes:
             await pilot.resize_terminal(width, height)
             drawn = await settled(pilot)
             assert drawn == picture(name=f"{width}x{height}")

@@ -19,13 +19,10 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 @pytest.mark.parametrize("name", list(TITLES))
-async def test_each_tab_looks_as_it_should(
-    name: str, size: tuple[int, int], picture: SnapshotAssertion
-) -> None:
+async def test_each_tab_looks_as_it_should(name: str, picture: SnapshotAssertion) -> None:
     app = AnalysisApp(talk())
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
         app.pane.chosen = 10
         app.pane.open_tab(name)
         await until(pilot, lambda: SHOWN[name] in say(app))

@@ -93,10 +93,9 @@ class TalkApp(App[None]):
         self.query_one(TranscriptView).sync([c.item for c in changes if c.item])
 
 
-@pytest.mark.parametrize("size", [(80, 30), (120, 40)])
-async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
+async def test_it_looks_as_it_should(picture: SnapshotAssertion) -> None:
     app = TalkApp()
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
         await app.feed(TALK)
         await until(pilot, lambda: "asks you" in say(app))
         assert await settled(pilot) == picture

@@ -316,10 +316,7 @@ async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None
     assert list((workplace / "sessions").iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
-async def test_the_list_of_marks_looks_as_it_should(
-    size: tuple[int, int], picture: SnapshotAssertion, path: Path
-) -> None:
+async def test_the_list_of_marks_looks_as_it_should(picture: SnapshotAssertion, path: Path) -> None:
     with IndexedRecording(path).index_all() as recorded:
         marks = marks_of(path, recorded)
         marks.set(6, "what the user wants")
@@ -327,7 +324,7 @@ async def test_the_list_of_marks_looks_as_it_should(
         marks.set(12, "first word of a long answer")
         NotesFile(path).change(None, Mark(40, "0", "something that was here before"))
     app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "3 marked · 1 stale mark · 6 findings" in say(app))
         await pilot.press("apostrophe", "down")
         await until(pilot, lambda: "4 marks" in say(app))
