@@ -42,7 +42,13 @@ from acp_protocol.errors import (
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
-from acp_protocol.jsonrpc import AUTH_REQUIRED, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Json
+from acp_protocol.jsonrpc import (
+    AUTH_REQUIRED,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    Json,
+)
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
@@ -50,7 +56,6 @@ from acp_protocol.transport.stdio import StreamTransport
 from acp_protocol.version import VERSION
 
 NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
-UNSUPPORTED_VERSION: Final = -32022
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
 OpeningWay: TypeAlias = Literal["new", "load", "resume", "fork"]

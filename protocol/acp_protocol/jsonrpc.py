@@ -40,7 +40,15 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 AUTH_REQUIRED: Final = -32000
 RESOURCE_NOT_FOUND: Final = -32002
+UNSUPPORTED_VERSION: Final = -32022
+"""The peer speaks no version at or below the requested one (version 2)."""
 REQUEST_CANCELLED: Final = -32800
+MCP_LIMITED: Final = -33000
+"""More connections to MCP servers than the client allows."""
+MCP_NOT_FOUND: Final = -33001
+"""The client has no such MCP server, or no such connection to one."""
+MCP_FAILED: Final = -33002
+"""The MCP server behind a connection has failed."""
 
 ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 """The members of all messages."""

@@ -31,13 +31,11 @@ from acp_agent.mcp.process import open_process
 from acp_agent.mcp.web import web_transport
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import MCP_FAILED, Json
 
 logger = logging.getLogger(__name__)
 
 METHOD: Final = "mcp/message"
-BROKEN: Final = -33002
-"""The code of an error that does not come from the server, as for MCP over ACP."""
 
 
 class BridgedServer:
@@ -91,7 +89,7 @@ class BridgedServer:
     def broken(self) -> RequestFailedError:
         """Return the error for a server that is gone, or too slow."""
         reason = self.failure or "takes too long"
-        return RequestFailedError(BROKEN, f"The MCP server {self._server.id} {reason}")
+        return RequestFailedError(MCP_FAILED, f"The MCP server {self._server.id} {reason}")
 
     async def send(self, message: dict[str, Json]) -> dict[str, Json]:
         """Forward a message; return the response, {} if it needs none.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,14 +19,11 @@ from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
 from acp_agent.mcp.names import ID_RULE, is_server_id
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import MCP_LIMITED, MCP_NOT_FOUND, Json
 
 if TYPE_CHECKING:
     from acp_agent.continuum.bridged_server import BridgedServer
 
-LIMITED: Final = -33000
-MISSING: Final = -33001
-"""Codes of errors that do not come from the server, as for MCP over ACP."""
 
 Params: TypeAlias = Mapping[str, Json]
 Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
@@ -85,10 +82,10 @@ class Bridge:
             )
         server = self._servers.get(id_)
         if server is None:
-            raise RequestFailedError(MISSING, "There is no such MCP server", {"id": id_})
+            raise RequestFailedError(MCP_NOT_FOUND, "There is no such MCP server", {"id": id_})
         most = self._limits.connections
         if len(self._open) >= most:
-            raise RequestFailedError(LIMITED, f"Too many MCP connections: {most} may be open")
+            raise RequestFailedError(MCP_LIMITED, f"Too many MCP connections: {most} may be open")
 
         # The SDK takes a second to import.
         from acp_agent.continuum.bridged_server import BridgedServer
@@ -131,5 +128,5 @@ class Bridge:
         id_ = params.get("connectionId")
         connection = self._open.get(id_) if isinstance(id_, str) else None
         if connection is None:
-            raise RequestFailedError(MISSING, "There is no such MCP connection", {"id": id_})
+            raise RequestFailedError(MCP_NOT_FOUND, "There is no such MCP connection", {"id": id_})
         return connection

@@ -27,14 +27,13 @@ from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import as_object, is_finite
-from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.jsonrpc import UNSUPPORTED_VERSION, Json, Notification, Request
 
 logger = logging.getLogger(__name__)
 
 HANDLERS: Final[dict[int, type[Handlers]]] = {1: HandlersV1, 2: HandlersV2}
 IDLE_CHECKS: Final = 4
 """Checks for idle sessions within one idle timeout."""
-UNSUPPORTED_VERSION: Final = -32022
 MAX_VERSION: Final = 65535
 """The greatest version number of the protocol."""
 

@@ -33,7 +33,7 @@ from acp_agent.world.terminals import RequestSender
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.json_values import as_object, get_int, get_object, get_text
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import MCP_LIMITED, Json
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,6 @@ BUFFER: Final = 64
 """Messages of the client that may wait for a session; notifications beyond are left out."""
 LISTEN: Final = "subscriptions/listen"
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
-LIMITED: Final = -33000
 ACTIVE: Final = 64
 """Requests that may be open at one server at once."""
 
@@ -95,7 +94,7 @@ class _Transport:
             match each.message:
                 case JSONRPCRequest() if len(self._running) >= ACTIVE:
                     reason = f"{ACTIVE} requests are open already"
-                    self._tasks.start_soon(self._send, _error(each.message, LIMITED, reason))
+                    self._tasks.start_soon(self._send, _error(each.message, MCP_LIMITED, reason))
                 case JSONRPCRequest():
                     scope = self._running[each.message.id] = anyio.CancelScope()
                     self._tasks.start_soon(self._ask, each.message, scope)

@@ -19,7 +19,14 @@ from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import ENVELOPE, Json, RequestId, id_key, is_request_id
+from acp_protocol.jsonrpc import (
+    ENVELOPE,
+    UNSUPPORTED_VERSION,
+    Json,
+    RequestId,
+    id_key,
+    is_request_id,
+)
 from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.validate import accepts
 
@@ -38,8 +45,6 @@ DELIVERY_TIMEOUT_S: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
 REACTION_S: Final = 0.001
 """Seconds in which no peer reacts to a frame: what is sent so soon after it has crossed it."""
-UNSUPPORTED_VERSION: Final = -32022
-"""An error code that only agents with version 2 send."""
 
 _INDEX: Final = re.compile(r"\.\d+(?=\.|$)")
 

@@ -59,6 +59,9 @@ from acp_protocol.dialects.spellings import WIRE_NAMES, official_names
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, get_object
 from acp_protocol.jsonrpc import (
+    MCP_FAILED,
+    MCP_LIMITED,
+    MCP_NOT_FOUND,
     ErrorResponse,
     Json,
     Request,
@@ -247,7 +250,7 @@ _CURRENT: Final = frozenset({"session/cancel", "session/prompt", "session/set_mo
 """Calls that concern the last used session if they name none."""
 _STATEFUL: Final = ("session/", "mcp/")
 _UNLISTED: Final = frozenset(
-    {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
+    {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, MCP_LIMITED, MCP_NOT_FOUND, MCP_FAILED}
 )
 """Official codes that its table lacks; the last ones are those of MCP over ACP."""
 _IS_CLIENT: Final = "isClient"

@@ -8,6 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from acp_protocol.jsonrpc import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    REQUEST_CANCELLED,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+)
 from acp_protocol.schema.words import UpdateKind
 
 CREATING: Final = ("session/new", "session/fork")
@@ -52,3 +63,16 @@ ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
 """Updates that an agent may send at any time, also between turns."""
 REPLACING: Final[frozenset[UpdateKind]] = frozenset({*ASYNCHRONOUS, "plan", "plan_update"})
 """Updates that replace the previous one of the same kind."""
+
+ERROR_CODES: Final = {
+    1: frozenset(
+        {
+            *(PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR),
+            *(AUTH_REQUIRED, RESOURCE_NOT_FOUND, REQUEST_CANCELLED),
+        }
+    )
+}
+"""The error codes that JSON-RPC and each version give a meaning."""
+ERROR_CODES[2] = ERROR_CODES[1] | {UNSUPPORTED_VERSION}
+UNREADABLE: Final = frozenset({PARSE_ERROR, INVALID_REQUEST})
+"""Codes for an unreadable request, whose id is therefore unknown."""

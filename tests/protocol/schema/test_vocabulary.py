@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from types import ModuleType
+from typing import get_args
 
 import pytest
 
-from acp_protocol.schema import vocabulary
+from acp_protocol.schema import v1, v2, vocabulary
 from acp_protocol.schema.methods import METHODS
 from acp_protocol.schema.words import UPDATE_KINDS
 
@@ -38,3 +40,9 @@ def test_a_set_has_words_of_the_schemas_only(
 ) -> None:
     assert words
     assert set(words) <= set(known)
+
+
+@pytest.mark.parametrize(("version", "module"), [(1, v1), (2, v2)])
+def test_each_version_gives_a_meaning_to_its_error_codes(version: int, module: ModuleType) -> None:
+    codes, _ = get_args(module.ErrorCode)
+    assert vocabulary.ERROR_CODES[version] == set(get_args(codes))

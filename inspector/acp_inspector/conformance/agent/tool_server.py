@@ -19,13 +19,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
+from acp_protocol.jsonrpc import METHOD_NOT_FOUND
+
 NAME: Final = "conform"
 """The name of the server in the session."""
 TOOL: Final = "conform_note"
 VERSION: Final = "2025-06-18"
 """The version of MCP for a client that names none."""
 MAX_BODY_BYTES: Final = 2**20
-METHOD_NOT_FOUND: Final = -32601
 CLOSE_LIMIT_S: Final = 5.0
 """Seconds that the thread of a server has to end."""
 

@@ -37,6 +37,7 @@ from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
     Json,
     Message,
     Notification,
@@ -81,7 +82,6 @@ LATE_UPDATES: Final = "updates after session/cancel"
 LATE_UPDATES_READ: Final = "response after those updates"
 """Moments in the notes of a stage."""
 FUTURE_VERSION: Final = 77
-UNSUPPORTED_VERSION: Final = -32022
 MODES: Final[Json] = {
     "currentModeId": "ask",
     "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],

@@ -26,8 +26,14 @@ from acp_inspector.lint.registry import check, each_of, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.jsonrpc import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    Json,
+)
+from acp_protocol.schema.vocabulary import ERROR_CODES, OPENING
 
 LOGINS: Final = ("authenticate", "auth/login")
 LOGOUTS: Final = ("logout", "auth/logout")
@@ -37,9 +43,7 @@ GUARDED: Final = (
     "session/prompt",
 )
 """Requests that an agent may refuse before a login."""
-REQUIRED: Final = -32000
-"""The error code for a missing login."""
-EXPLAINED: Final = frozenset({REQUIRED, -32002, -32022, -32600, -32601, -32602, -32800})
+EXPLAINED: Final = ERROR_CODES[2] - {PARSE_ERROR, INTERNAL_ERROR}
 """Error codes for a fault in the request itself."""
 SECRETS: Final = ("token", "key", "secret", "password", "credential", "code", "data")
 """Words in the names of fields that hold secrets."""
@@ -109,7 +113,7 @@ def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
 def offered_logins_are_there(context: Context) -> CheckResult:
     if context.request is None or not context.state.auth_methods:
         return None
-    if context.code == -32601:
+    if context.code == METHOD_NOT_FOUND:
         return context.problem(
             f"{context.request.method} is not found though authMethods were offered",
             context.state.initialize,
@@ -123,7 +127,7 @@ def logins_last(context: Context) -> CheckResult:
     login, ask = context.state.login, context.request
     if login is None or ask is None or ask.seq < login.seq:
         return None
-    if context.kind == "failure" and context.code == REQUIRED:
+    if context.kind == "failure" and context.code == AUTH_REQUIRED:
         return context.problem(f"{ask.method} requires a login although one succeeded", login, ask)
     return OK
 
@@ -168,7 +172,9 @@ def _track_login_state(context: Context) -> None:
     elif context.kind == "result":
         login.logout = context.point
     elif (
-        context.request is not None and context.code == REQUIRED and len(login.refused) < REMEMBERED
+        context.request is not None
+        and context.code == AUTH_REQUIRED
+        and len(login.refused) < REMEMBERED
     ):
         login.refused[_request(context.request)] = context.point
 
@@ -310,7 +316,7 @@ def the_status_needs_no_login(context: Context) -> CheckResult:
 
     A recording does not show whether the request changes anything.
     """
-    if context.kind == "failure" and context.code == -32000:
+    if context.kind == "failure" and context.code == AUTH_REQUIRED:
         return context.problem("auth/status was answered -32000", context.request)
     return OK
 

@@ -15,9 +15,8 @@ from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.jsonrpc import INVALID_REQUEST, Json, RequestId, id_key, is_request_id
 
-INVALID_REQUEST: Final = -32600
 GRACE_S: Final = 5.0
 """Seconds in which an array should be refused."""
 ARRAYS: Final = 100

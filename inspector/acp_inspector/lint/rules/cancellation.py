@@ -16,11 +16,10 @@ from acp_inspector.lint.rules.prompt_turn import after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point, SentRequest, opposite
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
+from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json, RequestId, id_key, is_request_id
 from acp_protocol.schema.vocabulary import CLOSING, OUTPUT
 
 CANCEL: Final = "$/cancel_request"
-CANCELLED: Final = -32800
 GRACE_S: Final = 10.0
 """Seconds in which a cancelled request should be answered."""
 
@@ -108,7 +107,7 @@ def nothing_cancels_itself(context: Context) -> CheckResult:
     `session/cancel` and the end of the session also end a prompt.
     """
     ask = context.request
-    if ask is None or context.code != CANCELLED:
+    if ask is None or context.code != REQUEST_CANCELLED:
         return None
     if ask.cancelled is not None or _ends_with_session(context, ask):
         return OK
@@ -262,7 +261,9 @@ def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
-    if context.kind == "result" or (context.code == CANCELLED and ask.cancelled is not None):
+    if context.kind == "result" or (
+        context.code == REQUEST_CANCELLED and ask.cancelled is not None
+    ):
         return OK
     return context.problem(
         f"the turn was cancelled, but ends with the error {context.code}", ask, cancel
@@ -345,7 +346,7 @@ def permissions_end_with_their_turn(context: Context) -> CheckResult:
     if cancel is None or cancel.seq < ask.seq:
         return None
     if context.kind == "failure":
-        if context.code == CANCELLED and ask.cancelled is not None:
+        if context.code == REQUEST_CANCELLED and ask.cancelled is not None:
             return OK
         return context.problem(
             f"after session/cancel the request for permission gets the error {context.code}",

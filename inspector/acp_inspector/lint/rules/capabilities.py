@@ -14,7 +14,7 @@ from acp_inspector.lint.registry import check
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import METHOD_NOT_FOUND, Json
 from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.newer import feature_of_field
@@ -212,7 +212,7 @@ def clients_answer_what_they_claim(context: Context) -> CheckResult:
     whose, _, path = row.gate.partition(".")
     if whose != "clientCapabilities" or not context.state.claims("client", path):
         return None
-    if context.code == -32601:
+    if context.code == METHOD_NOT_FOUND:
         return context.problem(
             f"{ask.method} was claimed by {row.gate} and is not found",
             context.state.initialize,

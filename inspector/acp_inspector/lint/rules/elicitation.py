@@ -18,7 +18,14 @@ from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json, id_key, is_request_id
+from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    REQUEST_CANCELLED,
+    Json,
+    id_key,
+    is_request_id,
+)
 
 CREATE: Final = "elicitation/create"
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
@@ -235,7 +242,11 @@ def unclaimed_modes_are_refused(context: Context) -> CheckResult:
     mode = context.request.params.get("mode") if context.request is not None else None
     if not is_one_of(mode, {"form", "url"}) or _claims(context, str(mode)):
         return None
-    if context.kind == "failure" and context.code in {-32602, -32601, -32800}:
+    if context.kind == "failure" and context.code in {
+        INVALID_PARAMS,
+        METHOD_NOT_FOUND,
+        REQUEST_CANCELLED,
+    }:
         return OK
     what = "a result" if context.kind == "result" else str(context.code)
     return context.problem(

@@ -14,12 +14,17 @@ from acp_inspector.lint.json_lines import LineState
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import ENVELOPE, Json, RequestId, is_request_id
+from acp_protocol.jsonrpc import (
+    ENVELOPE,
+    Json,
+    RequestId,
+    is_request_id,
+)
+from acp_protocol.schema.vocabulary import UNREADABLE
 
 ERROR: Final = frozenset({"code", "message", "data"})
 INTEGERS: Final = range(-(2**63), 2**63)
 """Integers that every reader represents exactly."""
-UNREADABLE: Final = frozenset({-32700, -32600})
 """Codes for an unreadable request, whose id is therefore unknown."""
 IDS: Final = 100_000
 """Ids of each side that are remembered."""

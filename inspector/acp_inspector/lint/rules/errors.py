@@ -13,17 +13,18 @@ from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.state import opposite
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import (
+    AUTH_REQUIRED,
+    REQUEST_CANCELLED,
+    RESOURCE_NOT_FOUND,
+    Json,
+)
+from acp_protocol.schema.vocabulary import ERROR_CODES, UNREADABLE
 
 CODES: Final = range(-(2**31), 2**31)
 RESERVED: Final = range(-32768, -31999)
 """Codes that only JSON-RPC and ACP give a meaning."""
-ASSIGNED: Final = frozenset({-32700, -32600, -32601, -32602, -32603, -32000, -32002})
-ASSIGNED_V2: Final = ASSIGNED | {-32022}
-UNREADABLE: Final = frozenset({-32700, -32600})
-"""Codes for an unreadable request, whose id is therefore unknown."""
-INVALID_PARAMS: Final = -32602
-OTHER_REASONS: Final = frozenset({-32000, -32002, -32800})
+OTHER_REASONS: Final = frozenset({AUTH_REQUIRED, RESOURCE_NOT_FOUND, REQUEST_CANCELLED})
 """Codes of failures that precede a check of params: no login, no session, cancelled."""
 SENTENCE: Final = 240
 """Longest short sentence, in characters."""
@@ -89,7 +90,7 @@ def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
     code = context.code
     if code is None or code not in RESERVED:
         return None
-    if code in (ASSIGNED_V2 if context.version == 2 else ASSIGNED):
+    if code in ERROR_CODES[2 if context.version == 2 else 1]:
         return OK
     return context.problem(
         f"the error code {code} is reserved and means nothing; perhaps a dialect is spoken",
@@ -99,7 +100,7 @@ def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
 
 @check("ACP-L033", on.error())
 def not_found_is_about_resources(context: Context) -> CheckResult:
-    if context.code != -32002:
+    if context.code != RESOURCE_NOT_FOUND:
         return None
     message = str(context.error.get("message"))
     params = context.request.params if context.request is not None else {}
@@ -115,7 +116,7 @@ def not_found_is_about_resources(context: Context) -> CheckResult:
 
 @check("ACP-L034", on.error())
 def auth_required_is_about_login(context: Context) -> CheckResult:
-    if context.code != -32000:
+    if context.code != AUTH_REQUIRED:
         return None
     message = str(context.error.get("message"))
     if context.side == "client" or not _ABOUT_LOGIN.search(message):

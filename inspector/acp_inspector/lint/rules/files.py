@@ -13,11 +13,10 @@ from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.json_values import as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, Json
 
 READ: Final = "fs/read_text_file"
 WRITE: Final = "fs/write_text_file"
-NOT_FOUND: Final = -32002
 MACOS_PREFIX: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
@@ -83,7 +82,7 @@ def limits_are_kept(context: Context) -> CheckResult:
 
 @check("ACP-L247", on.response(WRITE))
 def missing_files_are_created(context: Context) -> CheckResult:
-    if context.code != NOT_FOUND:
+    if context.code != RESOURCE_NOT_FOUND:
         return OK
     ask = context.request
     named = as_object(context.error.get("data")).get("sessionId")

@@ -14,11 +14,25 @@ from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quot
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MCP_FAILED,
+    MCP_LIMITED,
+    MCP_NOT_FOUND,
+    METHOD_NOT_FOUND,
+    REQUEST_CANCELLED,
+    Json,
+)
 from acp_protocol.schema.vocabulary import OPENING
 
 MESSAGE: Final = "mcp/message"
-OUTER_CODES: Final = frozenset({-32601, -32602, -32603, -32800, -33000, -33001, -33002})
+OUTER_CODES: Final = frozenset(
+    {
+        *(METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, REQUEST_CANCELLED),
+        *(MCP_LIMITED, MCP_NOT_FOUND, MCP_FAILED),
+    }
+)
 """Codes by which the carrier itself may fail."""
 ENVELOPE: Final = frozenset({"jsonrpc", "message", "request", "notification"})
 HANDSHAKE: Final = frozenset({"initialize", "notifications/initialized", "initialized"})

@@ -11,13 +11,14 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check
-from acp_inspector.lint.rules.envelope import UNREADABLE, LastNotifications, has_other_cause
+from acp_inspector.lint.rules.envelope import LastNotifications, has_other_cause
 from acp_inspector.lint.state import LintState, opposite
-from acp_protocol.jsonrpc import INVALID_REQUEST
+from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from acp_protocol.schema.method_spec import Kind, MethodSpec
 from acp_protocol.schema.methods import METHODS, find_method, is_method
 from acp_protocol.schema.newer import METHODS as NEWER
 from acp_protocol.schema.validate import accepts
+from acp_protocol.schema.vocabulary import UNREADABLE
 
 _NAMESPACES: Final = frozenset(
     {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}
@@ -129,7 +130,7 @@ def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
         return context.problem(f"the unknown method {ask.method} was answered with a result", ask)
     if context.code == INVALID_REQUEST and ask.is_invalid:
         return OK
-    if context.code != -32601:
+    if context.code != METHOD_NOT_FOUND:
         return context.problem(
             f"the unknown method {ask.method} was answered with {context.code}", ask
         )
@@ -141,11 +142,11 @@ def _of_the_other_version(context: Context) -> CheckResult:
     ask, version = context.request, context.version
     if ask is None or version is None or find_method(ask.method, version) is not None:
         return None
-    if context.code == -32603:
+    if context.code == INTERNAL_ERROR:
         return context.problem(
             f"{ask.method}, of another version, was answered with {context.code}", ask
         )
-    return OK if context.code == -32601 else None
+    return OK if context.code == METHOD_NOT_FOUND else None
 
 
 @check("ACP-L042", on.error(), exercised_by=on.notification())
@@ -173,7 +174,7 @@ def claimed_methods_are_there(context: Context) -> CheckResult:
         return None
     if not _is_due(context.state, row):
         return None
-    if context.code == -32601:
+    if context.code == METHOD_NOT_FOUND:
         why = "is required" if row.gate is None else f"was claimed by {row.gate}"
         return context.problem(
             f"{ask.method} {why}, but is not found", ask, context.state.initialize

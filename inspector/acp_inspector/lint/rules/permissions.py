@@ -33,7 +33,7 @@ from acp_inspector.lint.state import LintState, Point, SeenSession, SentRequest
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
 from acp_protocol.schema.vocabulary import CLOSING
 from acp_protocol.schema.words import PERMISSION_OPTION_KINDS
 from acp_protocol.tool_calls import FINAL_STATUSES
@@ -344,7 +344,6 @@ def requests_are_answered_within_the_turn(context: Context) -> CheckResult:
     )
 
 
-CANCELLED: Final = -32800
 WAITING: Final = frozenset({"session/request_permission", "elicitation/create"})
 NOT_APPROVED: Final = frozenset({"cancelled", "not offered"})
 MAX_WITHDRAWN: Final = 4096
@@ -432,7 +431,7 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
     if ask is None or ask.cancelled is None or not context.had_received(ask.cancelled):
         return None
     outcome = as_object(context.result_object.get("outcome")).get("outcome")
-    if outcome == "cancelled" or context.code == CANCELLED:
+    if outcome == "cancelled" or context.code == REQUEST_CANCELLED:
         return OK
     outcome_text = f"the error {context.code}" if context.kind == "failure" else quoted(outcome)
     return context.problem(

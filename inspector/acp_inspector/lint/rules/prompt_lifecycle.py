@@ -20,18 +20,17 @@ from acp_inspector.lint.context import (
 )
 from acp_inspector.lint.registry import check, check_at_end
 from acp_inspector.lint.rules.content import REQUIRED, takes
-from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
+from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
 from acp_inspector.lint.rules.v2_turn_state import Echo, Foreground, foreground, foregrounds_of
 from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import INVALID_PARAMS, REQUEST_CANCELLED, Json
 from acp_protocol.schema.newer import feature_of_value
 from acp_protocol.schema.vocabulary import USER_MESSAGES
 
 MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""
-CANCELLED: Final = -32800
 REQUIRED_CAPABILITIES: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
 """The capability that a block type in prompts requires."""
 
@@ -289,7 +288,7 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
         return None
     # A prompt sent after the request was not pending.
     was_held = ask.seq in context.state.of(Endings).prompts
-    if not was_held or context.kind == "result" or context.code == CANCELLED:
+    if not was_held or context.kind == "result" or context.code == REQUEST_CANCELLED:
         return OK
     return context.problem(
         f"the prompt that the closed session held gets the error {context.code}",

@@ -14,7 +14,7 @@ from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import INVALID_PARAMS, Json
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
 PROVIDERS: Final = 10_000
@@ -84,7 +84,7 @@ def required_providers_stay(context: Context) -> CheckResult:
     named = _named(context)
     if named is None or not named[1].is_required:
         return None
-    if context.kind == "failure" and context.code == -32602:
+    if context.kind == "failure" and context.code == INVALID_PARAMS:
         return OK
     what = "a result" if context.kind == "result" else str(context.code)
     return context.problem(
@@ -139,7 +139,7 @@ def unknown_providers_are_refused(context: Context) -> CheckResult:
     id_ = ask.params.get("providerId") if ask is not None else None
     if not isinstance(id_, str) or not known or len(known) >= PROVIDERS or id_ in known:
         return None
-    if context.code == -32602:
+    if context.code == INVALID_PARAMS:
         return OK
     if context.code in OTHER_REASONS:
         return None

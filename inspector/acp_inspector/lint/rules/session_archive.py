@@ -12,17 +12,23 @@ from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import ended_by, idle_before
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Json,
+)
 from acp_protocol.schema.vocabulary import RESTORING
 
 FILTERS: Final = frozenset({"exclude", "include", "only"})
 ARCHIVE_METHODS: Final = ("session/archive", "session/unarchive")
-UNRELATED: Final = frozenset({-32000, -32002, -32601, -32800})
+UNRELATED: Final = OTHER_REASONS | {METHOD_NOT_FOUND}
 """Error codes that are unrelated to repeated archiving."""
 REMEMBERED: Final = 10_000
 """Sessions and cursors that are remembered."""
@@ -140,12 +146,12 @@ def archiving_again_succeeds(context: Context) -> CheckResult:
     flag, point = context.state.of(_Archive).flags.get(id_, (None, None))
     if flag is (ask.method == "session/archive"):
         return context.problem(f"{ask.method} fails although nothing had to be done", point, ask)
-    if context.session is not None or context.code not in {-32602, -32603}:
+    if context.session is not None or context.code not in {INVALID_PARAMS, INTERNAL_ERROR}:
         return OK
     return context.problem(
         f"{ask.method} of an unknown session was answered {context.code}",
         ask,
-        severity=None if context.code == -32602 else "info",
+        severity=None if context.code == INVALID_PARAMS else "info",
     )
 
 

@@ -13,7 +13,7 @@ from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Json
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import (
     CALL_UPDATES,
@@ -31,7 +31,7 @@ ENTITIES: Final = (
     "terminal_output_chunk",
 )
 """Updates of tool calls, plans and the like."""
-GENERAL: Final = frozenset({-32603, -32601, -32600})
+GENERAL: Final = frozenset({INTERNAL_ERROR, METHOD_NOT_FOUND, INVALID_REQUEST})
 """Unspecific error codes."""
 
 

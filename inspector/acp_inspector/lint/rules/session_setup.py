@@ -12,14 +12,14 @@ from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.registry import check, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
-from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
+from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.schemas import NULL_TOLERANT, is_malformed_list
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate as schema_errors_of
 from acp_protocol.schema.vocabulary import OPENING, RESTORING
@@ -150,7 +150,6 @@ def sessions_keep_their_directory(context: Context) -> CheckResult:
     )
 
 
-NOT_FOUND: Final = -32002
 SETUPS_WITHOUT_LOAD: Final = ("session/new", "session/resume", "session/fork")
 
 
@@ -193,7 +192,7 @@ def closed_sessions_are_silent(context: Context) -> CheckResult:
 
 @check("ACP-L438", on.response("session/close"))
 def nothing_can_be_closed(context: Context) -> CheckResult:
-    if context.code == NOT_FOUND:
+    if context.code == RESOURCE_NOT_FOUND:
         return context.problem(
             "session/close fails because the session is not there", context.request
         )

@@ -17,12 +17,18 @@ from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import USES
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    Json,
+)
 from acp_protocol.schema.vocabulary import RESTORING
 
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""
-MISTAKEN: Final = frozenset({-32602, -32603})
+MISTAKEN: Final = frozenset({INVALID_PARAMS, INTERNAL_ERROR})
 """Error codes that agents often return for an unknown session."""
 
 
@@ -79,7 +85,7 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     ask, id_ = context.request, context.session_id
     if ask is None:
         return None
-    if context.code == -32002:
+    if context.code == RESOURCE_NOT_FOUND:
         named = as_object(context.error.get("data")).get("sessionId")
         if named == id_:
             return OK
@@ -90,7 +96,7 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     return context.problem(
         f"the status of an unknown session was answered {context.code}",
         ask,
-        severity=None if context.code == -32602 else "info",
+        severity=None if context.code == INVALID_PARAMS else "info",
     )
 
 
@@ -141,7 +147,7 @@ def bad_titles_get_their_own_error(context: Context) -> CheckResult:
     if context.request is None:
         return None
     # -32601 means that the method is missing; other rules report that.
-    if context.kind == "result" or context.code == -32601 or context.code not in GENERAL:
+    if context.kind == "result" or context.code == METHOD_NOT_FOUND or context.code not in GENERAL:
         return OK
     return context.problem(f"session/set_title was answered {context.code}", context.request)
 

@@ -21,6 +21,7 @@ from acp_inspector.lint.context import (
 from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from acp_protocol.schema.vocabulary import CREATING, RESTORING
 
 USES: Final = (
@@ -345,7 +346,9 @@ def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
         return OK
     session = context.session
     deleted = None if session is None else session.deleted
-    if context.code == -32002 or (deleted is not None and context.code in {-32602, -32603}):
+    if context.code == RESOURCE_NOT_FOUND or (
+        deleted is not None and context.code in {INVALID_PARAMS, INTERNAL_ERROR}
+    ):
         return context.problem(
             f"session/delete failed with {context.code} where there is no such session",
             deleted,

@@ -15,11 +15,9 @@ from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import INVALID_PARAMS, Json
 from acp_protocol.tool_calls import FINAL_STATUSES
 
-INVALID_PARAMS: Final = -32602
-CANCELLED: Final = -32800
 GRACE_S: Final = 10.0
 """Seconds in which cancelled work should have ended."""
 REMEMBERED: Final = 4096

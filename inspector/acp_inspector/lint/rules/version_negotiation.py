@@ -11,7 +11,6 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import (
     OK,
-    UNSUPPORTED_VERSION,
     CheckResult,
     Context,
     EndContext,
@@ -21,9 +20,8 @@ from acp_inspector.lint.context import (
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, UNSUPPORTED_VERSION, Json
 
-NOT_FOUND: Final = -32002
 VERSIONS: Final = 100
 """Versions that are remembered of an agent."""
 ABOUT_SESSIONS: Final = (
@@ -183,7 +181,11 @@ def no_lower_version_was_requested_again(ending: EndContext) -> CheckResult:
 
 @check("ACP-L430", on.error(*ABOUT_SESSIONS, "session/prompt"))
 def missing_sessions_are_named(context: Context) -> CheckResult:
-    if context.code != NOT_FOUND or context.request is None or context.request.session is None:
+    if (
+        context.code != RESOURCE_NOT_FOUND
+        or context.request is None
+        or context.request.session is None
+    ):
         return None
     if (
         context.method == "session/prompt"

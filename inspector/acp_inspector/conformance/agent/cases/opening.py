@@ -19,10 +19,12 @@ from acp_inspector.conformance.peer import Peer
 from acp_inspector.conformance.wire import Reply, error_of
 from acp_protocol.json_values import as_object, get, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
+    UNSUPPORTED_VERSION,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -104,7 +106,7 @@ async def newer_version(peer: Peer) -> None:
 )
 async def version_zero(peer: Peer) -> None:
     reply = await peer.request("initialize", {**peer.claims(), "protocolVersion": 0})
-    error = error_of(reply, "initialize for version 0", -32022)
+    error = error_of(reply, "initialize for version 0", UNSUPPORTED_VERSION)
     match error.data:
         case {"requested": 0, "supported": [*_]}:
             pass
@@ -571,7 +573,7 @@ async def stray_response(peer: Peer) -> None:
     at = len(peer.messages)
     await peer.send(encode({"jsonrpc": "2.0", "id": 987654, "result": {}}))
     await peer.send(
-        encode({"jsonrpc": "2.0", "id": "x", "error": {"code": -32603, "message": "no"}})
+        encode({"jsonrpc": "2.0", "id": "x", "error": {"code": INTERNAL_ERROR, "message": "no"}})
     )
     await peer.settle()
     if any(_is_reply_to_nothing(each) for each in peer.messages[at:]):
