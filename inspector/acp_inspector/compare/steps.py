@@ -23,10 +23,12 @@ from typing import Final, Literal, TypeAlias, cast
 from acp_inspector.compare.id_map import TOLERANCES, Tolerance
 from acp_inspector.journal import Frame
 from acp_inspector.jsonpath import formatted_member
+from acp_inspector.session.events import TurnEnded
 from acp_inspector.session.exchanges import Exchange, PairedMessage
+from acp_inspector.session.fold import Sessions
 from acp_inspector.session.items import string
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, get
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -42,13 +44,16 @@ from acp_protocol.jsonrpc import (
 from acp_protocol.schema.vocabulary import (
     ASYNCHRONOUS,
     CALL_UPDATES,
-    OPENING,
     REPLACING,
+    RESTORING,
     TEXT_CHUNKS,
 )
+from acp_protocol.tool_calls import merge
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
+_CALL_HEADER: Final = ("sessionUpdate", "toolCallId", "status")
+"""Fields of an update of a tool call that are apart from its last state."""
 MAX_SHAPE_DEPTH: Final = 20
 """Levels of nesting that the level `shape` keeps."""
 _SHAPE: Final = frozenset(
@@ -133,9 +138,9 @@ class Steps:
         self.steps: list[JournalStep] = []
         self._level: Level = level
         self._tolerances = tolerances
-        self._turns: dict[str | None, int] = {}
-        self._working: set[str | None] = set()
-        """Sessions with a running turn."""
+        self._sessions = Sessions()
+        self._has_turn = False
+        """Whether the message that is read belongs to a turn."""
         self._last: dict[tuple[Side, str | None], JournalStep] = {}
         self._streamed: dict[tuple[Side, str | None], JournalStep] = {}
         """The last one that is no request or notification with a method of its own."""
@@ -146,13 +151,14 @@ class Steps:
         self._beside: dict[JournalStep, dict[str, dict[str, Json]]] = {}
         """What steps have beside their values: by path and by its own text."""
         self._requests: dict[Exchange, JournalStep] = {}
-        self._open: set[str | None] = set()
-        """Sessions that were opened by a response."""
-        self._version = 1
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         for message, exchange in paired:
-            step = self._message(frame, message, exchange)
+            events = self._sessions.apply(frame, message, exchange)
+            self._has_turn = events[0].turn is not None
+            step = self._message(frame, message, exchange, events[0].session)
+            if isinstance(events[-1], TurnEnded):
+                self._end_turn(events[-1].session)
             match message:
                 case Notification(method="session/update", params=params):
                     # Most frames are updates, and parsing each of them again takes long.
@@ -164,22 +170,24 @@ class Steps:
             if self._level == "shape":
                 self._note_faults(step, message, exchange)
 
-    def _message(self, frame: Frame, message: Message, exchange: Exchange | None) -> JournalStep:
+    def _message(
+        self, frame: Frame, message: Message, exchange: Exchange | None, session: str | None
+    ) -> JournalStep:
         match message:
             case Request(id=id_, method=method, params=params):
-                step = self._request(frame, id_, method, params)
+                step = self._request(frame, id_, method, session, params)
                 if exchange is not None:
                     self._requests[exchange] = step
                 return step
             case Notification(method="session/update", params=params):
-                return self._update(frame, _session(params), get(params, "update"))
+                return self._update(frame, session, get(params, "update"))
             case Notification(method=method, params=params):
-                return self._add(frame, method, _session(params), params)
+                return self._add(frame, method, session, params)
             case SuccessResponse(id=id_, result=result):
-                return self._answer(frame, id_, exchange, {"result": result})
+                return self._answer(frame, id_, session, exchange, {"result": result})
             case ErrorResponse(id=id_, code=code, message=text, data=data):
                 error = {"code": code, "message": text, "data": data}
-                return self._answer(frame, id_, exchange, {"error": error})
+                return self._answer(frame, id_, session, exchange, {"error": error})
             case InvalidMessage() | Batch():
                 text = frame.data.decode(errors="replace")
                 return self._add(frame, "malformed message", None, text, root="")
@@ -191,9 +199,9 @@ class Steps:
 
         match message:
             case Request(method=method, params=params) | Notification(method=method, params=params):
-                faults = validate_params(method, params, self._version)
+                faults = validate_params(method, params, self._sessions.version)
             case SuccessResponse(result=result) if exchange is not None:
-                faults = validate_result(exchange.request.method, result, self._version)
+                faults = validate_result(exchange.request.method, result, self._sessions.version)
             case _:
                 return
         for fault in faults:
@@ -234,7 +242,7 @@ class Steps:
             }
         for step in self.steps:
             # No later turn exists that it could belong to.
-            step.turn = min(step.turn, self._turns.get(step.session, 0))
+            step.turn = min(step.turn, self._sessions.session(step.session).prompts)
             if step.replaced and "replaced-values" not in self._tolerances:
                 step.beside[_UPDATE] = step.replaced
             if self._level == "shape":
@@ -252,7 +260,7 @@ class Steps:
         root: str = "$.params",
         channel: str = "",
     ) -> JournalStep:
-        turn = self._turns.get(session, 0)
+        turn = self._sessions.session(session).prompts
         step = JournalStep(
             frame.side, name, session, value, turn, [frame.seq], root=root, channel=channel
         )
@@ -261,19 +269,16 @@ class Steps:
             self._last[frame.side, session] = step
             if root != "$.params":
                 self._streamed[frame.side, session] = step
-        if root == _UPDATE and session in self._open and session not in self._working:
+        if root == _UPDATE and self._sessions.session(session).is_open and not self._has_turn:
             step.is_between_turns = True
             step.turn += "late-updates" in self._tolerances and self._level != "strict"
         return step
 
-    def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> JournalStep:
-        session = _session(params)
-        if method == "session/prompt":
-            self._turns[session] = self._turns.get(session, 0) + 1
-            self._working.add(session)
-        elif method in OPENING or method == "session/close":
+    def _request(
+        self, frame: Frame, id_: RequestId, method: str, session: str | None, params: Json
+    ) -> JournalStep:
+        if method in RESTORING or method == "session/close":
             # The history that it replays has an order, and tool calls of its own.
-            self._open.discard(session)
             self._entities = {
                 key: each for key, each in self._entities.items() if key[0] != session
             }
@@ -282,31 +287,25 @@ class Steps:
         return step
 
     def _answer(
-        self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]
+        self,
+        frame: Frame,
+        id_: RequestId,
+        session: str | None,
+        exchange: Exchange | None,
+        value: Mapping[str, Json],
     ) -> JournalStep:
         if exchange is None:
             name = "response to no request"
             return self._add(frame, name, None, {"id": id_, **value}, root="$")
-        method, session = exchange.request.method, exchange.session
-        if session is None and method.startswith("session/"):
-            # It precedes everything else in the session that it opens.
-            session = _session(value.get("result"))
-        version = get(value.get("result"), "protocolVersion")
-        if method == "initialize" and type(version) is int and version in {1, 2}:
-            self._version = version
-        step = self._add(frame, f"response to {method}", session, value, root="$")
+        name = f"response to {exchange.request.method}"
+        step = self._add(frame, name, session, value, root="$")
         step.opened = exchange.request_frame.seq
         if (request := self._requests.pop(exchange, None)) is not None:
             request.closed = frame.seq
-        if method in OPENING and "result" in value:
-            self._open.add(session)
-        if exchange.has_ended_turn:
-            self._end_turn(session)
         return step
 
     def _end_turn(self, session: str | None) -> None:
         """End the turn of a session: values from now on belong to the next one."""
-        self._working.discard(session)
         self._values = {key: each for key, each in self._values.items() if key[0] != session}
 
     def _update(self, frame: Frame, session: str | None, update: Json) -> JournalStep:
@@ -321,10 +320,7 @@ class Steps:
             return self._terminal(frame, session, update)
         if name in REPLACING:
             return self._value(frame, session, name, update)
-        step = self._add(frame, name, session, update, _UPDATE)
-        if name == "state_update" and string(update, "state") == "idle":
-            self._end_turn(session)
-        return step
+        return self._add(frame, name, session, update, _UPDATE)
 
     def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
         content = get(update, "content")
@@ -358,28 +354,19 @@ class Steps:
             "last": {},
         }
         step = self._entity(frame, session, "tool call", value)
-        last: dict[str, Json] = step.value["last"]
+        before, fields = step.value["last"], cast("Mapping[str, Json]", update)
+        last = step.value["last"] = merge(before, fields, self._sessions.version)
+        for each in _CALL_HEADER:
+            last.pop(each, None)
+        if name == "tool_call_content_chunk":
+            return step
         if name == "tool_call":
             step.value["sessionUpdate"] = name
-        elif name == "tool_call_content_chunk":
-            content = last.get("content")
-            if not isinstance(content, list):
-                content = last["content"] = []
-            cast("list[Json]", content).append(get(update, "content"))
-            return step
-        for each, value in cast("Mapping[str, Json]", update).items():
-            if each in {"sessionUpdate", "toolCallId", "status"} or (
-                value is None and self._version < 2
-            ):
-                continue
-            if each in last and not _are_equal(last[each], value):
-                step.replaced.append({each: last[each]})
-            if value is None:
-                last.pop(each, None)
-                continue
-            # A chunk may extend the list.
-            is_list = each == "content" and isinstance(value, list)
-            last[each] = [*as_list(value)] if is_list else value
+        step.replaced += [
+            {each: before[each]}
+            for each in fields
+            if each in before and not _are_equal(before[each], last.get(each))
+        ]
         states: list[Json] = step.value["states"]
         status = get(update, "status")
         is_repeated = states[-1:] == [status] or (status == "pending" and bool(states))
@@ -422,7 +409,7 @@ class Steps:
             step = self._add(frame, name, session, update, _UPDATE, channel)
             self._values[session, name] = step
             # Whether such a value precedes the prompt is a race, in any case.
-            step.turn = self._turns.get(session, 0) + (session not in self._working)
+            step.turn = self._sessions.session(session).prompts + (not self._has_turn)
         else:
             if is_in_channel:
                 step.earlier.append(step.value)
@@ -433,7 +420,7 @@ class Steps:
                 self._beside.pop(step, None)
             step.frames.append(frame.seq)
             # The value that counts was sent within the turn.
-            step.is_between_turns &= session not in self._working
+            step.is_between_turns &= not self._has_turn
         return step
 
 
@@ -481,7 +468,3 @@ def _are_equal(one: Json, other: Json) -> bool:
         return one == other
     except RecursionError:
         return False
-
-
-def _session(params: Json) -> str | None:
-    return string(params, "sessionId") or None

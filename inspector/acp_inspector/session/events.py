@@ -16,6 +16,12 @@ from acp_inspector.journal import Frame
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.jsonrpc import Json, Message
+from acp_protocol.schema.vocabulary import (
+    ASYNCHRONOUS,
+    CALL_UPDATES,
+    TEXT_CHUNKS,
+    WHOLE_MESSAGES,
+)
 from acp_protocol.schema.words import UpdateKind
 
 
@@ -129,25 +135,10 @@ SessionEvent: TypeAlias = (
 )
 
 UPDATES: Final[Mapping[UpdateKind, type[Updated]]] = {
-    "user_message_chunk": TextAdded,
-    "user_message": TextAdded,
-    "agent_message_chunk": TextAdded,
-    "agent_message": TextAdded,
-    "agent_thought_chunk": TextAdded,
-    "agent_thought": TextAdded,
-    "session_message_chunk": TextAdded,
-    "session_message": TextAdded,
-    "compaction_summary_chunk": TextAdded,
-    "tool_call": CallChanged,
-    "tool_call_update": CallChanged,
-    "tool_call_content_chunk": CallChanged,
-    "terminal_update": TerminalChanged,
-    "terminal_output_chunk": TerminalChanged,
-    "available_commands_update": OptionChanged,
-    "current_mode_update": OptionChanged,
-    "config_option_update": OptionChanged,
-    "session_info_update": OptionChanged,
-    "usage_update": OptionChanged,
+    **dict.fromkeys((*TEXT_CHUNKS, *WHOLE_MESSAGES, "session_message"), TextAdded),
+    **dict.fromkeys(CALL_UPDATES, CallChanged),
+    **dict.fromkeys(("terminal_update", "terminal_output_chunk"), TerminalChanged),
+    **dict.fromkeys(ASYNCHRONOUS, OptionChanged),
     "state_update": StateChanged,
 }
 """The event of each kind of update; of all others it is `Updated`."""
