@@ -7,7 +7,17 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import alone, chat, connection, lint, memory, opening, round_trip, start, throughput
+from benchmarks import (
+    chat,
+    connection,
+    lint,
+    memory,
+    opening,
+    round_trip,
+    snapshot,
+    start,
+    throughput,
+)
 from benchmarks.peer import SilentPeerError
 from benchmarks.table import Section, machine, table
 
@@ -19,7 +29,7 @@ MEASURES: Final[dict[str, Callable[[], Section]]] = {
     "connection": connection.measure,
     "opening": opening.measure,
     "lint": lint.measure,
-    "alone": alone.measure,
+    "snapshot": snapshot.measure,
     "chat": chat.measure,
 }
 

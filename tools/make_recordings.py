@@ -29,8 +29,8 @@ from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import Header, new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.replay.alone import snapshot_path, take_snapshot, write_snapshot
 from acp_inspector.replay.client_player import prepare_workspace
+from acp_inspector.replay.snapshot import snapshot_path, take_snapshot, write_snapshot
 from acp_protocol.jsonrpc import Json
 from tools.stories import RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage
 

@@ -101,7 +101,7 @@ def role_options(command: Decorated) -> Decorated:
         if role == "alone":
             with garbage_collection_off():
                 recording = _read(options["file"])
-                return _replay_alone(recording, is_update=is_update, is_json=is_json, is_all=is_all)
+                return _snapshot(recording, is_update=is_update, is_json=is_json, is_all=is_all)
         with reported_refusal(report, options["file"], "agent"):
             ignores = ignores_of(options["ignored"], lacks=UNKNOWN_FIELDS)
             recording = _read(options["file"])
@@ -306,16 +306,16 @@ def _read(path: Path) -> Recording:
     return recording
 
 
-def _replay_alone(recording: Recording, *, is_update: bool, is_json: bool, is_all: bool) -> int:
+def _snapshot(recording: Recording, *, is_update: bool, is_json: bool, is_all: bool) -> int:
     """Compare our reading of the recording with the stored one; return the exit code.
 
     Raises:
         RecordingError: the snapshot is missing or invalid, or cannot be written.
     """
     # pydantic takes time, and the other roles do not need it.
-    from acp_inspector.replay.alone import replay_alone, snapshot_path
+    from acp_inspector.replay.snapshot import compare_with_snapshot, snapshot_path
 
-    found = replay_alone(recording, is_updating=is_update)
+    found = compare_with_snapshot(recording, is_updating=is_update)
     if found is None:
         path = snapshot_path(recording.path)
         raise RecordingError(f"there is no snapshot {path}", hint="store one with --update")

@@ -154,7 +154,7 @@ async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
 
 async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
     if not options.command:
-        alone = partial(_play_alone, is_updating=options.is_updating)
+        alone = partial(_compare_with_snapshot, is_updating=options.is_updating)
         return await anyio.to_thread.run_sync(alone, recording)
     journal = Journal()
     expected = _expected(recording.path)
@@ -181,12 +181,12 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
     return update_recording(recording, journal.entries, directories, outcome)
 
 
-def _play_alone(recording: Recording, *, is_updating: bool) -> PlayOutcome:
+def _compare_with_snapshot(recording: Recording, *, is_updating: bool) -> PlayOutcome:
     """Compare our reading of a recording with the one that is stored beside it."""
     # pydantic takes time, and an agent makes it unnecessary.
-    from acp_inspector.replay.alone import replay_alone
+    from acp_inspector.replay.snapshot import compare_with_snapshot
 
-    found = replay_alone(recording, is_updating=is_updating)
+    found = compare_with_snapshot(recording, is_updating=is_updating)
     if found is None:
         return PlayOutcome(recording.path, "skipped", NO_AGENT)
     if found.is_passed:

@@ -16,7 +16,12 @@ from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import Recording, garbage_collection_off, read_recording
 from acp_inspector.recording.writer import RecordingWriter
-from acp_inspector.replay.alone import replay_alone, snapshot_path, take_snapshot, write_snapshot
+from acp_inspector.replay.snapshot import (
+    compare_with_snapshot,
+    snapshot_path,
+    take_snapshot,
+    write_snapshot,
+)
 from acp_inspector.views.session_model import SessionModel
 from benchmarks.lint import SESSION, begin_session, sender, use_tool
 from benchmarks.table import Row, Section, Spread
@@ -89,7 +94,7 @@ def _read(path: Path) -> None:
 
 def _replay(path: Path) -> None:
     with garbage_collection_off():
-        result = replay_alone(read_recording(path))
+        result = compare_with_snapshot(read_recording(path))
     if result is None or not result.is_passed:
         raise ValueError("the recording does not equal its snapshot")
 

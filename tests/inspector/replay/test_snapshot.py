@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.alone import (
+from acp_inspector.replay.snapshot import (
     read_snapshot,
     snapshot_diff,
     snapshot_path,

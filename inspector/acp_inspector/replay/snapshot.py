@@ -62,7 +62,7 @@ class RecordingSnapshot(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class AloneResult:
+class SnapshotComparison:
     """Our reading of a recording, compared with the stored one."""
 
     path: Path
@@ -101,7 +101,9 @@ class AloneResult:
             write_snapshot(self.path, self.now)
 
 
-def replay_alone(recording: Recording, *, is_updating: bool = False) -> AloneResult | None:
+def compare_with_snapshot(
+    recording: Recording, *, is_updating: bool = False
+) -> SnapshotComparison | None:
     """Compare our reading of a recording with the stored one; return None if there is none.
 
     With `is_updating` none, and an invalid one, are compared as an empty one.
@@ -120,7 +122,7 @@ def replay_alone(recording: Recording, *, is_updating: bool = False) -> AloneRes
         return None
     now = take_snapshot(recording)
     diff = () if stored == now else map(escape_controls, snapshot_diff(stored, now))
-    return AloneResult(path, now, tuple(diff), not recording.frames)
+    return SnapshotComparison(path, now, tuple(diff), not recording.frames)
 
 
 def snapshot_path(recording: Path) -> Path:
