@@ -1,4 +1,4 @@
-"""How fast `replay --as alone` reads a long stream, and what each of its stages costs."""
+"""How fast `snapshot` reads a long stream, and what each of its stages costs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def measure() -> Section:
     count, floor = len(recording.frames), spreads[0].median
     goals = ("", "", "≥ 20,000/s", "", "≥ 12,000/s")
     return Section(
-        f"replaying {count:,} frames of a stream alone",
+        f"comparing {count:,} frames of a stream with a snapshot",
         tuple(
             Row(
                 what,

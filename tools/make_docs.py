@@ -53,10 +53,16 @@ def command_line() -> str:
         command = None if not name or name in WITHOUT_CLICK else load(name)
         parts += (
             f"### {title} {sub}\n\n```\n{_help([*words, sub])}\n```\n"
-            for sub in (command.commands if isinstance(command, click.Group) else ())
+            for sub in _subcommands(command)
         )
     parts.append(_exit_codes())
     return "\n".join(parts)
+
+
+def _subcommands(command: click.Command | None) -> list[str]:
+    if not isinstance(command, click.Group):
+        return []
+    return command.list_commands(click.Context(command))
 
 
 def keys() -> str:

@@ -1,6 +1,6 @@
 """Make the recordings of our own agent anew: `python -m tools.make_recordings [NAME…]`.
 
-Beside each is its snapshot, with which `acp-console replay --as alone` compares it.
+Beside each is its snapshot, with which `acp-console snapshot` compares it.
 
 What differs from run to run by itself (times, ids, directories) is made the same, so that git shows
 what the agent has come to do differently, and nothing else.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -24,47 +24,39 @@ from acp_console.cli.errors import UsageError, warn
 from acp_console.paths import FileWriteError, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
-from acp_protocol.host.arguments import parse_duration
 from acp_protocol.host.sanitize import escape_controls
 
 if TYPE_CHECKING:
     from acp_console.agents.catalogue import CatalogueEntry
 
 SEPARATOR: Final = "--"
+_GIVEN: Final = "acp_console.command"
 NEWEST: Final = 2
 """The newest protocol version that the client speaks."""
 
 
 class AgentCommand(Command):
-    """A command that takes an agent's command after `--`, which click cannot separate."""
+    """A command that takes an agent's or a client's command after `--`.
+
+    click cannot separate it.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remove the words after `--` before click parses the rest."""
         if SEPARATOR in args:
             at = args.index(SEPARATOR)
-            ctx.meta["agent_command"] = args[at + 1 :]
+            ctx.meta[_GIVEN] = args[at + 1 :]
             args = args[:at]
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Show the agent's command last."""
+        """Show the command last."""
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
 
 
-class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
-    """A duration in seconds or with a unit; the value is in seconds."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            return parse_duration(value)
-        except ValueError as problem:
-            self.fail(str(problem), param, ctx)
+def given_command(context: click.Context) -> list[str] | None:
+    """Return the words after `--`; None if there is no `--`."""
+    return context.meta.get(_GIVEN)
 
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -146,7 +138,7 @@ def chosen_agent(
         InvalidFileError: the configuration is invalid.
         UsageError: both a name and a command were given, or nothing follows `--`.
     """
-    command: Sequence[str] | None = context.meta.get("agent_command")
+    command = given_command(context)
     if command is None:
         return named_agent(name, is_remembered=is_remembered) if name else None
     if name:

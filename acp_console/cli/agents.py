@@ -30,6 +30,7 @@ from acp_console.cli.agent_option import (
     AgentCommand,
     chosen_agent,
     complete_agent,
+    given_command,
     speech_options,
 )
 from acp_console.cli.command import Group
@@ -176,7 +177,7 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     acp-console agents add mine -- ./my-agent --acp
     acp-console agents add lab --env 'API_KEY=${LAB_KEY}' -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
-    words: list[str] | None = context.meta.get("agent_command")
+    words = given_command(context)
     if not words or not words[0].strip():
         raise UsageError(
             "missing the agent's command after --",
@@ -361,7 +362,7 @@ def login_command(
     acp-console agents login gemini
     acp-console agents login gemini oauth-personal
     """  # noqa: D301 - the mark by which click keeps lines apart
-    if context.meta.get("agent_command") is not None and name is not None:
+    if given_command(context) is not None and name is not None:
         if method is not None:
             raise UsageError("give either the agent's name or its command after --, not both")
         name, method = None, name

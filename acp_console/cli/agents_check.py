@@ -11,10 +11,11 @@ import click
 
 from acp_console.agents.catalogue import CatalogueEntry, open_catalogue
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import Duration, complete_agent
+from acp_console.cli.agent_option import complete_agent
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.param_types import DURATION
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.tables import Layout, TableText
 from acp_console.wording.values import cell_text, plural
@@ -63,7 +64,7 @@ TABLE: Final = Layout(
 )
 @click.option(
     "--timeout",
-    type=Duration(),
+    type=DURATION,
     metavar="DURATION",
     help="Time limit for the start of an agent, and for its session. Default: as long as the agent "
     "is known to need, and 30 seconds.",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from acp_console.cli.errors import UsageError, did_you_mean
 from acp_protocol.host.lasting_output import lasting_output
@@ -24,6 +26,7 @@ class Command(click.Command):
         docs: str = "",
         sections: Mapping[str, Sequence[str]] | None = None,
         is_check: bool = False,
+        hints: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
@@ -33,6 +36,8 @@ class Command(click.Command):
         """The names of the parameters in each section."""
         self.is_check = is_check
         """Whether its exit code says what it found, also if the reader of its output has left."""
+        self.hints: Mapping[str, str] = hints or {}
+        """What to do instead, for options of other commands that one may look for here."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with lasting_output() if self.is_check else nullcontext():
@@ -79,3 +84,59 @@ class Group(Command, click.Group):
     def known(self, ctx: click.Context) -> Sequence[str]:
         """Return the words that may come first."""
         return self.list_commands(ctx)
+
+
+class DefaultGroup(Group):
+    """Imports its commands when they are called; the first one needs no name."""
+
+    def __init__(
+        self, *args: Any, package: str, summaries: Mapping[str, str], **settings: Any
+    ) -> None:
+        """Create the group.
+
+        Args:
+            args: For `click.Group`.
+            package: Where the modules are; each is named as its command.
+            summaries: Names and help lines of the commands.
+            settings: For `Command` and `click.Group`.
+        """
+        settings.setdefault("options_metavar", "")
+        settings.setdefault("subcommand_metavar", f"[{'|'.join(summaries)}] …")
+        super().__init__(*args, **settings)
+        self.package = package
+        self.summaries = summaries
+        self.default = next(iter(summaries))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(self.summaries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        return self.load(cmd_name) if cmd_name in self.summaries else None
+
+    def load(self, name: str) -> click.Command:
+        return importlib.import_module(f"{self.package}.{name}").command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the default command before arguments that begin with no name."""
+        is_named = bool(args) and args[0] in {*self.summaries, *ctx.help_option_names}
+        is_begun = not args and ctx.resilient_parsing
+        if not is_named and not is_begun:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands, and what the default command offers."""
+        default = self.load(self.default)
+        inner = default.make_context(self.default, [], parent=ctx, resilient_parsing=True)
+        if incomplete.startswith("-"):
+            return default.shell_complete(inner, incomplete)
+        first = next(each for each in default.params if isinstance(each, click.Argument))
+        names = super().shell_complete(ctx, incomplete)
+        return [*names, *first.shell_complete(inner, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.summaries.items()))

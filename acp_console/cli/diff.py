@@ -9,21 +9,9 @@ from typing import Literal, TypeAlias, get_args
 
 import click
 
-from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
+from acp_console.cli.comparing import Comparison, comparison_options
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.ignores import (
-    FilterSelector,
-    applied_expectations,
-    expect_option,
-    ignore_option,
-    ignores_of,
-    level_option,
-    report_expectations,
-    report_ignores,
-    strict_option,
-    tolerances_of,
-)
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
     is_redacted,
@@ -41,6 +29,7 @@ from acp_inspector.compare.diff import (
 )
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.steps import Level
+from acp_inspector.replay.expectations import FilterSelector
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 
@@ -50,10 +39,7 @@ Format: TypeAlias = Literal["text", "json"]
 @click.command(name="diff", cls=Command, docs="reading.md", is_check=True)
 @click.argument("left", metavar="A", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B", type=click.Path(path_type=Path))
-@level_option
-@strict_option
-@expect_option("Expect differences as this file says: NAME.expect.toml.")
-@ignore_option
+@comparison_options("Expect differences as this file says: NAME.expect.toml.")
 @click.option(
     "--only-left",
     "ours",
@@ -86,18 +72,15 @@ def command(
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == usage_update' --ignore '$..title' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
-    ignores = ignores_of(ignored, lacks=UNKNOWN_FIELDS)
+    comparison = Comparison.of(level, strict, expect, ignored)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     selectors = FilterSelector(only_left), FilterSelector(only_right)
     entries = list(read_entries(left)), list(read_entries(right))
-    expected = applied_expectations(expect)
     found = compare(
         *entries,
-        level=level,
-        ignores=[*ignores, *expected.ignores],
-        matchers=expected.matchers,
-        tolerances=tolerances_of(strict),
+        **comparison.options,
+        ignores=comparison.ignores,
         selectors=selectors,
         ids=IdMap(is_redacted=is_redacted(left)),
     )
@@ -108,10 +91,7 @@ def command(
             click.echo(line)
     warn_about_filter(only_left, option="--only-left")
     warn_about_filter(only_right, option="--only-right")
-    is_expected = report_expectations(expected, expect)
-    if not report_ignores(ignores) or not is_expected:
-        return exit_codes.USAGE
-    return exit_codes.FOUND if found.differences else exit_codes.DONE
+    return comparison.exit_code(is_passed=not found.differences)
 
 
 def comparison_json(

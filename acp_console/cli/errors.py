@@ -128,7 +128,9 @@ def _usage(problem: click.ClickException) -> tuple[str, str]:
             hint = problem.hint
         case click.NoSuchOption(option_name=name):
             text = f"unknown option {name}"
-            if problem.possibilities:
+            if elsewhere := getattr(ctx and ctx.command, "hints", {}).get(name):
+                hint = elsewhere
+            elif problem.possibilities:
                 hint = f"did you mean {problem.possibilities[0]}?"
         case click.BadParameter(param=click.Parameter() as param):
             is_option = isinstance(param, click.Option)

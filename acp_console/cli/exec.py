@@ -39,7 +39,6 @@ from acp_console.chat.recording import record_journal
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
-    Duration,
     agent_or_demo,
     mcp_option,
     record_option,
@@ -50,6 +49,7 @@ from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.format_option import format_option
 from acp_console.cli.message_lines import MessageLines
+from acp_console.cli.param_types import DURATION
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.values import plural, stray_line_text
 from acp_inspector.journal import Journal
@@ -226,14 +226,14 @@ def _pairs(
 )
 @click.option(
     "--timeout",
-    type=Duration(),
+    type=DURATION,
     metavar="DURATION",
     help="Time limit for the whole turn, in seconds or with a unit: 90, 500ms, 5m, 1h.",
 )
 @click.option(
     "--start-timeout",
     "start_limit",
-    type=Duration(),
+    type=DURATION,
     metavar="DURATION",
     help="Time limit for the agent's start: its response to initialize. Default: 1m, and more for "
     "agents that start slowly, or that npx or uvx may download.",

@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 import click
-from click.core import ParameterSource
 
 from acp_console.cli.errors import UsageError
 from acp_console.wording.values import OUTPUT_VERSION, ascii_json
@@ -16,30 +15,29 @@ from acp_protocol.jsonrpc import Json
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def format_option(formats: Sequence[str], about: str) -> Callable[[Command], Command]:
+def format_option(
+    formats: Sequence[str], about: str, *, is_optional: bool = False
+) -> Callable[[Command], Command]:
     """Add `--format` to a command, and `--json` for `--format json`; the parameter is `format_`.
 
-    The first of `formats` is the default.
+    The first of `formats` is the default; with `is_optional` the parameter is None by default.
     """
 
     def add(command: Command) -> Command:
         @wraps(command)
-        def run(*args: Any, format_: str, as_json: bool, **options: Any) -> object:
-            if as_json:
-                source = click.get_current_context().get_parameter_source("format_")
-                if source is ParameterSource.COMMANDLINE and format_ != "json":
-                    raise UsageError(f"--json contradicts --format {format_}", "give one of them")
-                format_ = "json"
-            return command(*args, format_=format_, **options)
+        def run(*args: Any, format_: str | None, as_json: bool, **options: Any) -> object:
+            if as_json and format_ not in {None, "json"}:
+                raise UsageError(f"--json contradicts --format {format_}", "give one of them")
+            chosen = "json" if as_json else format_
+            default = None if is_optional else formats[0]
+            return command(*args, format_=chosen or default, **options)
 
         as_json = click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
         format_ = click.option(
             "--format",
             "format_",
             type=click.Choice(formats),
-            default=formats[0],
-            show_default=True,
-            help=about,
+            help=f"{about}  [default: {formats[0]}]",
         )
         return cast("Command", format_(as_json(run)))
 

@@ -48,8 +48,10 @@ GROUPS: Final = {
         "redact": "Replace the secrets in a recording.",
     },
     "Test": {
-        "replay": "Play a recording against a fresh agent.",
-        "test": "Play many recordings as regression tests.",
+        "replay": "Play the client of a recording against a fresh agent.",
+        "mock": "Play the agent of a recording for a client.",
+        "snapshot": "Compare what a recording means with what was stored.",
+        "test": "Play many recordings as regression tests of an agent or a client.",
         "model": "Record the traffic between an agent and its model, and replay it.",
         "conform": "Judge an agent or a client against the protocol.",
     },

@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -55,26 +54,6 @@ _LEVELS: Final[dict[str, AllowLevel]] = {
     **dict.fromkeys(TERMINAL_METHODS, "all"),
 }
 """What has to be allowed for each method."""
-
-
-class Pace(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in newer click
-    """A factor for recorded pauses: 0 for `instant`, 1 for `recorded`, or a number."""
-
-    name = "pace"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if isinstance(value, float):
-            return value
-        known = {"instant": 0.0, "recorded": 1.0}
-        try:
-            factor = known[value] if value in known else float(value)
-        except ValueError:
-            factor = -1.0
-        if not isfinite(factor) or factor < 0:
-            self.fail(f"{value!r} is not instant, recorded or a factor such as 0.5", param, ctx)
-        return factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ def test_case_that_is_not_reached_is_no_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_console_is_judged_by_a_persona(version: str, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    persona = [*CONSOLE, "conform", "--side", "client", "--persona", "well-behaved", "--json"]
+    persona = [*CONSOLE, "conform", "client", "--persona", "well-behaved", "--json"]
     options = ["--allow", "all", "--cwd", str(tmp_path), "--protocol", version, "--"]
     subprocess.run(
         [
@@ -135,14 +135,12 @@ def test_silent_agent_shows_its_stderr(tmp_path: Path) -> None:
     ("words", "error", "hint"),
     [
         ("--case session.new --case sesion.nwe", "no case matches 'sesion.nwe'", "session.new"),
-        ("--persona hostile", "--persona is for --side client", "leave it out"),
-        ("--side client --jobs 2", "--jobs is for --side agent", "leave it out"),
-        ("--side client --auth key", "--auth is for --side agent", "leave it out"),
+        ("--persona hostile", "unknown option --persona", "acp-console conform client"),
         ("--case prompt.message-id", "v1 has no case that matches", "--list"),
     ],
 )
 def test_what_has_no_effect_is_wrong_usage(words: str, error: str, hint: str) -> None:
-    done = conform(*words.split(), *(() if "client" in words.split() else ("demo",)))
+    done = conform(*words.split(), "demo")
     assert done.returncode == 2
     assert error in done.stderr
     assert hint in done.stderr
@@ -187,3 +185,17 @@ def test_agent_that_does_not_start_shows_why(tmp_path: Path) -> None:
     assert not done.stdout
     assert "error: the agent exited with code 1; the end of its stderr:" in done.stderr
     assert "No module named 'no_such_module_at_all'" in done.stderr
+
+
+def test_word_agent_may_stand_there_and_be_left_out() -> None:
+    named = conform("agent", "--list", "--case", "session.new")
+    assert named.stdout == conform("--list", "--case", "session.new").stdout
+    assert named.stdout.endswith("\n1 cases\n")
+    assert "missing AGENT" in conform().stderr
+
+
+def test_client_takes_no_agent() -> None:
+    for words in (["demo"], ["--", "my-agent"]):
+        done = conform("client", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "unexpected extra argument" in done.stderr

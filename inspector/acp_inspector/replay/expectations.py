@@ -232,7 +232,7 @@ class AppliedExpectations:
     def unused(self) -> list[str]:
         """Return the filters and paths that had to apply and did not.
 
-        One about the side that was played is for the other role.
+        One about the side that was played is for the other command: `replay` or `mock`.
         """
         return [
             each.text

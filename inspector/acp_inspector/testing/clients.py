@@ -53,7 +53,7 @@ SIGNALS: Final = 128
 _CONSOLE: Final = (sys.executable, "-P", "-m", "acp_console")
 """With -P, a package of that name in the working directory is not run instead."""
 _PROXY: Final = (*_CONSOLE, "proxy", "--no-control")
-_REPLAY: Final = (*_CONSOLE, "replay")
+_MOCK: Final = (*_CONSOLE, "mock")
 
 __tracebackhide__ = True
 """Keeps our lines out of the tracebacks of pytest."""
@@ -138,7 +138,7 @@ def recorded_agent(path: Path, trust: Trust = UNTRUSTED, *, level: Level = "sema
 
     It runs elsewhere, so what the project trusts is decided here.
     """
-    words = [*_REPLAY, str(path.absolute()), "--as", "agent", "--level", level]
+    words = [*_MOCK, str(path.absolute()), "--level", level]
     return [*words, "--trust"] if trust.names(path) else words
 
 

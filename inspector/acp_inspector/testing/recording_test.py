@@ -154,8 +154,8 @@ async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
 
 async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
     if not options.command:
-        alone = partial(_compare_with_snapshot, is_updating=options.is_updating)
-        return await anyio.to_thread.run_sync(alone, recording)
+        compare_stored = partial(_compare_with_snapshot, is_updating=options.is_updating)
+        return await anyio.to_thread.run_sync(compare_stored, recording)
     journal = Journal()
     expected = _expected(recording.path)
     with tempfile.TemporaryDirectory(prefix="acp-replay-", ignore_cleanup_errors=True) as name:
@@ -190,7 +190,7 @@ def _compare_with_snapshot(recording: Recording, *, is_updating: bool) -> PlayOu
     if found is None:
         return PlayOutcome(recording.path, "skipped", NO_AGENT)
     if found.is_passed:
-        return PlayOutcome(recording.path, "passed", f"pass: alone, {found.counts}")
+        return PlayOutcome(recording.path, "passed", f"pass: as in the snapshot, {found.counts}")
     if found.is_empty:
         return PlayOutcome(recording.path, "failed", "fail: the recording holds no message")
     text = "\n".join([f"{found.path.name} differs; {found.counts}", *found.shown()])

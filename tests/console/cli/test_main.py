@@ -15,6 +15,7 @@ from acp_console.cli.main import run
 from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 from tests.console.conftest import Agent, Call
 
+SIDES = ["conform agent", "conform client", "test agent", "test client"]
 HELLO = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
 
 
@@ -45,12 +46,12 @@ def test_each_command_has_help_with_an_example(
     assert "acp-" in shown.partition("sage: ")[2].partition("\n")[2]
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *COMMANDS, *SIDES])
 def test_help_fits_into_80_columns(
     command: str, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = call(*filter(None, [command]), "--help")
+    done = call(*command.split(), "--help")
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
 
 
@@ -70,6 +71,7 @@ def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
         (["lint", "--rules", "ACP-134"], "ACP-L134"),
         (["proxy", "--recrd", "x", "--", "cat"], "--record"),
         (["agent", "--modle", "x"], "--model"),
+        (["conform", "client", "--persna", "x"], "--persona"),
     ],
 )
 def test_a_mistyped_word_is_told_what_was_meant(call: Call, words: list[str], meant: str) -> None:
@@ -77,6 +79,28 @@ def test_a_mistyped_word_is_told_what_was_meant(call: Call, words: list[str], me
     assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert f"\nhint: did you mean {meant}?\n" in done.err
     assert done.err.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["replay", "--as", "agent", HELLO], "acp-console mock FILE"),
+        (["replay", "--as", "alone", HELLO], "acp-console snapshot FILE"),
+        (["replay", "--update", HELLO], "acp-console snapshot FILE"),
+        (["mock", "--update", HELLO], "acp-console snapshot FILE"),
+        (["test", "--client", "my-client", HELLO], "acp-console test client PATH"),
+        (["test", "client", "--agent", "demo", HELLO], "acp-console test agent"),
+        (["conform", "--side", "client"], "acp-console conform client"),
+    ],
+)
+def test_an_option_of_another_command_names_that_command(
+    call: Call, words: list[str], command: str
+) -> None:
+    done = call(*words)
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    error, hint = done.err.splitlines()
+    assert error.startswith("error: unknown option --")
+    assert command in hint
 
 
 def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call) -> None:
@@ -182,6 +206,11 @@ def test_a_reader_that_has_left_is_no_error(words: list[str]) -> None:
         ("acp-console exec --allow e", "plain,edits"),
         ("acp-console show --co", "plain,--count"),
         ("acp-console pro", "plain,proxy"),
+        ("acp-console conform cl", "plain,client\nplain,claude\nplain,cline"),
+        ("acp-console conform agent dem", "plain,demo"),
+        ("acp-console conform --jo", "plain,--jobs"),
+        ("acp-console conform client --per", "plain,--persona"),
+        ("acp-console test --agent dem", "plain,demo"),
     ],
 )
 def test_the_shell_completes_commands_options_and_values(

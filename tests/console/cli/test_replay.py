@@ -61,7 +61,7 @@ def test_a_relative_script_is_that_of_the_users_directory(
     script = Path(agent(COUNTING)[-1])
     monkeypatch.chdir(script.parent)
     command = (sys.executable, script.name)
-    done = call("replay", "--as", "client", str(recording), "--", *command)
+    done = call("replay", str(recording), "--", *command)
     assert (done.code, without_places(done.err)) == (exit_codes.DONE, HANDED)
     assert call("test", str(recording), "--", *command).code == exit_codes.DONE
     (tmp_path / "elsewhere").mkdir()
@@ -74,7 +74,7 @@ def test_an_agent_that_behaves_as_recorded_passes(
 ) -> None:
     """However it cuts its text."""
     command = agent('prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")')
-    done = call("replay", "--as", "client", str(recording), "--", *command)
+    done = call("replay", str(recording), "--", *command)
     assert (done.code, without_places(done.err)) == (exit_codes.DONE, HANDED)
     assert done.out.startswith("counting.acp.ndjson: pass: 3 client frames played")
 
@@ -178,7 +178,7 @@ def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_p
         (["nobody"], exit_codes.USAGE, "unknown agent 'nobody'"),
         (["demo", "--", "cat"], exit_codes.USAGE, "not both"),
         (["--timeout", "0", "demo"], exit_codes.USAGE, "--timeout"),
-        (["--as", "editor", "demo"], exit_codes.USAGE, "--as"),
+        (["--on-miss", "error", "demo"], exit_codes.USAGE, "--on-miss: 'error' is not one of"),
         (["--", "/no/such/agent"], exit_codes.AGENT, "there is no such command"),
     ],
 )

@@ -23,7 +23,7 @@ def test_a_recording_means_what_its_snapshot_says(name: str) -> None:
     recording = read_recording(FOLDER / name)
     stored = read_snapshot(snapshot_path(recording.path))
     now = take_snapshot(recording)
-    hint = f"acp-console replay --as alone --update recordings/{name}"
+    hint = f"acp-console snapshot --update recordings/{name}"
     assert stored is not None, f"there is no snapshot; store one: {hint}"
     assert stored == now, "\n".join([*snapshot_diff(stored, now), f"if that is right: {hint}"])
     assert stored.text() == now.text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.test_replay_as_agent import LIMIT, player, recorder, verdict
+from tests.interop.test_mock import LIMIT, player, recorder, verdict
 
 
 @pytest.mark.skipif(shutil.which("acpx") is None, reason="acpx is not on the PATH")

@@ -177,8 +177,8 @@ def test_a_recording_stands_for_our_agent(
 ) -> None:
     path, report = tmp_path / "it.acp.ndjson", tmp_path / "verdict.json"
     recorded = talk(npm, place, version, *CONSOLE, "proxy", "--record", path, "--", *ours(version))
-    options = ("--as", "agent", "--trust", "--report", report)
-    done = run(place, "node", npm / f"client_v{version}.mjs", *CONSOLE, "replay", *options, path)
+    options = ("--trust", "--report", report)
+    done = run(place, "node", npm / f"client_v{version}.mjs", *CONSOLE, "mock", *options, path)
     played = json.loads(done.stdout)
     if version == 2:
         # In version 2 the agent itself changes files, and a recording changes none.
@@ -196,8 +196,8 @@ def test_a_client_that_asks_in_another_order_is_told_so(
 ) -> None:
     path, report = tmp_path / "it.acp.ndjson", tmp_path / "verdict.json"
     recorded = talk(npm, place, 1, *CONSOLE, "proxy", "--record", path, "--", *ours(1))
-    options = ("--as", "agent", "--trust", "--report", report)
-    command = ("node", npm / "client_v1.mjs", *CONSOLE, "replay", *options, path)
+    options = ("--trust", "--report", report)
+    command = ("node", npm / "client_v1.mjs", *CONSOLE, "mock", *options, path)
     done = run(place, *command, CLIENT_ORDER="reversed")
     assert json.loads(done.stdout) == recorded
     verdict = json.loads(report.read_text())

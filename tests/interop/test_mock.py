@@ -32,7 +32,7 @@ def recorder(path: Path, *options: str) -> tuple[str, ...]:
 
 
 def player(path: Path, report: Path) -> tuple[str, ...]:
-    return (*CONSOLE, "replay", "--as", "agent", "--trust", "--report", str(report), str(path))
+    return (*CONSOLE, "mock", "--trust", "--report", str(report), str(path))
 
 
 def verdict(report: Path) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""A recording that stands for its agent, and one that is compared with a stored snapshot."""
+"""`mock`: a recording in the place of its agent."""
 
 from __future__ import annotations
 
 import json
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -38,8 +37,8 @@ hear("never")
 COUNTING = 'prompt = hear_prompt(); say("one, "); say("two"); end(prompt); hear("never")'
 
 
-def as_agent(*words: object) -> list[str]:
-    return [*CONSOLE, "replay", "--as", "agent", *map(str, words)]
+def mock(*words: object) -> list[str]:
+    return [*CONSOLE, "mock", *map(str, words)]
 
 
 def verdict(path: Path) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def recording(agent: Agent, call: Call, tmp_path: Path) -> Path:
 def talk(recording: Path, *words: object, lines: bytes) -> Outcome:
     """Send lines to the recorded agent, and leave."""
     done = subprocess.run(
-        as_agent(recording, *words), input=lines, capture_output=True, timeout=LIMIT_S, check=False
+        mock(recording, *words), input=lines, capture_output=True, timeout=LIMIT_S, check=False
     )
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -69,7 +68,7 @@ def sent_by_client(recording: Path) -> bytes:
 
 def test_the_client_that_was_recorded_passes(recording: Path, call: Call, tmp_path: Path) -> None:
     report = tmp_path / "verdict.json"
-    done = call("exec", "count", "--", *as_agent(recording, "--report", report))
+    done = call("exec", "count", "--", *mock(recording, "--report", report))
     assert (done.code, done.out.strip()) == (exit_codes.DONE, "one, two")
     assert verdict(report) == {
         "v": 1,
@@ -89,7 +88,7 @@ def test_another_prompt_gets_the_nearest_turn_and_fails(
     recording: Path, call: Call, tmp_path: Path
 ) -> None:
     report = tmp_path / "verdict.xml"
-    done = call("exec", "count to two", "--", *as_agent(recording, "--report", report))
+    done = call("exec", "count to two", "--", *mock(recording, "--report", report))
     assert (done.code, done.out.strip()) == (exit_codes.DONE, "one, two")
     suite = ElementTree.parse(report).getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
@@ -104,7 +103,7 @@ def test_another_prompt_gets_the_nearest_turn_and_fails(
 
 def test_a_recording_that_is_not_played_has_a_report_too(call: Call, tmp_path: Path) -> None:
     report = tmp_path / "verdict.xml"
-    done = call("replay", "--as", "agent", "no/such", "--report", str(report))
+    done = call("mock", "no/such", "--report", str(report))
     assert done.code == exit_codes.USAGE
     failure = ElementTree.parse(report).getroot().find(".//failure")
     assert failure is not None
@@ -121,7 +120,7 @@ def test_a_report_that_cannot_be_written_is_an_error_before_the_first_turn(
 
 
 def test_another_prompt_is_refused_if_that_is_wanted(recording: Path, call: Call) -> None:
-    done = call("exec", "count to two", "--", *as_agent(recording, "--on-miss", "error"))
+    done = call("exec", "count to two", "--", *mock(recording, "--on-miss", "error"))
     assert done.code == exit_codes.PEER
     assert "the recording has no such session/prompt; nearest: frame 6" in done.err
 
@@ -157,7 +156,7 @@ reason = "each client has servers of its own"
 
 [[ignore]]
 filter = "update == agent_message_chunk"
-reason = "for the other role, which compares the agent"
+reason = "for replay, which compares the agent"
 """
 
 
@@ -189,7 +188,7 @@ def test_what_a_client_says_about_itself_is_compared_and_may_be_expected(
     assert "describes itself" not in done.err
 
 
-def test_expectations_serve_both_roles_but_one_that_never_applies_is_an_error(
+def test_expectations_serve_mock_and_replay_but_one_that_never_applies_is_an_error(
     recording: Path, agent: Agent, call: Call
 ) -> None:
     beside = recording.with_name("counting.expect.toml")
@@ -224,7 +223,7 @@ def test_recorded_pauses_of_the_agent_are_kept_if_that_is_wanted(
     slow = tmp_path / "slow.acp.ndjson"
     slow.write_text("\n".join([*lines, ""]))
     with subprocess.Popen(
-        as_agent(slow, "--time", pace),
+        mock(slow, "--time", pace),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -276,7 +275,7 @@ def test_a_client_that_ends_its_agent_by_a_signal_gets_the_verdict_too(
 ) -> None:
     report = tmp_path / "verdict.json"
     with subprocess.Popen(
-        as_agent(recording, "--report", report),
+        mock(recording, "--report", report),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -309,7 +308,7 @@ def test_a_recording_that_would_have_the_client_do_things_needs_trust(
     assert "  file to read: /etc/passwd (frame " in done.err
     assert "allow it with --trust" in done.err
     report = tmp_path / "verdict.json"
-    call("exec", "hi", "--", *as_agent(path, "--trust", "--report", report))
+    call("exec", "hi", "--", *mock(path, "--trust", "--report", report))
     assert verdict(report)["passed"], verdict(report)
 
 
@@ -326,7 +325,7 @@ def test_a_process_of_several_can_be_chosen(recording: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
-async def test_each_recording_replays_as_client_against_itself_as_agent(
+async def test_each_recording_replays_as_client_against_itself_mock(
     path: Path, tmp_path: Path
 ) -> None:
     recording = read_recording(path)
@@ -335,7 +334,7 @@ async def test_each_recording_replays_as_client_against_itself_as_agent(
     live.mkdir()
     directories = replay_directories(recording.frames, live, live)
     directories.create()
-    command = as_agent(path, "--trust", "--report", report)
+    command = mock(path, "--trust", "--report", report)
     result = await play_as_client(
         recording, command, directories, limits=PlayLimits(timeout=20), trust=TRUSTED
     )
@@ -346,89 +345,15 @@ async def test_each_recording_replays_as_client_against_itself_as_agent(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--as", "agent", "demo"], "AGENT does not go with --as agent"),
-        (["--as", "agent", "--", "x"], "--as agent starts no agent"),
-        (["--as", "agent", "--cwd", "."], "--cwd does not go with --as agent"),
-        (["--as", "alone", "--trust"], "--trust does not go with --as alone"),
-        (["--as", "agent", "--update"], "--update does not go with --as agent"),
-        (["--on-miss", "error", "demo"], "--on-miss error does not go with --as client"),
-        (["--as", "agent", "--time", "soon"], "is not instant, recorded or a factor"),
+        (["demo"], "unexpected extra argument (demo)"),
+        (["--cwd", "."], "unknown option --cwd"),
+        (["--on-miss", "forward"], "--on-miss: 'forward' is not one of"),
+        (["--time", "soon"], "is not instant, recorded or a factor"),
     ],
 )
-def test_an_option_of_another_role_is_refused(
+def test_wrong_options_are_refused(
     recording: Path, call: Call, words: list[str], sentence: str
 ) -> None:
-    done = call("replay", str(recording), *words)
+    done = call("mock", str(recording), *words)
     assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert sentence in done.err
-
-
-# Alone
-
-
-def test_a_snapshot_is_stored_and_then_compared_with(recording: Path, call: Call) -> None:
-    missing = call("replay", "--as", "alone", str(recording))
-    assert missing.code == exit_codes.USAGE
-    assert f"there is no snapshot {recording}.snapshot.json" in missing.err
-    assert "hint: store one with --update" in missing.err
-    stored = call("replay", "--as", "alone", "--update", str(recording))
-    assert stored.code == exit_codes.DONE
-    assert '+ "findings": [' in stored.out
-    last = stored.out.splitlines()[-1]
-    assert last.startswith("counting.acp.ndjson: stored counting.acp.ndjson.snapshot.json: ")
-    again = call("replay", "--as", "alone", str(recording))
-    assert (again.code, again.out.count("\n")) == (exit_codes.DONE, 1)
-    assert again.out.startswith("counting.acp.ndjson: pass: ")
-    assert "1 session, 3 exchanges" in again.out
-
-
-def test_another_reading_fails_with_the_lines_that_differ(recording: Path, call: Call) -> None:
-    call("replay", "--as", "alone", "--update", str(recording))
-    snapshot = Path(f"{recording}.snapshot.json")
-    before = snapshot.read_text()
-    recording.write_bytes(recording.read_bytes().replace(b"one, ", b"ten, "))
-    done = call("replay", "--as", "alone", str(recording))
-    assert done.code == exit_codes.FOUND
-    assert '-     "text": "one, two",' in done.out
-    assert '+     "text": "ten, two",' in done.out
-    shown = call("replay", "--as", "alone", "--json", str(recording))
-    assert json.loads(shown.out)["passed"] is False
-    assert snapshot.read_text() == before
-    updated = call("replay", "--as", "alone", "--update", str(recording))
-    assert '+     "text": "ten, two",' in updated.out
-    assert call("replay", "--as", "alone", str(recording)).code == exit_codes.DONE
-    assert "unchanged" in call("replay", "--as", "alone", "--update", str(recording)).out
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"acp_snapshot": 2}', "{" * 100_000])
-def test_what_is_no_snapshot_is_an_error(recording: Path, call: Call, text: str) -> None:
-    Path(f"{recording}.snapshot.json").write_text(text)
-    done = call("replay", "--as", "alone", str(recording))
-    assert (done.code, done.out) == (exit_codes.USAGE, "")
-    assert "is not a snapshot" in done.err
-    assert "hint: make it anew with --update" in done.err
-
-
-def test_a_recording_without_frames_has_no_snapshot(
-    recording: Path, call: Call, tmp_path: Path
-) -> None:
-    empty = tmp_path / "empty.acp.ndjson"
-    empty.write_bytes(recording.read_bytes().splitlines(keepends=True)[0])
-    done = call("replay", "--as", "alone", "--update", str(empty))
-    assert done.code == exit_codes.FOUND
-    assert "fail: the recording holds no frame" in done.out
-    assert not Path(f"{empty}.snapshot.json").exists()
-
-
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
-def test_each_frame_of_a_recording_counts_in_its_snapshot(
-    path: Path, call: Call, tmp_path: Path
-) -> None:
-    copy = tmp_path / path.name
-    shutil.copy(path, copy)
-    assert call("replay", "--as", "alone", "--update", str(copy)).code == exit_codes.DONE
-    lines = path.read_bytes().splitlines(keepends=True)
-    calls = [at for at, line in enumerate(lines) if b'"id":' in line and b'"msg":' in line]
-    for at in calls:
-        copy.write_bytes(b"".join(lines[:at] + lines[at + 1 :]))
-        assert call("replay", "--as", "alone", str(copy)).code == exit_codes.FOUND, at

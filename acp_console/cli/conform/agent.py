@@ -1,0 +1,181 @@
+"""`acp-console conform agent`: judge an agent against the protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import click
+
+from acp_console.agents.spec import AgentSpec
+from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
+from acp_console.cli.conform.judging import Judging, judging_options
+from acp_console.cli.errors import UsageError
+from acp_console.cli.run_async import run_until_signal
+from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
+from acp_inspector.conformance.model import Case, Profile, Report
+from acp_inspector.conformance.peer import (
+    DEMO_PROMPTS,
+    PLAIN_PROMPTS,
+    PROMPT_KINDS,
+    Close,
+    Options,
+)
+from acp_protocol.dialects.registry import BATCHES, SPOKEN
+from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
+from acp_protocol.host.process import spawn
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.stdio import StreamTransport
+
+GRACE_S: Final = 1.0
+"""Seconds that an agent has to end after each case."""
+_CLIENT = "acp-console conform client judges a client"
+
+
+@click.command(
+    name="agent",
+    cls=AgentCommand,
+    docs="conformance.md",
+    is_check=True,
+    hints={"--side": _CLIENT, "--persona": _CLIENT},
+)
+@click.argument("agent", required=False, shell_complete=complete_agent)
+@click.option("--dialect", type=click.Choice(SPOKEN), help="Dialect that the agent speaks.")
+@click.option(
+    "--prompt-for",
+    "prompts",
+    multiple=True,
+    metavar="KIND=TEXT",
+    help=f"Prompt that makes the agent do something: {', '.join(PROMPT_KINDS)}. Cases that need "
+    "it are not reached otherwise. {cwd} in it is the session's directory. Can be repeated.",
+)
+@click.option("--auth", "auth_method", metavar="METHOD", help="Log in by this method first.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 32),
+    default=4,
+    show_default=True,
+    help="Agents that run at a time.",
+)
+@judging_options
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    agent: str | None,
+    dialect: str | None,
+    prompts: tuple[str, ...],
+    auth_method: str | None,
+    jobs: int,
+    judging: Judging,
+) -> int:
+    """Judge an agent against the sentences of the protocol.
+
+    Each case has a verdict: pass, fail, advice (it does otherwise than advised, which breaks
+    nothing), not offered (the agent does not claim it), or not reached (the situation did not
+    arise). Exits with 1 if a case failed, and with 0 otherwise.
+
+    \b
+    acp-console conform demo
+    acp-console conform --prompt-for "tool=read notes.txt" -- my-agent --acp
+    acp-console conform --report conform.xml -- my-agent --acp
+    acp-console conform --baseline known.json --ignore 'files.*' -- my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    _check_dialect(judging.profile, dialect)
+    cases = judging.cases(agent_suite(), dialect)
+    if judging.is_list:
+        return judging.print_list(cases)
+    chosen = chosen_agent(context, agent)
+    if chosen is None:
+        raise UsageError("missing AGENT", "name an agent, or give its command after --")
+    chosen = chosen.with_protocol(2 if judging.profile == "v2" else None, dialect)
+    defaults = DEMO_PROMPTS if chosen.is_embedded_demo else PLAIN_PROMPTS
+    options = Options(
+        profile=judging.profile,
+        timeout=judging.timeout,
+        jobs=jobs,
+        prompts={**defaults, **_prompts(prompts)},
+        auth_method=auth_method,
+    )
+
+    async def judge() -> int:
+        report, stderr = await _judge(chosen, cases, options)
+        report, gone = judging.settle(report)
+        judging.write(report, gone)
+        if judging.output is None:
+            click.echo(judging.text(report, gone), nl=False)
+        else:
+            click.echo(report.headline, err=True)
+        if not report.counts["pass"]:
+            _show_stderr(stderr)
+        return exit_codes.FOUND if report.has_failed else exit_codes.DONE
+
+    return run_until_signal(judge)
+
+
+def _check_dialect(profile: Profile, dialect: str | None) -> None:
+    """Check that the dialect is one of the version.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if dialect is not None and (dialect == BATCHES) != (profile == "v2"):
+        of = "v2" if dialect == BATCHES else "v1"
+        raise UsageError(f"{dialect} is a dialect of version {of[1]}", f"add --profile {of}")
+
+
+def _show_stderr(lines: Sequence[str]) -> None:
+    if lines:
+        click.echo("the agent does not work; the end of its stderr:", err=True)
+    for line in lines:
+        click.echo(f"  | {single_line(line, len(line))}", err=True)
+
+
+def _prompts(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        kind, mark, text = word.partition("=")
+        if not mark or kind not in PROMPT_KINDS:
+            hint = f"write KIND=TEXT, with one of {', '.join(PROMPT_KINDS)}"
+            raise UsageError(f"--prompt-for: {word!r} has no known kind", hint)
+        found[kind] = text
+    return found
+
+
+async def _judge(
+    agent: AgentSpec, cases: Sequence[Case], options: Options
+) -> tuple[Report, Sequence[str]]:
+    """Return the report, and the end of the first stderr that has one."""
+    tails: list[tuple[str, ...]] = []
+
+    @asynccontextmanager
+    async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
+        env: Mapping[str, str] = {**os.environ, **agent.env}
+        command = agent.absolute_command()
+        async with spawn(command, cwd=directory, env=env, grace=GRACE_S, is_peer=True) as child:
+            dialect = agent.open_dialect()
+            framing = "lines" if dialect is None else dialect.framing
+            pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
+            transport: Transport = pipes
+            if dialect is not None:
+                transport = DialectTransport(pipes, "client", dialect)
+            try:
+                yield transport, pipes.close_sending
+            except ConnectionClosedError:
+                with anyio.move_on_after(GRACE_S):
+                    await child.wait()
+                raise AgentExitedError(child.exit_code, child.stderr_tail()) from None
+            except OperationTimeoutError as problem:
+                problem.stderr_tail = child.stderr_tail()
+                raise
+            tails.append(child.stderr_tail())
+
+    report = await judge_agent(connect, cases, options, name=agent.title)
+    return report, next(filter(None, tails), ())

@@ -1,0 +1,199 @@
+"""`acp-console mock`: play the agent of a recording for a client."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from acp_console.cli.command import Command
+from acp_console.cli.comparing import (
+    BESIDE_RECORDING,
+    MAX_DIFFERENCES_SHOWN,
+    Comparison,
+    all_option,
+    comparison_options,
+)
+from acp_console.cli.errors import say
+from acp_console.cli.format_option import format_option
+from acp_console.cli.playing import pace_option, read_whole, timeout_option, trust_option
+from acp_console.cli.run_async import run_until_signal
+from acp_console.wording.values import OUTPUT_VERSION, plural
+from acp_inspector.compare.steps import Level
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import Recording
+from acp_inspector.replay.acts import AgentJudge
+from acp_inspector.replay.agent_player import (
+    ABOUT_CLIENT,
+    CLIENT_TIMEOUT,
+    AgentPlayer,
+    MissPolicy,
+)
+from acp_inspector.replay.agent_script import AgentScript, connections
+from acp_inspector.replay.expectations import expectations_beside
+from acp_inspector.replay.reports import reported_refusal, write_report
+from acp_inspector.replay.result import ReplayResult
+from acp_inspector.replay.trust import Trust, check_trust, project_trust, recorded_acts
+from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.transport.stdio import open_stdio
+
+
+@click.command(
+    name="mock",
+    cls=Command,
+    docs="replay.md",
+    is_check=True,
+    hints={"--update": "acp-console snapshot FILE needs no peer"},
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@timeout_option(CLIENT_TIMEOUT, "Time limit for each silence of the client")
+@pace_option
+@click.option(
+    "--on-miss",
+    type=click.Choice(get_args(MissPolicy)),
+    default="nearest",
+    show_default=True,
+    help="How to respond to a request that the recording does not have: with the nearest recorded "
+    "response, with an error that names it, or with that error and then the end (fail).",
+)
+@click.option(
+    "--connection",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Which process to play if the recording has several.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the verdict to FILE: as JUnit if it ends with .xml, else as JSON.",
+)
+@trust_option("has the client write files, run commands or call MCP servers")
+@comparison_options(BESIDE_RECORDING)
+@all_option
+@format_option(("text", "json"), "Of the verdict; json: one object with all differences.")
+def command(
+    *,
+    file: Path,
+    timeout: float,
+    pace: float,
+    on_miss: MissPolicy,
+    connection: int,
+    report: Path | None,
+    trust: bool,
+    level: Level,
+    strict: tuple[str, ...],
+    expect: Path | None,
+    ignored: tuple[str, ...],
+    is_all: bool,
+    format_: str,
+) -> int:
+    """Play the agent of the recording FILE on stdin and stdout, for any client.
+
+    What the client sends is compared by meaning. The verdict goes to stderr when the client
+    leaves. Exits with 0 if all is as recorded, and with 1 if it is not.
+
+    \b
+    acp-console mock hello.acp.ndjson     # in the place of an agent's command
+    acp-console mock hello.acp.ndjson --report verdict.xml
+    acp-console exec "hi" -- acp-console mock hello.acp.ndjson
+
+    acp-console test client runs a client with many recordings.
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    with reported_refusal(report, file, "agent"):
+        comparison = Comparison.of(level, strict, expect, ignored, recording=file)
+        recording = read_whole(file)
+        script = _script(recording, connection)
+        trusted = project_trust(Path.cwd(), is_given=trust)
+        is_trusted = _check_trust(recording, script, trusted)
+        is_redacted = bool(recording.header.redacted)
+        if is_redacted:
+            say("the recording is redacted: the client gets placeholders where it had secrets")
+
+        async def play() -> int:
+            player = AgentPlayer(
+                script,
+                transport := open_stdio(framing=None),
+                on_miss=on_miss,
+                speed=pace,
+                is_redacted=is_redacted,
+                ignores=comparison.ignores,
+                options=comparison.options,
+                judge=None if is_trusted else AgentJudge(),
+            )
+            try:
+                await player.play(timeout=timeout)
+                await transport.aclose()
+            finally:
+                # A client may also end its agent by a signal, and wants the verdict then too.
+                for note in player.notes:
+                    say(escape_controls(note))
+                result = _with_hint(player.result(), file)
+                if report is not None:
+                    write_report(report, file, result)
+                sys.stderr.write(f"{_verdict(result, file, format_, is_all=is_all)}\n")
+                code = comparison.exit_code(is_passed=result.is_passed)
+            return code
+
+        return run_until_signal(play)
+
+
+def _script(recording: Recording, connection: int) -> AgentScript:
+    """Return what is played.
+
+    Raises:
+        RecordingError: there is no such connection.
+    """
+    found = connections(recording.entries) or [list(recording.entries)]
+    if connection > len(found):
+        raise RecordingError(
+            f"{recording.path} has {plural(len(found), 'connection')}, not {connection}"
+        )
+    if len(found) > 1:
+        say(f"connection {connection} of {len(found)} is played; see --connection")
+    return AgentScript(
+        found[connection - 1],
+        is_complete=recording.footer is not None and not recording.bad_lines,
+    )
+
+
+def _check_trust(recording: Recording, script: AgentScript, trust: Trust) -> bool:
+    """Report what the recording has the client do; return whether it is trusted.
+
+    Raises:
+        RecordingError: it does something and is not trusted.
+    """
+    is_trusted = check_trust(recording, "agent", trust, script.frames, has_files=False)
+    for line in recorded_acts(recording, "agent", script.frames, has_files=False):
+        say(f"the client will be requested to do this: {line}")
+    return is_trusted
+
+
+def _with_hint(result: ReplayResult, recording: Path) -> ReplayResult:
+    """Add how to allow another client, unless it describes itself as recorded."""
+    paths = [
+        each.path.partition("[")[0]
+        for each in result.differences
+        if each.name in ABOUT_CLIENT and each.path.startswith("$.params.")
+    ]
+    if not paths:
+        return result
+    hint = (
+        f"the client describes itself otherwise: {', '.join(dict.fromkeys(paths))}; to allow that, "
+        f"give each path to --ignore, or an [[ignore]] entry with path and reason in "
+        f"{expectations_beside(recording).name}"
+    )
+    return replace(result, notes=(*result.notes, hint))
+
+
+def _verdict(result: ReplayResult, file: Path, format_: str, *, is_all: bool) -> str:
+    if format_ == "json":
+        return json.dumps({"v": OUTPUT_VERSION, "file": str(file), **result.to_json()})
+    limit = None if is_all else MAX_DIFFERENCES_SHOWN
+    return f"{escape_controls(file.name)}: {result.render(limit=limit)}"

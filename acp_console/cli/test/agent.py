@@ -1,0 +1,84 @@
+"""`acp-console test agent`: play recordings against an agent."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import click
+
+from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
+from acp_console.cli.comparing import level_option
+from acp_console.cli.errors import UsageError
+from acp_console.cli.playing import allow_redacted_option, timeout_option, trust_option
+from acp_console.cli.test.runs import TestRuns, run_options
+from acp_inspector.compare.steps import Level
+from acp_inspector.replay.client_player import STEP_TIMEOUT
+from acp_inspector.replay.trust import project_trust
+from acp_inspector.testing.recording_test import PlayOptions, run_recording
+
+
+@click.command(
+    name="agent",
+    cls=AgentCommand,
+    docs="testing.md",
+    is_check=True,
+    hints={"--client": "acp-console test client PATH -- COMMAND runs a client"},
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option(
+    "--agent",
+    metavar="NAME",
+    shell_complete=complete_agent,
+    help="Play them against this agent; or give its command after --.",
+)
+@level_option
+@timeout_option(STEP_TIMEOUT, "Time limit for each expected message")
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Write what the agent does now into the recordings that differ, and show the differences.",
+)
+@allow_redacted_option
+@trust_option("names MCP servers, allows permissions, sets modes or has broken frames")
+@run_options
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    paths: tuple[Path, ...],
+    agent: str | None,
+    level: Level,
+    timeout: float,
+    update: bool,
+    allow_redacted: bool,
+    trust: bool,
+    runs: TestRuns,
+) -> int:
+    """Play recordings against an agent: the files, and all *.acp.ndjson below the directories.
+
+    Each is played as acp-console replay plays it, in a new directory of its own. Without PATH, the
+    recordings below the current directory are played. Without an agent, those that have a snapshot
+    are compared with it. Exits with 0 if all pass, with 1 if one differs.
+
+    \b
+    acp-console test recordings --agent demo
+    acp-console test -n 4 --junit report.xml recordings -- my-agent --acp
+    acp-console test --update recordings -- my-agent --acp
+    acp-console test --baseline known.json recordings -- my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    if update and level == "strict":
+        raise UsageError("--update writes what differs in meaning", "leave out --level strict")
+    chosen = chosen_agent(context, agent)
+    options = PlayOptions(
+        command=() if chosen is None else chosen.absolute_command(),
+        level=level,
+        timeout=timeout,
+        trust=project_trust(Path.cwd(), is_given=trust),
+        allows_redacted=allow_redacted,
+        is_updating=update,
+        env=None if chosen is None else {**os.environ, **chosen.env},
+    )
+    hint = "" if chosen else "an agent's command comes after --, its name after --agent"
+    return runs.play(paths, partial(run_recording, options=options), hint)
