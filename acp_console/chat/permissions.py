@@ -26,8 +26,6 @@ Verdict: TypeAlias = Literal["allow", "reject"]
 
 _READS: Final = frozenset({"read", "search", "think"})
 EDIT_KINDS: Final = frozenset({"edit", "move"})
-EFFECT_KINDS: Final = EDIT_KINDS | {"delete", "execute"}
-"""Kinds of calls that change something or run something."""
 
 
 @dataclass(frozen=True, slots=True)

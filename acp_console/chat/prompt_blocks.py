@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES
 
 MAX_TEXT: Final = 2**18
 """Bytes of a text that is embedded, at most; a longer one is linked."""
@@ -38,8 +39,9 @@ class PromptAbilities:
             if version == 1
             else get(capabilities.get("session"), "prompt")
         )
-        names = ("image", "audio", "embeddedContext")
-        self.claimed = {name for name in names if get(claimed, name) not in (None, False)}
+        self.claimed = {
+            name for name in PROMPT_CAPABILITIES.values() if get(claimed, name) not in (None, False)
+        }
 
 
 def prompt_blocks(

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
-from acp_console.chat.permissions import EFFECT_KINDS, PermissionPrompt
+from acp_console.chat.permissions import PermissionPrompt
 from acp_protocol.json_values import as_list, get, get_text
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import EFFECT_KINDS
 from acp_protocol.tool_calls import merge
 
 ToolCall: TypeAlias = Mapping[str, Json]

@@ -11,7 +11,6 @@ from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.chat.permissions import (
     EDIT_KINDS,
-    EFFECT_KINDS,
     AllowLevel,
     PermissionPrompt,
     Rules,
@@ -39,7 +38,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 from acp_protocol.schema.turn_updates import is_echo
-from acp_protocol.schema.vocabulary import OUTPUT, RESTORING, USER_MESSAGES
+from acp_protocol.schema.vocabulary import EFFECT_KINDS, OUTPUT, RESTORING, USER_MESSAGES
 from acp_protocol.tool_calls import is_final, merge
 
 Format: TypeAlias = Literal["text", "json", "quiet"]

@@ -6,13 +6,10 @@ Source: ACP, Tool Calls, "Updating"; the same of version 2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
-
-FINAL_STATUSES: Final = frozenset({"completed", "failed", "cancelled"})
-"""Statuses with which tool calls and compactions end; version 1 has no "cancelled"."""
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 
 class _Chunks(list[Json]):

@@ -25,7 +25,7 @@ from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog, Texts
 from acp_agent.turn.prompt import read_prompt
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 REASON: Final = "broken off: the agent ended before it"
 

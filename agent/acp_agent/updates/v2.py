@@ -19,7 +19,7 @@ from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
 from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates
 from acp_agent.world.diffs import git_move, git_patch
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 PLAN_ID: Final = "main"
 """The id of the only plan."""

@@ -17,8 +17,7 @@ from acp_inspector.lint.state import Origin, SeenSession, SeenTerminal, SeenTool
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
-from acp_protocol.schema.vocabulary import CREATING, RESTORING
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import CREATING, FINAL_STATUSES, RESTORING
 
 REMEMBERED: Final = 4096
 """Completed requests to keep, to recognize duplicate responses."""

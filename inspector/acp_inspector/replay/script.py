@@ -38,8 +38,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
-from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CALL_UPDATES
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CALL_UPDATES, FINAL_STATUSES
 
 EventKind: TypeAlias = Literal[
     "call", "response", "request", "cancel", "text", "tool call", "update", "idle", "malformed"

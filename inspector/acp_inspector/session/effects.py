@@ -18,15 +18,14 @@ from acp_inspector.session.conversation import Conversation, ConversationChange
 from acp_inspector.session.items import Effect, PermissionRequest, ToolCallItem, string
 from acp_protocol.json_values import as_list, as_object, get_list
 from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.schema.vocabulary import EFFECT_KINDS, HARMLESS_KINDS
 
 EFFECTS: Final = {"fs/write_text_file": "write", "terminal/create": "run"}
 """The requests that have effects, with what they do."""
-_KINDS: Final = {"write": frozenset({"edit", "move", "delete"}), "run": frozenset({"execute"})}
+_KINDS: Final = {"write": EFFECT_KINDS - {"execute"}, "run": frozenset({"execute"})}
 """The kinds of calls that an "always" of the user covers."""
 MAX_COMMAND: Final = 1 << 14
 """Characters of a text that are taken apart into the words of a command, at most."""
-_HARMLESS: Final = frozenset({"read", "search", "think", "fetch", "switch_mode"})
-"""Kinds of calls that neither write nor run anything; who allowed one allowed no more."""
 _SHELL: Final = re.compile(r"(?:.*[/\\])?(?:\w*sh|pwsh|powershell)(?:\.exe)?", re.IGNORECASE)
 _SHELL_FLAGS: Final = re.compile(r"-\w*c")
 
@@ -73,7 +72,7 @@ def _covers(call: ToolCallItem, does: str, names: Sequence[str], talk: Conversat
         return False
     # What the agent says of it afterwards was not asked about.
     call = call.at(permission.answered)
-    others = _HARMLESS | _KINDS["write"] if does == "run" else _HARMLESS
+    others = HARMLESS_KINDS | _KINDS["write"] if does == "run" else HARMLESS_KINDS
     if call.facts.kind in others:
         return False
     if _chosen_kind(permission) == "allow_always" and call.facts.kind in _KINDS[does]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, TypeAlias, cast
 from acp_inspector.session.history import HasHistory, Versioned, VersionedList
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json, RequestId
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 
 @dataclass(slots=True, eq=False)

@@ -28,11 +28,10 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
 )
 from acp_protocol.schema.methods import METHODS, find_method
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.schema.vocabulary import OPENING, PROMPT_CAPABILITIES
 
 AGENT: Final = "agentCapabilities"
 CLIENT: Final = "clientCapabilities"
-_PROMPT: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
 _UPDATES: Final[Mapping[str, str]] = {
     "notice": f"{CLIENT}.session.notices",
     "compaction_update": f"{CLIENT}.session.compaction",
@@ -47,7 +46,7 @@ _UPDATES: Final[Mapping[str, str]] = {
 
 FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
     1: (
-        *(f"{AGENT}.promptCapabilities.{name}" for name in _PROMPT.values()),
+        *(f"{AGENT}.promptCapabilities.{name}" for name in PROMPT_CAPABILITIES.values()),
         *(f"{AGENT}.mcpCapabilities.{name}" for name in ("http", "sse", "acp")),
         f"{AGENT}.sessionCapabilities.additionalDirectories",
         f"{AGENT}.sessionCapabilities.systemPrompt",
@@ -58,7 +57,7 @@ FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
         *dict.fromkeys(_UPDATES.values()),
     ),
     2: (
-        *(f"{AGENT}.session.prompt.{name}" for name in _PROMPT.values()),
+        *(f"{AGENT}.session.prompt.{name}" for name in PROMPT_CAPABILITIES.values()),
         *(f"{AGENT}.session.mcp.{name}" for name in ("stdio", "http", "acp")),
         f"{AGENT}.session.additionalDirectories",
         f"{AGENT}.session.systemPrompt",
@@ -97,7 +96,7 @@ def features_of_response(method: str, result: Json, version: int) -> set[str]:
 def _prompt(params: Json, version: int) -> Iterator[str]:
     room = f"{AGENT}.promptCapabilities" if version == 1 else f"{AGENT}.session.prompt"
     for block in get_list(params, "prompt"):
-        if name := _PROMPT.get(string(block, "type")):
+        if name := PROMPT_CAPABILITIES.get(string(block, "type")):
             yield f"{room}.{name}"
 
 

@@ -70,6 +70,7 @@ from acp_protocol.jsonrpc import (
     encode_request,
     encode_result,
 )
+from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES
 from acp_protocol.schema.words import TOOL_CALL_STATUSES
 
 
@@ -240,7 +241,6 @@ _HISTORY: Final = ("createdAt", "updatedAt", "mode", "historyLength")
 _TIMES: Final = ("createdAt", "updatedAt")
 _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
-_PROMPTS: Final = ("image", "audio", "embeddedContext")
 _WORDS: Final = WIRE_NAMES["continuum"]
 _METHOD: Final = official_names("continuum", "methodId")
 _MODE: Final = official_names("continuum", "modeId")
@@ -551,11 +551,11 @@ def _write_capabilities(params: Object) -> Object:
 
 def _read_agent_capabilities(result: Object) -> Object:
     flat = get_object(result, "agentCapabilities")
-    prompts = {name: flat[name] for name in _PROMPTS if name in flat}
+    prompts = {name: flat[name] for name in PROMPT_CAPABILITIES.values() if name in flat}
     bridge = _BRIDGE if "mcp" in flat else ()
     if not prompts and not bridge:
         return result
-    nested = move_to_meta(without(flat, *_PROMPTS), bridge, Continuum.name)
+    nested = move_to_meta(without(flat, *PROMPT_CAPABILITIES.values()), bridge, Continuum.name)
     nested["promptCapabilities"] = prompts | get_object(flat, "promptCapabilities")
     return result | {"agentCapabilities": nested}
 
@@ -564,7 +564,9 @@ def _write_agent_capabilities(result: Object) -> Object:
     nested = get_object(result, "agentCapabilities")
     prompts = get_object(nested, "promptCapabilities")
     flat: Object = {"loadSession": nested.get("loadSession", False)}
-    flat |= {name: prompts.get(name, False) for name in _PROMPTS} | {"mcp": False}
+    flat |= {name: prompts.get(name, False) for name in PROMPT_CAPABILITIES.values()} | {
+        "mcp": False
+    }
     flat |= moved_back(
         without(nested, "promptCapabilities", *OFFICIAL_ALONE), _BRIDGE, Continuum.name
     )

@@ -40,11 +40,12 @@ from acp_protocol.jsonrpc import (
     parse,
     read_message,
 )
+from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES
 
 MAX_FRAMES: Final = 64
 """Frames of one side that are examined, at most."""
 
-_FLAT: Final = ("image", "audio", "embeddedContext", "mcp")
+_FLAT: Final = (*PROMPT_CAPABILITIES.values(), "mcp")
 _ABILITIES: Final = ("file_read", "file_write", "terminal_exec", "web_search", "session_fork")
 _OFFICIAL: Final = ("promptCapabilities", "sessionCapabilities", "auth")
 

@@ -19,7 +19,7 @@ from acp_protocol.jsonrpc import (
     RESOURCE_NOT_FOUND,
     UNSUPPORTED_VERSION,
 )
-from acp_protocol.schema.words import UpdateKind
+from acp_protocol.schema.words import ToolCallStatus, ToolKind, UpdateKind
 
 CREATING: Final = ("session/new", "session/fork")
 """Requests that create a session; its id comes with the response."""
@@ -63,6 +63,19 @@ ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
 """Updates that an agent may send at any time, also between turns."""
 REPLACING: Final[frozenset[UpdateKind]] = frozenset({*ASYNCHRONOUS, "plan", "plan_update"})
 """Updates that replace the previous one of the same kind."""
+
+FINAL_STATUSES: Final[frozenset[ToolCallStatus]] = frozenset({"completed", "failed", "cancelled"})
+"""Statuses with which tool calls and compactions end; version 1 has no "cancelled"."""
+EFFECT_KINDS: Final[frozenset[ToolKind]] = frozenset({"edit", "move", "delete", "execute"})
+"""Kinds of calls that change something or run something."""
+HARMLESS_KINDS: Final[frozenset[ToolKind]] = frozenset(
+    {"read", "search", "think", "fetch", "switch_mode"}
+)
+"""Kinds of calls that do neither; "other" may do both."""
+PROMPT_CAPABILITIES: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+"""The capability that blocks of a kind need in prompts; the other kinds need none."""
+BLOCK_KINDS: Final = frozenset({"text", "resource_link", *PROMPT_CAPABILITIES})
+"""Kinds of content blocks."""
 
 ERROR_CODES: Final = {
     1: frozenset(

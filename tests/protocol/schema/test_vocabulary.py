@@ -10,7 +10,7 @@ import pytest
 
 from acp_protocol.schema import v1, v2, vocabulary
 from acp_protocol.schema.methods import METHODS
-from acp_protocol.schema.words import UPDATE_KINDS
+from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS, UPDATE_KINDS
 
 KNOWN_METHODS = {each.name for each in METHODS}
 KNOWN_UPDATES = {kind for kinds in UPDATE_KINDS.values() for kind in kinds}
@@ -33,6 +33,8 @@ KNOWN_UPDATES = {kind for kinds in UPDATE_KINDS.values() for kind in kinds}
         (vocabulary.OUTPUT, KNOWN_UPDATES),
         (vocabulary.ASYNCHRONOUS, KNOWN_UPDATES),
         (vocabulary.REPLACING, KNOWN_UPDATES),
+        (vocabulary.PROMPT_CAPABILITIES.values(), v1.PromptCapabilities.__annotations__),
+        (vocabulary.PROMPT_CAPABILITIES.values(), v2.PromptCapabilities.__annotations__),
     ],
 )
 def test_a_set_has_words_of_the_schemas_only(
@@ -46,3 +48,23 @@ def test_a_set_has_words_of_the_schemas_only(
 def test_each_version_gives_a_meaning_to_its_error_codes(version: int, module: ModuleType) -> None:
     codes, _ = get_args(module.ErrorCode)
     assert vocabulary.ERROR_CODES[version] == set(get_args(codes))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_each_status_that_ends_a_call_is_final(version: int) -> None:
+    goes_on = {"pending", "in_progress", "paused"}
+    assert set(TOOL_CALL_STATUSES[version]) - goes_on <= vocabulary.FINAL_STATUSES
+    assert not vocabulary.FINAL_STATUSES & goes_on
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_each_kind_of_call_has_an_effect_or_none_or_is_other(version: int) -> None:
+    kinds = vocabulary.EFFECT_KINDS | vocabulary.HARMLESS_KINDS | {"other"}
+    assert kinds == set(TOOL_KINDS[version])
+    assert not vocabulary.EFFECT_KINDS & vocabulary.HARMLESS_KINDS
+
+
+@pytest.mark.parametrize("module", [v1, v2])
+def test_the_kinds_of_content_blocks_are_those_of_the_schemas(module: ModuleType) -> None:
+    _, discriminator = get_args(module.ContentBlock)
+    assert set(discriminator.values) == vocabulary.BLOCK_KINDS

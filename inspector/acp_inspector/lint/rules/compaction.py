@@ -20,7 +20,7 @@ from acp_inspector.lint.context import (
 )
 from acp_inspector.lint.registry import check, check_at_end, track
 from acp_inspector.lint.state import Point
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 UPDATE: Final = on.update("compaction_update")
 CHUNK: Final = on.update("compaction_summary_chunk")

@@ -34,9 +34,8 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
-from acp_protocol.schema.vocabulary import CLOSING
+from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES
 from acp_protocol.schema.words import PERMISSION_OPTION_KINDS
-from acp_protocol.tool_calls import FINAL_STATUSES
 
 PERMISSION: Final = "session/request_permission"
 ALWAYS: Final = frozenset({"allow_always", "reject_always"})

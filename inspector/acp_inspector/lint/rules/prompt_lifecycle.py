@@ -27,12 +27,10 @@ from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, REQUEST_CANCELLED, Json
 from acp_protocol.schema.newer import feature_of_value
-from acp_protocol.schema.vocabulary import USER_MESSAGES
+from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES, USER_MESSAGES
 
 MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""
-REQUIRED_CAPABILITIES: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
-"""The capability that a block type in prompts requires."""
 
 
 @check("ACP-L158", on.result("session/prompt"))
@@ -273,7 +271,7 @@ def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckRe
 
 def _is_taken(state: LintState, type_: str) -> bool:
     return type_ in REQUIRED and (
-        type_ not in REQUIRED_CAPABILITIES or takes(state, REQUIRED_CAPABILITIES[type_])
+        type_ not in PROMPT_CAPABILITIES or takes(state, PROMPT_CAPABILITIES[type_])
     )
 
 

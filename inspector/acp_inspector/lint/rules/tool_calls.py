@@ -27,8 +27,8 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import BLOCK_KINDS, FINAL_STATUSES
 from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS
-from acp_protocol.tool_calls import FINAL_STATUSES
 
 TOOL_CALL_UPDATES: Final[Triggers] = on.update("tool_call", "tool_call_update")
 TOOL_CALL_MESSAGES: Final[Triggers] = (
@@ -180,8 +180,6 @@ def null_changes_nothing(context: Context) -> CheckResult:
 
 
 ITEMS: Final = frozenset({"content", "diff", "terminal"})
-BLOCKS: Final = frozenset({"text", "image", "audio", "resource_link", "resource"})
-"""Types of blocks, which must be wrapped in a content item."""
 
 
 def content_of(context: Context) -> tuple[str, Json]:
@@ -224,7 +222,7 @@ def _wrong_item(item: Json, version: int | None) -> str:
     kind = as_object(item).get("type")
     if not isinstance(kind, str):
         return "the item has no type"
-    if kind in BLOCKS:
+    if kind in BLOCK_KINDS:
         return f"the item is a bare block of type {kind}"
     if kind in ITEMS or version == 2:
         return ""

@@ -16,7 +16,7 @@ from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolC
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, Json
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 GRACE_S: Final = 10.0
 """Seconds in which cancelled work should have ended."""

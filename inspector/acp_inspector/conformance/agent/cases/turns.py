@@ -23,8 +23,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     encode_notification,
 )
-from acp_protocol.schema.vocabulary import OUTPUT
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES, OUTPUT
 
 case = AGENT.case
 
