@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from acp_inspector.replay.client_player import PlayLimits, play_as_client, prepa
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.trust import TRUSTED
 from tests.interop.published import misfits
-from tools.stories import RECORDINGS
+from tools.stories import RECORDINGS, installed
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 TURNS = sorted((FOLDER / "turns").glob("*.acp.ndjson"))
@@ -59,7 +58,7 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     prepare_workspace(recording.header, tmp_path)
     directories = replay_directories(recording.frames, tmp_path, tmp_path)
     directories.create()
-    agent = [sys.executable, "-m", "acp_agent", *recording.header.command[1:]]
+    agent = installed(recording.header.command)
     with anyio.fail_after(LIMIT):
         result = await play_as_client(
             recording, agent, directories, limits=PlayLimits(timeout=20), trust=TRUSTED

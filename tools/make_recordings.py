@@ -32,10 +32,9 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.client_player import prepare_workspace
 from acp_inspector.replay.snapshot import snapshot_path, take_snapshot, write_snapshot
 from acp_protocol.jsonrpc import Json
-from tools.stories import RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage
+from tools.stories import CASSETTE, RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage, installed
 
 FOLDER: Final = Path(__file__).parent.parent / "recordings"
-CASSETTE: Final = "model.cassette"
 PLACE: Final = b"/home/ada/project"
 CREATED: Final = "2026-11-21T12:00:00.000Z"
 STEP: Final = 0.005
@@ -56,7 +55,7 @@ async def make(name: str, cwd: Path) -> None:
     header = _header(recipe, files)
     prepare_workspace(header, cwd)
     journal = Journal()
-    await _play(recipe, recipe.options, cwd, journal)
+    await _play(recipe, recipe.command, cwd, journal)
     path = FOLDER / f"{name}.acp.ndjson"
     path.parent.mkdir(exist_ok=True)
     writer = RecordingWriter(path, header, mode="overwrite")
@@ -65,25 +64,17 @@ async def make(name: str, cwd: Path) -> None:
     write_snapshot(snapshot_path(path), take_snapshot(read_recording(path)))
 
 
-async def _play(
-    recipe: RecordingRecipe, options: Sequence[str], cwd: Path, journal: Journal
-) -> None:
+async def _play(recipe: RecordingRecipe, words: Sequence[str], cwd: Path, journal: Journal) -> None:
     decider = Chooser(recipe.kinds)
     host = FormHost(decider, reads=recipe.reads, runs=recipe.runs)
-    command = (sys.executable, "-m", "acp_agent", *_version(recipe), *options)
-    agent = AgentSpec("agent", "Our agent", command, recipe.about, recipe.newest)
+    agent = AgentSpec("agent", "Our agent", tuple(installed(words)), recipe.about, recipe.newest)
     async with connect_agent(agent, cwd=cwd, journal=journal, handlers=host) as link:
         await recipe.story(Stage(link, cwd, decider, host))
 
 
 def _header(recipe: RecordingRecipe, files: Mapping[str, str]) -> Header:
-    command = ["acp-agent", *_version(recipe), *recipe.options]
-    header = new_header(command, Path(PLACE.decode()), about=recipe.about)
+    header = new_header(recipe.command, Path(PLACE.decode()), about=recipe.about)
     return replace(header, created=CREATED, env=[], meta={"files": dict(files)})
-
-
-def _version(recipe: RecordingRecipe) -> tuple[str, ...]:
-    return ("--protocol", str(recipe.newest)) if recipe.newest > 1 else ()
 
 
 def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
@@ -114,14 +105,17 @@ async def _cassette(recipe: RecordingRecipe, cwd: Path) -> str:
     """Return a cassette with what the model says when it is asked what the story asks."""
     with _service(recipe.replies) as url, tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / CASSETTE
-        options = [str(path) if word == CASSETTE else word for word in recipe.options]
+        words = [str(path) if word == CASSETTE else word for word in recipe.command]
+        words[words.index("replay")] = "record"
         prepare_workspace(_header(recipe, recipe.files), cwd)
         os.environ["OLLAMA_HOST"] = url
         try:
-            await _play(recipe, (*options, "--cassette-mode", "record"), cwd, Journal())
+            await _play(recipe, words, cwd, Journal())
         finally:
             del os.environ["OLLAMA_HOST"]
-        return path.read_text()
+        header, *exchanges = path.read_text().replace(str(cwd), PLACE.decode()).splitlines()
+        about = {**json.loads(header), "created": CREATED, "home": str(Path(PLACE.decode()).parent)}
+        return "\n".join([json.dumps(about), *exchanges, ""])
 
 
 @contextmanager

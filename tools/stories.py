@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from acp_console.chat.permissions import PermissionPrompt
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 
+CASSETTE: Final = "model.cassette"
+"""The file with what the model says, in the directory of the agent."""
 NOTES: Final = "# Notes\n\nBuy milk.\nTODO: call Ada.\n"
 IMAGE: Final[Json] = {"type": "image", "mimeType": "image/png", "data": "aGVsbG8="}
 WEATHER: Final = '''\
@@ -140,9 +143,9 @@ class FormHost(ClientHandlers):
                 pass
         return await super().handle_request(request)
 
-    async def handle_notification(self, notification: Notification) -> None:
+    def observe_notification(self, notification: Notification) -> None:
         """Notice announced commands."""
-        await super().handle_notification(notification)
+        super().observe_notification(notification)
         match notification.params:
             case {"update": {"sessionUpdate": "available_commands_update"}}:
                 self.announced.release()
@@ -169,6 +172,22 @@ class RecordingRecipe:
     """Whether the client hands files out; else the agent reads them from the disk."""
     replies: Sequence[Sequence[Mapping[str, Json]]] = ()
     """What the model says, event by event, where it is not the demo model."""
+
+    @property
+    def command(self) -> list[str]:
+        """The command of the agent, as a recording has it."""
+        version = ("--protocol", str(self.newest)) if self.newest > 1 else ()
+        model = ("acp-console", "model", "replay", "--cassette", CASSETTE, "--")
+        return [*(model if self.replies else ()), "acp-agent", *version, *self.options]
+
+
+def installed(command: Sequence[str]) -> list[str]:
+    """Return a command with the programs of this environment in place of their names."""
+    modules = {"acp-console": "acp_console", "acp-agent": "acp_agent"}
+    words: list[str] = []
+    for word in command:
+        words += (sys.executable, "-m", modules[word]) if word in modules else (word,)
+    return words
 
 
 def prompting(*prompts: str) -> Story:
@@ -311,7 +330,7 @@ RECORDINGS: Final[Mapping[str, RecordingRecipe]] = {
         "a model reads three files at once, and says something after that",
         prompting("Read the notes, please."),
         files={"ada.md": "Call Ada.\n", "milk.md": "Buy milk.\n", "rain.md": "It rains.\n"},
-        options=("--model", "ollama:qwen3", "--cassette", "model.cassette"),
+        options=("--model", "ollama:qwen3"),
         # The client would be asked in one order now, and in another one then.
         reads=False,
         replies=(

@@ -95,7 +95,6 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "model.prices": "3/15",
     "model.images": True,
     "model.system_prompt": "Answer in the language of the question.",
-    "model.cassette": "traffic.tape",
     "protocol.dialect": "continuum",
     "permissions.audit": "decisions.ndjson",
     "limits.tokens": 1000000,

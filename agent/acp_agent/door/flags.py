@@ -15,7 +15,17 @@ from acp_agent.models.settings import MODEL
 from acp_agent.setting_types import BOOLEAN, SECONDS
 from acp_agent.settings import setting_keys
 from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.sanitize import error_text
 from acp_protocol.version import SCHEMA_ID, VERSION
+
+
+class _RefuseCassette(argparse.Action):
+    """Refuses an option that people know from other tools, and names the way here."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        text = "--cassette: the agent records no model traffic itself"
+        hint = "acp-console model record --cassette FILE -- acp-agent …, and model replay after it"
+        parser.exit(2, error_text(text, hint))
 
 
 def new_parser() -> argparse.ArgumentParser:
@@ -37,6 +47,7 @@ def new_parser() -> argparse.ArgumentParser:
         help="pause between pieces of streamed text, to watch them arrive",
     )
     add_setting_options(parser)
+    parser.add_argument("--cassette", action=_RefuseCassette, help=argparse.SUPPRESS)
     group = parser.add_argument_group("login")
     group.add_argument(
         "--login",

@@ -195,7 +195,7 @@ class ServiceErrors:
     def _safe(self, message: str) -> str:
         if secret := self._service.secret:
             once = json.dumps(secret)[1:-1]
-            for spelled in (json.dumps(once)[1:-1], once, secret, "*" * len(secret)):
+            for spelled in (json.dumps(once)[1:-1], once, secret):
                 message = message.replace(spelled, "…")
         return single_line(" ".join(message[: 4 * MAX_QUOTE].split()), MAX_QUOTE).rstrip(".")
 

@@ -41,8 +41,6 @@ def expand_settings(settings: ModelSettings, environment: Mapping[str, str]) -> 
     prefix, _, rest = settings.name.partition(":")
     if rest != ALL:
         return [settings]
-    if settings.cassette is not None:
-        raise SettingsError("A cassette holds the traffic with one model, not with all.")
     from acp_agent.models.model_list import list_models
 
     provider = find_provider(prefix, settings.base_url, settings.api_key_env, environment)
@@ -56,10 +54,9 @@ def check_settings(settings: ModelSettings) -> None:
     Raises:
         SettingsError: they do not; the message says why.
     """
-    if settings.name == DEMO:
-        if settings.cassette is not None:
-            raise SettingsError("The demo model has no traffic that a cassette could hold.")
-    elif isinstance(settings.thinking, int) and settings.provider not in _THINK_BY_TOKENS:
+    is_demo = settings.name == DEMO
+    takes_tokens = is_demo or settings.provider in _THINK_BY_TOKENS
+    if isinstance(settings.thinking, int) and not takes_tokens:
         raise SettingsError(
             f"{PROVIDERS[settings.provider].title} takes an effort, not a number of tokens: "
             "thinking may be low, medium or high."

@@ -12,11 +12,11 @@ import logging
 import random
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -75,21 +75,6 @@ class ClientLimits:
     """Of one response."""
 
 
-class Cassette(Protocol):
-    """Records the traffic, or replays it instead of the service."""
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether nothing is sent."""
-        ...
-
-    def transport(
-        self, network: Callable[[], httpx.AsyncClient], secret: str | None
-    ) -> httpx.AsyncBaseTransport:
-        """Return the transport for requests; `secret` must not be recorded."""
-        ...
-
-
 def is_loopback_url(url: str) -> bool:
     """Return whether `url` is on this machine."""
     return is_loopback(urlsplit(url).hostname or "")
@@ -97,7 +82,7 @@ def is_loopback_url(url: str) -> bool:
 
 def service_headers(service: Provider, content: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return `content` and the headers of every request; those of the ACP client replace them."""
-    # Compressed, a stream would arrive in lumps, and a cassette could not be read.
+    # Compressed, a stream would arrive in lumps.
     headers = {"Accept-Encoding": "identity", "User-Agent": f"acp-agent/{VERSION}"}
     headers |= content or {}
     if service.api == "anthropic":
@@ -173,7 +158,7 @@ class ServiceModel(ABC):
         settings: ModelSettings,
         *,
         limits: ClientLimits | None = None,
-        tape: Cassette | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.name = f"{service.prefix}:{model}"
         self.takes_images = service.takes_images if settings.images is None else settings.images
@@ -186,7 +171,7 @@ class ServiceModel(ABC):
             service, {"Accept": "text/event-stream", "Content-Type": "application/json"}
         )
         self._limits = limits or ClientLimits()
-        self._tape = tape
+        self._transport = transport
         self._ssl_context: ssl.SSLContext | None = None
 
     @abstractmethod
@@ -203,7 +188,7 @@ class ServiceModel(ABC):
         Raises:
             ServiceFailedError: there is no response, or not all of it.
         """
-        if self._service.needs_key and self._service.key is None and not self._is_replayed:
+        if self._service.needs_key and self._service.key is None:
             raise self._errors.error(NO_KEY)
         names = ToolNames(tools)
         raw = encode(self._body(history, tools, names))
@@ -229,18 +214,12 @@ class ServiceModel(ABC):
                     yield retry
                 await anyio.sleep(delay)
 
-    @property
-    def _is_replayed(self) -> bool:
-        return self._tape is not None and self._tape.is_replayed
-
     def _delay_s(self, error: ServiceFailedError, attempt: int) -> float | None:
         """Return the seconds before the next attempt; None if there is none."""
         limits = self._limits
         is_too_long = (error.retry_after_s or 0.0) > limits.max_delay_s
         if attempt >= limits.max_attempts or not error.is_transient or is_too_long:
             return None
-        if self._is_replayed:
-            return 0.0
         # Jitter: agents that failed together do not come back together.
         jitter = random.uniform(0, limits.first_delay_s)  # noqa: S311 - no secret
         delay = min(limits.first_delay_s * 2 ** (attempt - 1), limits.max_delay_s) + jitter
@@ -249,16 +228,11 @@ class ServiceModel(ABC):
 
     def _client(self) -> httpx.AsyncClient:
         timeout = httpx.Timeout(self._limits.read_s, connect=self._limits.connect_s)
-
-        def network() -> httpx.AsyncClient:
-            if self._ssl_context is None:
-                self._ssl_context = ssl_context(self._url)
-            return network_client(self._url, self._ssl_context, timeout)
-
-        if self._tape is None:
-            return network()
-        transport = self._tape.transport(network, self._service.secret)
-        return httpx.AsyncClient(transport=transport, timeout=timeout)
+        if self._transport is not None:
+            return httpx.AsyncClient(transport=self._transport, timeout=timeout)
+        if self._ssl_context is None:
+            self._ssl_context = ssl_context(self._url)
+        return network_client(self._url, self._ssl_context, timeout)
 
     async def _stream(
         self, client: httpx.AsyncClient, raw: bytes, reader: StreamReader

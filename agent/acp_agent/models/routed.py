@@ -30,7 +30,7 @@ from acp_agent.models.types import (
 )
 
 if TYPE_CHECKING:
-    from acp_agent.models.http import Cassette, ServiceModel
+    from acp_agent.models.http import ServiceModel
 
 
 class ProviderModel:
@@ -46,7 +46,6 @@ class ProviderModel:
         self.name = settings.name
         self._settings = settings
         self._environment = environment
-        self._tape = _open_cassette(settings)
         self.service = self._find()
         """How the provider is reached now."""
         self.is_enabled = True
@@ -69,8 +68,7 @@ class ProviderModel:
     @property
     def wants_key(self) -> bool:
         """Whether requests need the user's own key."""
-        is_replayed = self._tape is not None and self._tape.is_replayed
-        return self.service.needs_key and not is_replayed
+        return self.service.needs_key
 
     def at(self, effort: str) -> Model:
         """Return the model as it thinks with that effort, reached as this one is."""
@@ -108,7 +106,7 @@ class ProviderModel:
             if effort is not None:
                 settings = replace(settings, thinking=effort)
             model = self.name.partition(":")[2]
-            self._models[effort] = ModelType(self.service, model, settings, tape=self._tape)
+            self._models[effort] = ModelType(self.service, model, settings)
         return self._models[effort]
 
     def refresh_key(self) -> None:
@@ -196,15 +194,6 @@ class _WithEffort:
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
         return self._model.reply(history, tools, self._effort)
-
-
-def _open_cassette(settings: ModelSettings) -> Cassette | None:
-    if settings.cassette is None:
-        return None
-    from acp_agent.models.cassette import RecordingCassette, ReplayingCassette
-
-    is_recorded = settings.cassette_mode == "record"
-    return (RecordingCassette if is_recorded else ReplayingCassette)(settings.cassette)
 
 
 def _with_headers(service: Provider, headers: Mapping[str, str]) -> Provider:

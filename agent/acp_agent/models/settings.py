@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, get_args
 
 from acp_agent.models.providers import PROVIDERS
@@ -12,7 +11,6 @@ from acp_agent.models.types import Effort, Prices, TokenUsage
 from acp_agent.setting_types import (
     BOOLEAN,
     COUNT,
-    PATH,
     TEXT,
     URL,
     VARIABLE,
@@ -122,15 +120,6 @@ class ModelSettings:
     system_prompt: str | None = setting(None, TEXT, "text to add to the system prompt of the model")
     coding_agent_mode: bool = setting(
         True, BOOLEAN, "whether the system prompt says how to work as a coding agent"
-    )
-    cassette: Path | None = setting(
-        None, PATH, "a file for the HTTP traffic with the model", "--cassette FILE"
-    )
-    cassette_mode: str = setting(
-        "replay",
-        one_of("record", "replay"),
-        "record: write the cassette; replay: take responses from it instead of the provider",
-        "--cassette-mode",
     )
 
     @property

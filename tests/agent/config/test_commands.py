@@ -87,7 +87,7 @@ def test_check_tells_all_that_is_wrong(own: Path, capsys: pytest.CaptureFixture[
         ("enabled = true", 0, "x.toml: valid\n"),
         ("enabled = false", 1, "x.toml:1: enabled is false: the agent is disabled\n"),
         ("[", 1, "x.toml:1: "),
-        ("model.cassette = 'x'", 1, "x.toml: The demo model has no traffic"),
+        ("model = {name = 'openai:x', thinking = 2000}", 1, "x.toml: OpenAI takes an effort"),
     ],
 )
 def test_check_says_whether_a_file_can_be_used(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -15,10 +14,9 @@ from acp_agent.models.factory import create_model
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.providers import PROVIDERS, SettingsError
 from acp_agent.models.routed import ProviderModel
-from acp_agent.models.types import Model, PromptMessage, takes_images
+from acp_agent.models.types import Model, takes_images
 from acp_agent.settings import settings_with
 from acp_protocol.jsonrpc import Json
-from tests.agent.models.provider import providing, replied, sse, streamed
 
 STOP: Json = {"choices": [{"finish_reason": "stop"}]}
 
@@ -61,7 +59,6 @@ def test_every_service_can_be_chosen_without_a_key(prefix: str) -> None:
         ("--prices", "3"),
         ("--prices", "3/-1"),
         ("--prices", "1/2/3/4/5"),
-        ("--cassette-mode", "both"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> None:
@@ -72,9 +69,7 @@ def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> N
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--cassette", "x"), "The demo model has no traffic"),
         (("--model", "openai:x", "--thinking", "2000"), "OpenAI takes an effort"),
-        (("--model", "ollama:x", "--cassette", "missing"), "The cassette missing cannot be read"),
     ],
 )
 def test_what_does_not_go_together_is_told(arguments: tuple[str, ...], reason: str) -> None:
@@ -95,13 +90,9 @@ def test_who_looks_at_images_can_be_told(arguments: tuple[str, ...], does: bool)
     assert takes_images(choice("--model", *arguments)) == does
 
 
-async def test_a_cassette_records_and_then_stands_in_for_the_service(tmp_path: Path) -> None:
-    tape = ("--model", "openai:x", "--cassette", str(tmp_path / "tape"))
-    options = ("--max-tokens", "5", "--thinking", "high")
-    async with providing(streamed(sse(STOP, done=True))) as provider:
-        environment = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "k"}
-        model = choice(*tape, *options, "--cassette-mode", "record", environment=environment)
-        assert await replied(model, [PromptMessage("hi")]) == []
-    assert provider.asked[0].path == "/v1/chat/completions"
-    assert provider.asked[0].body["reasoning_effort"] == "high"
-    assert await replied(choice(*tape, *options), [PromptMessage("hi")]) == []
+def test_a_cassette_is_refused_with_the_command_that_records_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        new_parser().parse_args(["--model", "openai:x", "--cassette", "turn.tape"])
+    assert "acp-console model record --cassette FILE -- acp-agent" in capsys.readouterr().err

@@ -357,25 +357,15 @@ async def test_a_proxy_stands_between_us_and_a_service_elsewhere(
     assert proxy.asked[0].path == "http://192.0.2.1/v1/chat/completions"
 
 
-class _Cuts:
-    """Answers every request with the same bytes, cut as a test wants."""
+def sending(chunks: Sequence[bytes]) -> httpx.AsyncBaseTransport:
+    """Return a transport that answers every request with `chunks`."""
 
-    is_replayed = True
+    async def body() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
 
-    def __init__(self, chunks: Sequence[bytes]) -> None:
-        self._chunks = chunks
-
-    def transport(
-        self, network: Callable[[], httpx.AsyncClient], secret: str | None
-    ) -> httpx.AsyncBaseTransport:
-        del network, secret
-
-        async def body() -> AsyncIterator[bytes]:
-            for chunk in self._chunks:
-                yield chunk
-
-        headers = {"Content-Type": "text/event-stream"}
-        return httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, content=body()))
+    headers = {"Content-Type": "text/event-stream"}
+    return httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, content=body()))
 
 
 def cut(raw: bytes, places: list[int]) -> list[bytes]:
@@ -395,7 +385,7 @@ async def test_chat_completions_are_the_same_however_they_are_cut(
     raw = (WORDS + b": ping\n\n" + CALL + END).replace(b"\n", newline)
     service = found("openai", "http://service")
     events = await replied(
-        ChatModel(service, "m", ModelSettings(), tape=_Cuts(cut(raw, places))), GO
+        ChatModel(service, "m", ModelSettings(), transport=sending(cut(raw, places))), GO
     )
     assert events == [TextDelta("wörds 語 😀"), ToolUse("read", {"é": 1}, "a")]
 
@@ -415,14 +405,16 @@ async def test_messages_are_the_same_however_they_are_cut(
 ) -> None:
     raw = MESSAGES.replace(b"\n", newline)
     service = found("anthropic", "http://service")
-    tape = _Cuts(cut(raw, places))
-    events = await replied(MessagesModel(service, "m", ModelSettings(), tape=tape), GO)
+    transport = sending(cut(raw, places))
+    events = await replied(MessagesModel(service, "m", ModelSettings(), transport=transport), GO)
     assert events == [TextDelta("é語😀")]
 
 
 @given(raw=st.binary(max_size=200), places=places)
 async def test_any_bytes_are_read_or_refused(raw: bytes, places: list[int]) -> None:
     service = found("openai", "http://service")
-    model = ChatModel(service, "m", ModelSettings(), tape=_Cuts(cut(b"data: " + raw, places)))
+    model = ChatModel(
+        service, "m", ModelSettings(), transport=sending(cut(b"data: " + raw, places))
+    )
     with pytest.raises(ServiceFailedError):
         await replied(model, GO)

@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -187,8 +186,3 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
     assert "or check base_url" in caplog.text
     with pytest.raises(SettingsError, match="Name one of them"):
         build_models(Settings(model=gone), {})
-
-
-def test_one_cassette_is_not_for_all_models() -> None:
-    with pytest.raises(SettingsError, match="one model"):
-        expand_settings(ModelSettings(name="ollama:*", cassette=Path("x")), {})
