@@ -16,7 +16,13 @@ from typing import Annotated, Any, Final, Literal, cast, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from acp_agent.config.source import (
+from acp_agent.setting_types import REFERENCE
+from acp_console.paths import config_path
+from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
+from acp_protocol.user_files.paths import ConfigPathError
+from acp_protocol.user_files.toml_source import (
     InvalidFileError,
     KeyPath,
     ParsedFile,
@@ -26,12 +32,6 @@ from acp_agent.config.source import (
     read_text,
     spelled,
 )
-from acp_agent.mcp.declarations import ServerId, ServerTable
-from acp_agent.paths import ConfigPathError
-from acp_agent.setting_types import REFERENCE
-from acp_console.paths import config_path
-from acp_protocol.dialects.registry import SPOKEN
-from acp_protocol.jsonrpc import Json
 
 MAX_NAME_CHARS: Final = 64
 NAME_RULE: Final = (

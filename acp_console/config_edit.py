@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from acp_agent.config.source import read_text
 from acp_console.config import parse_config
 from acp_console.paths import write_private
 from acp_protocol.errors import AcpError
+from acp_protocol.user_files.toml_source import read_text
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from acp_agent.paths import config_directory
 from acp_protocol.errors import AcpError
 from acp_protocol.host.regular_files import check_replaceable, replacing
+from acp_protocol.user_files.paths import config_directory
 
 CONFIG_NAME: Final = "config.toml"
 PRIVATE_DIRECTORY: Final = 0o700

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_agent.config.source import InvalidFileError, read_text
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec
 from acp_console.paths import write_private
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.toml_source import InvalidFileError, read_text
 
 VERSION: Final = 1
 

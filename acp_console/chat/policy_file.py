@@ -21,15 +21,20 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from acp_agent.config.rules import command_problem, path_problem
-from acp_agent.config.source import InvalidFileError, did_you_mean, parse_toml, read_text, spelled
-from acp_agent.permissions.policy import PolicyRule, is_like
-from acp_agent.tools.subject import Subject, command_subject, directory_label, path_subject
 from acp_console.chat.permissions import PermissionPrompt, Verdict
 from acp_console.chat.touched import commands_of
+from acp_protocol.call_rules.rules import PolicyRule, command_problem, is_like, path_problem
+from acp_protocol.call_rules.subjects import Subject, command_subject, directory_label, path_subject
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.toml_source import (
+    InvalidFileError,
+    did_you_mean,
+    parse_toml,
+    read_text,
+    spelled,
+)
 
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")

@@ -181,8 +181,8 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
 
 def agent_names() -> list[str]:
     """Return the names of all agents; those that come with us if the configuration is invalid."""
-    from acp_agent.config.source import InvalidFileError
     from acp_console.agents.catalogue import bundled_snapshot, open_catalogue
+    from acp_protocol.user_files.toml_source import InvalidFileError
 
     try:
         return [entry.name for entry in open_catalogue().entries]

@@ -18,8 +18,6 @@ import anyio
 import click
 
 from acp_agent.config.load import load_settings
-from acp_agent.config.source import InvalidFileError
-from acp_agent.paths import ConfigPathError, config_file
 from acp_console.agents.catalogue import Catalogue, open_catalogue
 from acp_console.agents.installed import installed_version
 from acp_console.agents.spec import DEMO_AGENT
@@ -36,6 +34,8 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import FEATURES
+from acp_protocol.user_files.paths import ConfigPathError, config_file
+from acp_protocol.user_files.toml_source import InvalidFileError
 from acp_protocol.version import NEWEST_RELEASE, SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 
 MIN_COLUMNS, MIN_LINES = 40, 10

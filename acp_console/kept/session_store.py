@@ -29,7 +29,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
-from acp_agent.paths import ConfigPathError
 from acp_console.agents.spec import AgentSpec
 from acp_console.paths import PRIVATE_DIRECTORY, FileWriteError, config_path, write_private
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent, StderrChunk
@@ -46,6 +45,7 @@ from acp_protocol.host.state import state_directory
 from acp_protocol.json_values import get, get_int, get_text
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.vocabulary import RESTORING
+from acp_protocol.user_files.paths import ConfigPathError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -537,8 +537,8 @@ def open_user_store() -> SessionStore:
             return SessionStore()
     except ConfigPathError:
         return SessionStore()
-    from acp_agent.config.source import InvalidFileError
     from acp_console.config import load_config
+    from acp_protocol.user_files.toml_source import InvalidFileError
 
     try:
         return SessionStore(is_on=load_config().privacy.journal)

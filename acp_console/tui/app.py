@@ -20,7 +20,6 @@ from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_agent.config.source import did_you_mean
 from acp_console.agents.spec import AGENTS, AgentSpec
 from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
@@ -47,6 +46,7 @@ from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.toml_source import did_you_mean
 
 if TYPE_CHECKING:
     from acp_console.config import Config

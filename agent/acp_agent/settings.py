@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from acp_agent.models.settings import ModelSettings
-from acp_agent.permissions.policy import PolicyId, PolicyRule
+from acp_agent.permissions.policy import PolicyId
 from acp_agent.setting_types import (
     BOOLEAN,
     COUNT,
@@ -36,6 +36,7 @@ from acp_agent.setting_types import (
     setting,
     whole,
 )
+from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind

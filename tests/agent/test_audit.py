@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from acp_agent.permissions.audit import MAX_CHARS, AuditLog, Decision
-from acp_agent.tools.subject import Subject, command_subject, name_subject
+from acp_protocol.call_rules.subjects import Subject, command_subject, name_subject
 from acp_protocol.jsonrpc import Json
 
 DECISION = Decision("allow", "user")

@@ -12,11 +12,12 @@ import pytest
 
 from acp_agent.models.types import ToolSpec
 from acp_agent.permissions.audit import AuditLog
-from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import Answerer, selected, talk

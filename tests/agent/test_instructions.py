@@ -17,7 +17,7 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
 from acp_agent.settings import settings_with
 from acp_agent.tools.files import read_tool
@@ -28,6 +28,7 @@ from acp_agent.turn.instructions import (
     read_instructions,
 )
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import Effect, PolicyRule
 from tests.agent.conftest import selected, talk
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.permissions.decide import ModeId, SessionPermissions
-from acp_agent.permissions.policy import PermissionPolicy, PolicyId, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy, PolicyId
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
-from acp_agent.tools.subject import command_subject, path_subject
+from acp_protocol.call_rules.rules import PolicyRule
+from acp_protocol.call_rules.subjects import command_subject, path_subject
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected

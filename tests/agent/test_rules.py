@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.permissions.grants import Grant, grants_for
-from acp_agent.tools.subject import Subject, SubjectType
+from acp_protocol.call_rules.subjects import Subject, SubjectType
 from acp_protocol.schema.words import ToolKind
 
 WORDS = st.lists(st.sampled_from(["git", "status", ";", "rm", "-rf", "/", "a b", ""]), max_size=5)

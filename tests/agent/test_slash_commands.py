@@ -23,13 +23,12 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.store import events
 from acp_agent.store.database import SessionStore
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import Outcome, PreparedCall
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.tools.subject import Subject
 from acp_agent.turn.context import ContextWindow
 from acp_agent.turn.slash_commands import (
     COMPACT,
@@ -47,6 +46,8 @@ from acp_agent.turn.slash_commands import (
     tools_text,
     usage_text,
 )
+from acp_protocol.call_rules.rules import PolicyRule
+from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
 from tests.agent.visits import Counting, items, visit

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.source import InvalidFileError
 from acp_console.config import (
     COMMAND_RULE,
     NAME_RULE,
@@ -13,6 +12,7 @@ from acp_console.config import (
     load_mcp_servers,
     parse_config,
 )
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 
 def parsed(text: str) -> Config:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final, cast
 
-from acp_agent.config.source import InvalidFileError, KeyPath, ParsedFile, as_table
 from acp_agent.permissions.policy import CONTINUUM_POLICY
 from acp_agent.setting_types import MEMORY
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.toml_source import InvalidFileError, KeyPath, ParsedFile, as_table
 
 ROOT: Final = "acp"
 ALIASES: Final = {

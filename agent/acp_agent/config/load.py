@@ -26,20 +26,8 @@ from pydantic_core import ErrorDetails
 
 from acp_agent.config.continuum import ALIASES, TranslatedConfig, acp_section
 from acp_agent.config.rules import RuleTable
-from acp_agent.config.source import (
-    InvalidFileError,
-    KeyPath,
-    ParsedFile,
-    as_table,
-    did_you_mean,
-    parse_toml,
-    read_text,
-    spelled,
-)
-from acp_agent.mcp.declarations import ServerId, ServerTable
 from acp_agent.models.providers import PROVIDERS
 from acp_agent.models.settings import DEMO, ModelSettings, full_name
-from acp_agent.paths import CONFIG_VARIABLE
 from acp_agent.setting_types import (
     PREFIX,
     RULE_TABLES,
@@ -57,6 +45,18 @@ from acp_agent.settings import (
 )
 from acp_protocol.host.state import AGENT_HOME
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
+from acp_protocol.user_files.paths import CONFIG_VARIABLE
+from acp_protocol.user_files.toml_source import (
+    InvalidFileError,
+    KeyPath,
+    ParsedFile,
+    as_table,
+    did_you_mean,
+    parse_toml,
+    read_text,
+    spelled,
+)
 
 DEFAULT: Final = "default"
 OTHERS: Final = "model.others"

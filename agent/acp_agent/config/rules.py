@@ -9,7 +9,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, mode
 
 from acp_agent.mcp.names import NAME_LENGTH, SEPARATOR
 from acp_agent.net import canonical_host
-from acp_agent.permissions.policy import AREAS, Effect, PolicyRule, command_words
+from acp_protocol.call_rules.rules import (
+    AREAS,
+    Effect,
+    PolicyRule,
+    command_problem,
+    path_problem,
+)
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 
@@ -77,24 +83,6 @@ def rule_table(rule: PolicyRule) -> dict[str, Json]:
     if rule.area is not None:
         table[rule.area] = rule.pattern
     return table | {"decision": rule.decision}
-
-
-def path_problem(pattern: str) -> str | None:
-    if ".." in pattern.split("/"):
-        return "must be a path without .."
-    if pattern.startswith("~"):
-        return "must be relative to the session's directory, or begin with /"
-    if pattern.startswith("//"):
-        return "must not begin with more than one /"
-    return "must be written with / and without \\" if "\\" in pattern else None
-
-
-def command_problem(pattern: str) -> str | None:
-    try:
-        words = command_words(pattern)
-    except ValueError:
-        return "must be words; a quotation has no end"
-    return None if words and words[0] else "names no program"
 
 
 def _name_problem(pattern: str) -> str | None:

@@ -23,8 +23,8 @@ from yaml.reader import Reader
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
-from acp_agent.config.source import InvalidFileError, KeyPath, ParsedFile, as_table
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.toml_source import InvalidFileError, KeyPath, ParsedFile, as_table
 
 MAX_DEPTH: Final = 32
 _CORE: Final = "tag:yaml.org,2002:"

@@ -16,10 +16,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
-from acp_agent.mcp.names import ID_RULE, is_server_id
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import MCP_LIMITED, MCP_NOT_FOUND, Json
+from acp_protocol.user_files.mcp_ids import ID_RULE, is_server_id
 
 if TYPE_CHECKING:
     from acp_agent.continuum.bridged_server import BridgedServer

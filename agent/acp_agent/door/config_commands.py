@@ -13,16 +13,21 @@ from typing import Any, Final
 
 from acp_agent.config.load import LoadedSettings, load_settings, unknown_variables
 from acp_agent.config.show import as_json, as_toml, template
-from acp_agent.config.source import InvalidFileError
 from acp_agent.continuum.agent_card import agent_json
 from acp_agent.door.flags import add_config_options, add_setting_options, given_settings
 from acp_agent.models.factory import check_settings
 from acp_agent.models.providers import SettingsError
-from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.arguments import ArgumentParser
 from acp_protocol.host.lasting_output import lasting_output, open_closed_streams
 from acp_protocol.host.sanitize import error_text, labelled
+from acp_protocol.user_files.paths import (
+    CONFIG_NAMES,
+    ConfigPathError,
+    config_directory,
+    config_file,
+)
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 OK: Final = 0
 INVALID: Final = 1

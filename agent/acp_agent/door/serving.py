@@ -18,7 +18,6 @@ from acp_agent.config.build import build_services
 from acp_agent.door.flags import given_settings
 from acp_agent.door.server import AgentServer
 from acp_agent.models.providers import SettingsError
-from acp_agent.paths import ConfigPathError, config_file
 from acp_agent.setting_types import PREFIX
 from acp_agent.settings import Settings, settings_with
 from acp_agent.store.database import StoreError
@@ -31,6 +30,7 @@ from acp_protocol.host.sanitize import error_text
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
+from acp_protocol.user_files.paths import ConfigPathError, config_file
 
 logger = logging.getLogger(__name__)
 

@@ -9,23 +9,16 @@ Source: ACP, Session Setup, "MCP Servers"; ACP version 2, Session Setup.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self, cast
-from urllib.parse import urlsplit
+from typing import Final
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ValidationError
 
 from acp_agent.mcp.config import AcpServer, Limits, Server, StdioServer, WebServer
-from acp_agent.mcp.names import ID_RULE, is_server_id, server_id
+from acp_agent.mcp.names import server_id
 from acp_protocol.errors import AcpError
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.mcp_servers import ServerTable
 
 _WEB: Final = ("url", "headers")
 _FIELDS: Final = {"stdio": ("command", "args", "env"), "http": _WEB, "sse": _WEB}
@@ -34,82 +27,6 @@ _FIELDS: Final = {"stdio": ("command", "args", "env"), "http": _WEB, "sse": _WEB
 
 class DeclarationError(AcpError):
     """A server cannot be used as it is declared; the message names the field."""
-
-
-def _as_table(raw: Any) -> Any:
-    """Return names and values, which on the wire are a list of both; the last of a name counts."""
-    if isinstance(raw, list):
-        pairs = cast("list[Json]", raw)
-        return {get_text(each, "name"): get_text(each, "value") for each in pairs}
-    return raw or {}
-
-
-def _check_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        is_web = False
-    if not is_web:
-        raise ValueError("must be an http or https address")
-    return url
-
-
-def _check_id(id_: str) -> str:
-    if not is_server_id(id_):
-        raise ValueError(ID_RULE)
-    return id_
-
-
-def _without(not_allowed: str, *, may_be_empty: bool = True) -> AfterValidator:
-    def check(value: str) -> str:
-        if not value and not may_be_empty:
-            raise ValueError("must not be empty")
-        if any(each in value for each in not_allowed):
-            raise ValueError(
-                f"must not contain {', '.join(_SPELLED[each] for each in not_allowed)}"
-            )
-        return value
-
-    return AfterValidator(check)
-
-
-_SPELLED: Final = {"\0": "NUL", "\r": "CR", "\n": "LF", "=": "="}
-_Text = Annotated[str, _without("\0", may_be_empty=False)]
-_Argument = Annotated[str, _without("\0")]
-_Name = Annotated[str, _without("\0\r\n=", may_be_empty=False)]
-_Value = Annotated[str, _without("\0\r\n")]
-_Pairs = Annotated[dict[_Name, _Value], BeforeValidator(_as_table)]
-ServerId = Annotated[str, AfterValidator(_check_id)]
-
-
-class ServerTable(BaseModel):
-    """A program or a server at an address, as a configuration declares it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    type: Literal["http", "sse", "stdio"] | None = None
-    command: _Text | None = None
-    args: list[_Argument] | None = None
-    env: _Pairs = {}
-    url: Annotated[_Text, AfterValidator(_check_url)] | None = None
-    headers: _Pairs = {}
-
-    @model_validator(mode="after")
-    def _check_whole(self) -> Self:
-        if self.command is not None and self.url is not None:
-            raise ValueError("has command and url; one of them has to go")
-        needed = "url" if self.type in {"http", "sse"} or self.url is not None else "command"
-        if getattr(self, needed) is None:
-            raise ValueError(f"{needed} is missing")
-        return self
-
-    def server(self, id_: str) -> Server:
-        """Return the server."""
-        if self.url is not None:
-            return WebServer(id_, self.url, self.headers, is_sse=self.type == "sse")
-        assert self.command is not None
-        return StdioServer(id_, (self.command, *(self.args or ())), self.env)
 
 
 def session_servers(
@@ -146,7 +63,7 @@ def session_servers(
             raise DeclarationError(f"{where}.type: {kind!r} was not offered")
         else:
             given = {field: members[field] for field in _FIELDS[kind] if members.get(field)}
-            servers[id_] = _read({"type": kind, **given}, where).server(id_)
+            servers[id_] = _server(id_, {"type": kind, **given}, where)
         if allowed and id_ not in allowed:
             raise DeclarationError(f"{where}.name: {id_} is none of the allowed servers")
     every = {each.id: each for each in configured if not allowed or each.id in allowed} | servers
@@ -161,14 +78,18 @@ def configured_servers(tables: Mapping[str, Mapping[str, Json]]) -> tuple[Server
     Raises:
         DeclarationError: a table is invalid; the message names the key.
     """
-    return tuple(_read(table, f"mcp.servers.{id_}").server(id_) for id_, table in tables.items())
+    return tuple(_server(id_, table, f"mcp.servers.{id_}") for id_, table in tables.items())
 
 
-def _read(table: Mapping[str, Json], where: str) -> ServerTable:
+def _server(id_: str, members: Mapping[str, Json], where: str) -> Server:
     try:
-        return ServerTable.model_validate(table)
+        table = ServerTable.model_validate(members)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         # What is deeper may be a secret in the place of a name.
         path = ".".join([where, *map(str, first["loc"][:1])])
         raise DeclarationError(f"{path}: {first['msg'].removeprefix('Value error, ')}") from None
+    if table.url is not None:
+        return WebServer(id_, table.url, table.headers, is_sse=table.type == "sse")
+    assert table.command is not None
+    return StdioServer(id_, (table.command, *(table.args or ())), table.env)

@@ -13,25 +13,16 @@ from collections.abc import Container
 from hashlib import sha256
 from typing import Final
 
+from acp_protocol.user_files.mcp_ids import ID_LENGTH
+
 SEPARATOR: Final = "__"
-ID_LENGTH: Final = 128
-ID_RULE: Final = (
-    "an id has at most 128 letters, digits, dots, hyphens and underscores, "
-    "no two underscores in a row, and a letter or digit at both ends"
-)
 NAME_LENGTH: Final = 64
 """Characters that the name of a tool may have for every service that models are reached through."""
 MARK_LENGTH: Final = 8
-_ID: Final = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 _NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _MARK: Final = re.compile(rf"-[0-9a-f]{{{MARK_LENGTH}}}\Z")
 _NAMELESS: Final = "server"
-
-
-def is_server_id(text: str) -> bool:
-    """Return whether `text` can be the id of a server."""
-    return _ID.fullmatch(text) is not None
 
 
 def server_id(name: str, taken: Container[str] = ()) -> str:

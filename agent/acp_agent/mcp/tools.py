@@ -23,8 +23,8 @@ from acp_agent.mcp.tool_filter import LeftOut, ToolFilter, describe_left_out
 from acp_agent.mcp.tool_schema import UnfitToolError, offered_schema
 from acp_agent.models.types import ToolSpec
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent, SideEffect
-from acp_agent.tools.subject import name_subject
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import name_subject
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind

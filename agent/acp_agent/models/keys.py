@@ -18,7 +18,7 @@ from acp_agent.models.providers import (
     provider_at,
     provider_from_environment,
 )
-from acp_agent.paths import config_directory
+from acp_protocol.user_files.paths import config_directory
 
 NAME: Final = "acp-agent-keys.json"
 

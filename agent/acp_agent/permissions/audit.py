@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from acp_agent.tools.subject import Subject
+from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.errors import describe_os_error
 from acp_protocol.schema.words import ToolKind
 

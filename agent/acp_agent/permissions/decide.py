@@ -15,15 +15,10 @@ from typing import Final, Literal, TypeAlias
 
 from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.permissions.grants import Grant, grants_for
-from acp_agent.permissions.policy import (
-    PermissionPolicy,
-    PolicyId,
-    PolicyRule,
-    deciding_rule,
-    strictest,
-)
+from acp_agent.permissions.policy import PermissionPolicy, PolicyId
 from acp_agent.tools.call import PreparedCall, SideEffect
-from acp_agent.tools.subject import Subject, path_subject
+from acp_protocol.call_rules.rules import PolicyRule, deciding_rule, strictest
+from acp_protocol.call_rules.subjects import Subject, path_subject
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from acp_agent.tools.subject import DISPLAY_WIDTH, Subject
+from acp_protocol.call_rules.subjects import DISPLAY_WIDTH, Subject
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.schema.words import ToolKind
 

@@ -13,13 +13,13 @@ from typing import Final, NoReturn
 
 import anyio
 
-from acp_agent.config.source import InvalidFileError
 from acp_agent.scripted.faults import CrashFault, ProcessExit
 from acp_agent.scripted.player import Player
 from acp_agent.scripted.scenario import DIALECTS, Scenario, load_scenario
 from acp_agent.scripted.wire import ScriptIo
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.host.sanitize import error_text, labelled
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
 """Scenarios that come along, and are found by their names."""

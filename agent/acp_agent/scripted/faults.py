@@ -21,7 +21,6 @@ from pydantic import (
     model_validator,
 )
 
-from acp_agent.config.source import as_table
 from acp_agent.scripted.schema import (
     MAX_SECONDS,
     Chance,
@@ -42,6 +41,7 @@ from acp_protocol.framing import Framing
 from acp_protocol.json_values import as_object, get_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
+from acp_protocol.user_files.toml_source import as_table
 
 FrameKind: TypeAlias = Literal["request", "notification", "answer"]
 Split: TypeAlias = int | Literal["characters"]

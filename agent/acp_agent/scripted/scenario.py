@@ -20,7 +20,6 @@ from pydantic import (
     model_validator,
 )
 
-from acp_agent.config.source import InvalidFileError, KeyPath, ParsedFile, decode_text, parse_toml
 from acp_agent.scripted.faults import AllFaults, FaultRule, Faulty, WrongLengthFault
 from acp_agent.scripted.run import Step
 from acp_agent.scripted.schema import (
@@ -51,6 +50,13 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
+from acp_protocol.user_files.toml_source import (
+    InvalidFileError,
+    KeyPath,
+    ParsedFile,
+    decode_text,
+    parse_toml,
+)
 
 PROMPT: Final = "session/prompt"
 DIALECTS: Final = tuple(name for name in SPOKEN if name != BATCHES)

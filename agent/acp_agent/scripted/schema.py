@@ -23,10 +23,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from acp_agent.config.source import KeyPath, did_you_mean
 from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.toml_source import KeyPath, did_you_mean
 
 BIG: Final = 2**31
 MAX_SECONDS: Final = 86400.0

@@ -8,8 +8,8 @@ from typing import Final, Protocol, TypeAlias
 
 from acp_agent.markdown import fence
 from acp_agent.models.types import ToolSpec
-from acp_agent.tools.subject import Subject, name_subject
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import Subject, name_subject
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

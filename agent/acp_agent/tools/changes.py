@@ -15,8 +15,8 @@ from acp_agent.tools.call import (
     diff_content,
 )
 from acp_agent.tools.control_files import add_warning, controlled_program
-from acp_agent.tools.subject import Subject, path_subject, real_path
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import Subject, path_subject, real_path
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError
 
 CHANGE_LIMIT: Final = 8 * 2**20

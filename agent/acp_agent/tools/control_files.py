@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from acp_agent.tools.subject import Subject, real_path
+from acp_protocol.call_rules.subjects import Subject, real_path
 
 _NAMES: Final = {
     ".git": "git",

@@ -33,8 +33,8 @@ from acp_agent.tools.call import (
     shorten,
     text_content,
 )
-from acp_agent.tools.subject import name_subject
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import name_subject
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION

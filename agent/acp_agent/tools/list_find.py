@@ -22,9 +22,9 @@ from acp_agent.tools.call import (
     call_title,
     fenced,
 )
-from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import DEFAULT_LIMITS, SearchLimits, list_files, matcher
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import path_subject
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line

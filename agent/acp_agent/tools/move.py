@@ -21,8 +21,8 @@ from acp_agent.tools.call import (
 )
 from acp_agent.tools.changes import resolve_consented
 from acp_agent.tools.control_files import add_warning, controlled_program
-from acp_agent.tools.subject import path_subject
 from acp_agent.world.workspace import PathEffect, Workspace
+from acp_protocol.call_rules.subjects import path_subject
 
 
 class MoveArguments(Arguments):

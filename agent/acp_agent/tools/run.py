@@ -30,9 +30,9 @@ from acp_agent.tools.call import (
     terminal_content,
     text_content,
 )
-from acp_agent.tools.subject import command_subject, directory_label
 from acp_agent.world.terminals import ClientTerminals, ProgramExit, TerminalFailedError
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import command_subject, directory_label
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError, describe_exit
 from acp_protocol.host.process import ChildProcess, spawn

@@ -27,9 +27,9 @@ from acp_agent.tools.call import (
     ToolFailedError,
     fenced,
 )
-from acp_agent.tools.subject import path_subject
 from acp_agent.tools.walk import DEFAULT_LIMITS, SearchLimits, list_files, matcher
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import path_subject
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.safe_regex import PatternError, compile_pattern

@@ -21,10 +21,10 @@ from typing import Final
 
 from acp_agent.models.types import ProjectInstructions
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.policy import deciding_rule
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
-from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import deciding_rule
+from acp_protocol.call_rules.subjects import Subject, path_subject
 from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import escape_controls, single_line
 

@@ -31,9 +31,9 @@ from acp_agent.tools.call import (
     ToolFailedError,
     text_content,
 )
-from acp_agent.tools.subject import path_subject
 from acp_agent.turn.context import TurnContext
 from acp_agent.world.workspace import PathEffect
+from acp_protocol.call_rules.subjects import path_subject
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

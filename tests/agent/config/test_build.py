@@ -15,10 +15,10 @@ from acp_agent.mcp.config import StdioServer, WebServer
 from acp_agent.models.providers import SettingsError
 from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelFailedError, PromptMessage
-from acp_agent.permissions.policy import PolicyRule
 from acp_agent.settings import McpServerSettings, Settings, settings_with
 from acp_agent.store.database import StoreError
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
 

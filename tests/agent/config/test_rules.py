@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from acp_agent.config.load import SettingsFile, load_settings
 from acp_agent.config.rules import RuleTable, rule_table
 from acp_agent.config.show import as_json, as_toml
-from acp_agent.config.source import InvalidFileError, parse_toml
 from acp_agent.config.yaml_source import parse_yaml
-from acp_agent.permissions.policy import PolicyRule
+from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.toml_source import InvalidFileError, parse_toml
 
 TOML = """\
 [[permissions.rules]]

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from acp_agent.config.continuum import acp_section
 from acp_agent.config.load import read_source
 from acp_agent.config.show import toml
-from acp_agent.config.source import (
+from acp_agent.config.yaml_source import parse_yaml
+from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.toml_source import (
     MAX_BYTES,
     InvalidFileError,
     KeyPath,
@@ -24,8 +26,6 @@ from acp_agent.config.source import (
     parse_toml,
     spelled,
 )
-from acp_agent.config.yaml_source import parse_yaml
-from acp_protocol.jsonrpc import Json
 
 
 def test_suffix_decides_the_format(tmp_path: Path) -> None:

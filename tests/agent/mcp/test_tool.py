@@ -20,10 +20,11 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.tools.call import Outcome
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import Talk, selected, talk

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.config.source import InvalidFileError
 from acp_agent.scripted.faults import FAULTS
 from acp_agent.scripted.scenario import (
     On,
@@ -23,6 +22,7 @@ from acp_agent.scripted.scenario import (
 )
 from acp_agent.scripted.steps import ACTIONS
 from acp_protocol.json_values import as_list, as_object
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 TOP, CARD = Scenario.key_names(), ScriptedAgentInfo.key_names()
 ON, PROMPTS = On.key_names(), Prompt.key_names()

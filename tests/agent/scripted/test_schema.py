@@ -6,12 +6,12 @@ from typing import get_args
 
 import pytest
 
-from acp_agent.config.source import InvalidFileError
 from acp_agent.scripted import schema
 from acp_agent.scripted.scenario import Reaction, Scenario, read_scenario
 from acp_agent.scripted.schema import listed, nearest
 from acp_agent.scripted.steps import SendFrame
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 
 def read(text: str) -> Scenario:

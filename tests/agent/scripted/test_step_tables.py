@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.config.source import InvalidFileError
 from acp_agent.scripted.faults import DuplicateFault, SplitFault
 from acp_agent.scripted.run import Step
 from acp_agent.scripted.scenario import read_scenario
 from acp_agent.scripted.steps import ACTIONS, FaultStep
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 SAMPLES: dict[str, str] = {
     "run": "['echo', 'a']",

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
 from acp_agent.tools.ask import ask_user_tool, open_page_tool
 from acp_agent.tools.call import ToolFailedError
 from acp_agent.world.elicitation import ElicitationResult, UserElicitation
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
 

@@ -13,8 +13,8 @@ from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.control_files import controlled_program
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.tools.subject import command_subject, path_subject
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.subjects import command_subject, path_subject
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
 

@@ -12,13 +12,14 @@ from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import ToolResult, ToolUse
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.grants import Grant
-from acp_agent.permissions.policy import PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.tools.registry import builtin_tools
-from acp_agent.tools.subject import Subject
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.tool_calls import run_batch
 from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import PolicyRule
+from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 

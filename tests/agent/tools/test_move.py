@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.permissions.policy import Effect, PermissionPolicy, PolicyRule
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.tools.call import (
     Content,
     Outcome,
@@ -18,6 +18,7 @@ from acp_agent.tools.call import (
 )
 from acp_agent.tools.move import move_tool
 from acp_agent.world.workspace import Workspace
+from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 from tests.agent.conftest import selected, talk

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acp_agent.tools.subject import DISPLAY_WIDTH, command_subject, name_subject, path_subject
+from acp_protocol.call_rules.subjects import (
+    DISPLAY_WIDTH,
+    command_subject,
+    name_subject,
+    path_subject,
+)
 
 
 def test_a_path_is_told_from_the_directory_of_the_session(cwd: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.source import InvalidFileError
 from acp_console.agents.catalogue import (
     Catalogue,
     Snapshot,
@@ -20,6 +19,7 @@ from acp_console.agents.choices import ChoiceStore
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import DEMO_AGENT, UnknownAgentError, command_agent
 from acp_console.config import Config, parse_config
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 Open = Callable[..., Catalogue]
 

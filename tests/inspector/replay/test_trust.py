@@ -12,7 +12,6 @@ import anyio
 import pytest
 
 from acp_agent.models.keys import keyring
-from acp_agent.paths import config_file
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import RecordingError, new_header
 from acp_inspector.recording.origin import MAX_BYTES, NAME, is_our_recording, remember_recording
@@ -34,6 +33,7 @@ from acp_inspector.replay.trust import (
 )
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import encode_request, encode_result
+from acp_protocol.user_files.paths import config_file
 from tests.inspector.talks import Said, chunk, frames, prompt
 from tests.inspector.testing.live_agents import QUICK, agent, begun, ended, recording
 
@@ -41,7 +41,7 @@ LIMIT = 30.0
 """Seconds after which a replay counts as hung."""
 GREETER = """
 import os, sys
-from acp_agent.paths import config_directory
+from acp_protocol.user_files.paths import config_directory
 
 sys.stdin.readline()
 with open({seen!r}, "a") as file:

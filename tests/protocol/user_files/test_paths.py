@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.paths import ConfigPathError, config_directory, config_file
+from acp_protocol.user_files.paths import ConfigPathError, config_directory, config_file
 
 
 @pytest.fixture

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.permissions.policy import (
+from acp_protocol.call_rules.rules import (
     Effect,
     PolicyRule,
     command_words,
     deciding_rule,
     path_parts,
 )
-from acp_agent.tools.subject import Subject as Touched
-from acp_agent.tools.subject import command_subject, name_subject, path_subject
+from acp_protocol.call_rules.subjects import Subject as Touched
+from acp_protocol.call_rules.subjects import command_subject, name_subject, path_subject
 
 HOME = ("/", "home", "me")
 

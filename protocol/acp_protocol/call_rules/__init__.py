@@ -1,0 +1,1 @@
+"""Rules about tool calls: what a call touches, and which rule decides about it."""

@@ -1,0 +1,1 @@
+"""Files that users write, and where they are: for all programs that read them."""
