@@ -17,13 +17,13 @@ from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
 from acp_inspector.lint.catalog import (
     BASES,
-    FAMILIES,
+    RETIRED,
     STABLE_IN_1,
-    UNSTABLE_FAMILIES,
+    SUBJECTS,
+    UNSTABLE_SUBJECTS,
     LintRule,
-    rules,
 )
-from acp_inspector.lint.registry import registry
+from acp_inspector.lint.registry import rules
 
 FOLDER: Final = Path(__file__).parent.parent / "docs"
 SIGNS: Final = {
@@ -71,41 +71,38 @@ def keys() -> str:
 
 
 def rule_catalogue() -> str:
-    """Return the page of the rules that recordings are held against."""
-    active = [rule for rule in rules().values() if rule.severity is not None]
-    counts = Counter(rule.severity for rule in active)
-    implemented = sum(rule.id in registry().implemented for rule in active)
+    """Return the page of the rules that recordings are checked against."""
+    counts = Counter(rule.severity for rule in rules().values())
     parts = [
         "# Rules\n\n"
-        "Generated from the catalogue of `acp-console lint`. [Lint](lint.md) describes how to "
-        "use it.\n\n"
-        f"{len(active)} rules ({counts['error']} of severity error, {counts['warning']} warning, "
-        f"{counts['info']} info), of which {implemented} are checked. Ids never change; "
-        f"{len(rules()) - len(active)} are withdrawn and not listed.\n\n"
+        "Generated from the rules of `acp-console lint`. [Lint](lint.md) describes how to use it."
+        "\n\n"
+        f"{len(rules())} rules: {counts['error']} of severity error, {counts['warning']} warning, "
+        f"{counts['info']} info. A rule has a name, which says what is wrong where it is broken, "
+        f"and a number; options, filters and baselines take both. {len(RETIRED)} numbers are "
+        "retired.\n\n"
         "| basis | what the rule is based on |\n|---|---|\n"
-        + "".join(f"| {letter} | {text} |\n" for letter, text in BASES.items())
+        + "".join(f"| {word} | {text} |\n" for word, text in BASES.items())
     ]
-    for family, title in FAMILIES.items():
-        own = [rule for rule in active if rule.family == family]
-        rows = "".join(map(_rule, own))
-        note = "Checked only with `--unstable`.\n\n" if family in UNSTABLE_FAMILIES else ""
-        if stable := [rule.id for rule in own if rule.id in STABLE_IN_1]:
-            names = f"{stable[0]} to {stable[-1]}"
-            note = f"Checked only with `--unstable`, but for {names} in version 1.\n\n"
+    for subject, title in SUBJECTS.items():
+        rows = "".join(_rule(rule) for rule in rules().values() if rule.subject == subject)
+        note = "Checked only with `--unstable`.\n\n" if subject in UNSTABLE_SUBJECTS else ""
+        if subject in STABLE_IN_1:
+            note = "Checked in version 1, and in version 2 only with `--unstable`.\n\n"
         parts.append(
-            f"## {family}. {title}\n\n{note}"
-            "| rule | severity | version | at fault | basis | says | fix | source |\n"
-            f"|---|---|---|---|---|---|---|---|\n{rows}"
+            f"## {title}\n\n{note}"
+            "| rule | number | severity | version | at fault | basis | says | fix | source |\n"
+            f"|---|---|---|---|---|---|---|---|---|\n{rows}"
         )
     return "\n".join(parts)
 
 
 def _rule(rule: LintRule) -> str:
     versions = ", ".join(map(str, sorted(rule.versions)))
-    fix = registry().implemented.get(rule.id, "not checked yet")
+    name = f'<a id="{rule.name}"></a>{rule.name}'
     cells = (
-        *(rule.id, rule.severities, versions, rule.side, rule.basis),
-        *(rule.text, fix, rule.source),
+        *(name, rule.id, rule.severities, versions, rule.side, rule.basis),
+        *(rule.text, rule.fix, rule.source),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 

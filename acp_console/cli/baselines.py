@@ -95,13 +95,21 @@ class Sorted:
 class Baseline:
     """The known issues of one command; without a file none is known."""
 
-    def __init__(self, path: Path | None, command: Checker, *, is_updating: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        command: Checker,
+        *,
+        is_updating: bool = False,
+        renamed: Callable[[Issue], Issue] | None = None,
+    ) -> None:
         """Read the file.
 
         Args:
             path: The file; None: there is no baseline.
             command: The command that looks for issues.
             is_updating: The file is to be written, and need not exist.
+            renamed: Returns an issue of the command with the names of today.
 
         Raises:
             UsageError: it cannot be used, or there is none to update.
@@ -114,6 +122,13 @@ class Baseline:
         self._entries: list[BaselineEntry] = []
         if path is not None and not (is_updating and not os.path.lexists(path)):
             self._entries = list(_read(path).known)
+        if renamed is not None:
+            self._entries = [
+                each.model_copy(update=renamed(each.issue)._asdict())
+                if each.command == command
+                else each
+                for each in self._entries
+            ]
 
     @property
     def is_used(self) -> bool:

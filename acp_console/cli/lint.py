@@ -27,12 +27,19 @@ from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_selection import Selection
 from acp_console.cli.lint_text import markdown_report, print_report
-from acp_console.cli.reading import filter_option, parse_filter, warn_about_filter
+from acp_console.cli.reading import (
+    filter_option,
+    parse_filter,
+    rule_names,
+    rule_pattern,
+    warn_about_filter,
+)
 from acp_console.wording.values import OUTPUT_VERSION
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import SEVERITIES, rules
+from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
+from acp_inspector.lint.registry import find_rule
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.jsonrpc import Json
@@ -97,10 +104,10 @@ class _Linted:
     help="Translate frames from this dialect before checking.",
 )
 @filter_option(
-    'Show only findings that match EXPR, such as "session == s1 and rule != ACP-L371". rule and '
-    "finding are those of the finding, other fields those of its frames."
+    'Show only findings that match EXPR, such as "session == s1 and rule != unknown-member". rule '
+    "and finding are those of the finding, other fields those of its frames."
 )
-@ignore_names_option("RULE", "ACP-L37*")
+@ignore_names_option("RULE", "undeclared-*")
 @baseline_options
 @click.option("--all", "is_all", is_flag=True, help="Show every finding of every rule.")
 @click.option(
@@ -132,8 +139,8 @@ def command(
     acp-console lint session.acp.ndjson
     acp-console lint --fail-on warning --format junit *.acp.ndjson > lint.xml
     acp-console lint --filter 'session == s1' session.acp.ndjson
-    acp-console lint --ignore ACP-L371 --baseline lint.json *.acp.ndjson
-    acp-console lint --rules ACP-L134
+    acp-console lint --ignore unknown-member --baseline lint.json *.acp.ndjson
+    acp-console lint --rules concurrent-prompts
     """  # noqa: D301 - the mark by which click keeps lines apart
     if is_list:
         return print_rules([str(file) for file in files], format_)
@@ -142,8 +149,8 @@ def command(
     wanted = parse_filter(text)
     if update_baseline and not wanted.is_empty:
         raise UsageError("--update-baseline writes every finding", "leave out --filter")
-    left_out = Ignored([each.upper() for each in ignored], rules(), "rule")
-    known = Baseline(baseline, "lint", is_updating=update_baseline)
+    left_out = Ignored([rule_pattern(each) for each in ignored], rule_names(), "rule")
+    known = Baseline(baseline, "lint", is_updating=update_baseline, renamed=_renamed)
     limit = None if is_all else MAX_FINDINGS_KEPT
     options = _Options(
         wanted=wanted,
@@ -168,6 +175,12 @@ def command(
     return exit_codes.FOUND if has_failed else exit_codes.DONE
 
 
+def _renamed(issue: Issue) -> Issue:
+    """Return an issue with the name of its rule, where a baseline has the number."""
+    rule = find_rule(issue.name)
+    return issue if rule is None else issue._replace(name=rule.name)
+
+
 def _report_notes(linted: Mapping[str, _Linted]) -> None:
     for file, each in linted.items():
         if each.report.is_joined:
@@ -179,7 +192,7 @@ def _report_notes(linted: Mapping[str, _Linted]) -> None:
 
 
 def fails(finding: Finding, fail_on: FailOn) -> bool:
-    if fail_on == "never" or finding.rule.basis == "H":
+    if fail_on == "never" or finding.rule.basis == "heuristic":
         return False
     return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)
 
@@ -227,7 +240,7 @@ def _settle(
     places = {file: baseline.place(file) for file in linted}
     issues = {
         file: [
-            Issue(places[file], each.rule.id, without_varying(_about(each)))
+            Issue(places[file], each.rule.name, without_varying(_about(each)))
             for each in one.report.findings
         ]
         for file, one in linted.items()
@@ -341,7 +354,8 @@ def _words(words: Sequence[str]) -> Json:
 def _finding_json(file: str, finding: Finding) -> dict[str, Json]:
     return {
         "file": file,
-        "rule": finding.rule.id,
+        "rule": finding.rule.name,
+        "id": finding.rule.id,
         "severity": finding.severity,
         "basis": finding.rule.basis,
         "frames": list(finding.frames),

@@ -8,19 +8,19 @@ from typing import Final
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.errors import UsageError, did_you_mean
+from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import print_json
-from acp_console.cli.reading import print_table
+from acp_console.cli.reading import print_table, rule_hint
 from acp_console.wording.tables import Layout
-from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
-from acp_inspector.lint.registry import registry
+from acp_inspector.lint.catalog import BASES, RETIRED, SUBJECTS, LintRule
+from acp_inspector.lint.registry import find_rule, rules
 from acp_protocol.jsonrpc import Json
 
 LAYOUT: Final = Layout(
-    columns=("rule", "severity", "basis", "version", "side", "checked", "source", "says"),
-    words=("rule", "severity", "basis", "version", "side", "checked", "source", "says"),
+    columns=("rule", "id", "severity", "basis", "version", "side", "source", "says"),
+    words=("rule", "id", "severity", "basis", "version", "side", "source", "says"),
     flexible="says",
-    spare=("source", "side", "checked", "basis"),
+    spare=("source", "side", "id", "basis"),
 )
 
 
@@ -32,12 +32,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
     """
     if format_ not in {"text", "json"}:
         raise UsageError(f"rules are listed as text or json, not as {format_}")
-    unknown = [name for name in names if name.upper() not in rules()]
-    if unknown:
-        every = "acp-console lint --rules lists all rules"
-        hint = did_you_mean(unknown[0].upper(), rules(), every)
-        raise UsageError(f"unknown rule {unknown[0]}", hint)
-    wanted = [rules()[name.upper()] for name in names] or list(rules().values())
+    wanted = [_find(name) for name in names] or list(rules().values())
     if format_ == "json":
         print_json({"rules": [rule_json(rule) for rule in wanted]})
     elif names:
@@ -47,44 +42,53 @@ def print_rules(names: Sequence[str], format_: str) -> int:
         rows: list[list[str]] = []
         for rule in wanted:
             versions = "+".join(map(str, sorted(rule.versions)))
-            is_checked = rule.id in registry().implemented
-            checked = "" if rule.severity is None else "yes" if is_checked else "no"
-            row = [rule.id, rule.severities, rule.basis, versions, rule.side, checked]
+            row = [rule.name, rule.id, rule.severities, rule.basis, versions, rule.side]
             rows.append([*row, rule.source, rule.text])
         print_table(LAYOUT, rows)
     return exit_codes.DONE
 
 
+def _find(name: str) -> LintRule:
+    """Return a rule by its name or number.
+
+    Raises:
+        UsageError: there is none, or none any more.
+    """
+    found = find_rule(name)
+    if found is not None:
+        return found
+    for number, why in RETIRED.items():
+        if name.upper() == f"ACP-L{number:03}":
+            raise UsageError(f"there is no rule {name.upper()} any more", why)
+    raise UsageError(f"unknown rule {name}", rule_hint(name))
+
+
 def rule_json(rule: LintRule) -> dict[str, Json]:
     return {
-        "rule": rule.id,
-        "family": FAMILIES[rule.family],
-        "severity": rule.severity or "withdrawn",
-        "severity_in_version_1": rule.severity_in_1 or "withdrawn",
+        "rule": rule.name,
+        "id": rule.id,
+        "subject": SUBJECTS[rule.subject],
+        "severity": rule.severity,
+        "severity_in_version_1": rule.severity_in(1),
         "basis": rule.basis,
         "versions": sorted(rule.versions),
         "side": rule.side,
         "since": rule.since,
         "source": rule.source,
         "unstable": rule.is_unstable,
-        "implemented": rule.id in registry().implemented,
         "text": rule.text,
-        "fix": registry().implemented.get(rule.id),
+        "fix": rule.fix,
     }
 
 
 def _description(rule: LintRule) -> str:
     versions = " and ".join(map(str, sorted(rule.versions)))
     facts = [
-        f"{rule.id}  {rule.text}",
-        f"  {rule.severities}, at fault: {rule.side}; version {versions}; {FAMILIES[rule.family]}",
+        f"{rule.name} ({rule.id})  {rule.text}",
+        f"  {rule.severities}, at fault: {rule.side}; version {versions}; {SUBJECTS[rule.subject]}",
         f"  based on: {BASES[rule.basis]} ({rule.source})",
+        f"  fix: {rule.fix}",
     ]
-    fix = registry().implemented.get(rule.id)
-    if fix is not None:
-        facts.append(f"  fix: {fix}")
-    elif rule.severity is not None:
-        facts.append("  not checked yet")
     if rule.is_unstable_in(1):
         facts.append("  checked only with --unstable")
     elif rule.is_unstable_in(2):

@@ -21,6 +21,7 @@ from acp_inspector.views.annotations import (
     MODEL_FIELDS,
     Annotations,
     RuleViolation,
+    violation,
 )
 from acp_protocol.dialects.registry import open_dialect
 
@@ -69,12 +70,12 @@ class Selection:
         return self._matching is not None and not self._matching and not self._about_findings
 
     def __call__(self, finding: Finding) -> bool:
-        if finding.rule.id in self._ignored:
+        if finding.rule.name in self._ignored or finding.rule.id in self._ignored:
             self.ignored_count += 1
             return False
         if self._matching is None:
             return True
-        key = _violation(finding) if self._about_findings else None
+        key = violation(finding) if self._about_findings else None
         return any((seq, key) in self._matching for seq in finding.frames or (self._last,))
 
     def _match(self, wanted: Filter, linter: Linter) -> set[tuple[int, RuleViolation | None]]:
@@ -118,14 +119,10 @@ class Selection:
         def add(findings: tuple[Finding, ...]) -> None:
             for finding in findings:
                 for seq in finding.frames or (self._last,):
-                    found.setdefault(seq, set()).add(_violation(finding))
+                    found.setdefault(seq, set()).add(violation(finding))
 
         for row in read_lines(self._file):
             if isinstance(row, Frame | StderrChunk | JournalEvent):
                 add(linter.feed(row))
         add(linter.finish())
         return found
-
-
-def _violation(finding: Finding) -> RuleViolation:
-    return RuleViolation(finding.rule.id, finding.severity)

@@ -52,7 +52,7 @@ def print_report(
     shown: Counter[tuple[str, Severity]] = Counter()
     groups: dict[tuple[str, Severity], list[Finding]] = {}
     for each in sort_findings(report.findings):
-        key = each.rule.id, each.severity
+        key = each.rule.name, each.severity
         shown[key] += 1
         if is_all or shown[key] <= MAX_FINDINGS_SHOWN:
             groups.setdefault(key, []).append(each)
@@ -80,7 +80,7 @@ def markdown_report(
     found = [(file, each) for file, report in reports.items() for each in report.findings]
     found.sort(key=lambda each: MOST_SEVERE_FIRST.index(each[1].severity))
     rows = [
-        (each.severity, each.rule.id, file, frame_numbers(each, FRAMES), each.message, each.fix)
+        (each.severity, each.rule.name, file, frame_numbers(each, FRAMES), each.message, each.fix)
         for file, each in found
     ]
     every = list(reports.values())
@@ -110,8 +110,9 @@ def _print_group(found: list[Finding], more: int) -> None:
     first = found[0]
     title = Text.assemble(
         (f"{first.severity:<8}", f"bold {COLOURS[first.severity]}"),
-        (first.rule.id, "bold"),
-        ("  heuristic" if first.rule.basis == "H" else "", "dim"),
+        (first.rule.name, "bold"),
+        (f"  {first.rule.id}", "dim"),
+        ("  heuristic" if first.rule.basis == "heuristic" else "", "dim"),
         f"  {first.rule.text}",
     )
     table = Table.grid(padding=(0, 2))

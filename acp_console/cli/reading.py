@@ -18,8 +18,8 @@ from acp_inspector.filter.compiler import Filter, compile_filter, leaves
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Linter
+from acp_inspector.lint.registry import find_rule, rules
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.views.annotations import LINT_FIELDS, Annotations
@@ -61,10 +61,26 @@ def parse_filter(
         names = ", ".join(f"`{name}`" for name in unknown)
         raise UsageError(f"{option}: not available here: {names}", "use it with show or lint")
     for name in _rules_in(wanted) if "rule" in wanted.fields else ():
-        if name not in rules():
-            hint = did_you_mean(name.upper(), rules(), "acp-console lint --rules lists all rules")
-            raise UsageError(f"{option}: there is no rule {name}", hint)
+        rule = find_rule(name)
+        if rule is None or name not in {rule.name, rule.id}:
+            raise UsageError(f"{option}: there is no rule {name}", rule_hint(name))
     return wanted
+
+
+def rule_pattern(name: str) -> str:
+    """Return a name or number of a rule, or a pattern of them, as they are spelt."""
+    return name.upper() if name.upper().startswith("ACP-L") else name.lower()
+
+
+def rule_names() -> list[str]:
+    """Return the names of all rules, and then their numbers."""
+    return [*rules(), *(each.id for each in rules().values())]
+
+
+def rule_hint(name: str) -> str:
+    """Return a hint with the rule whose name or number is nearest."""
+    every = "acp-console lint --rules lists all rules"
+    return did_you_mean(rule_pattern(name), rule_names(), every)
 
 
 def _rules_in(wanted: Filter) -> Iterator[str]:

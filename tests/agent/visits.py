@@ -276,7 +276,7 @@ def lint_errors(entries: Any, *, unstable: bool) -> list[str]:
     linter = Linter(unstable=unstable)
     found = [finding for entry in entries for finding in linter.feed(entry)]
     found += linter.finish()
-    return [f"{each.rule.id} {each.message}" for each in found if each.severity == "error"]
+    return [f"{each.rule.name} {each.message}" for each in found if each.severity == "error"]
 
 
 def folded(entries: Any) -> Conversations:

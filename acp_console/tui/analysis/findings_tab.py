@@ -157,7 +157,7 @@ def findings_of(linter: Linter) -> Found:
 def _line(finding: Finding, columns: int) -> Line:
     parts = (
         (finding.severity, f"{SEVERITY_LETTERS[finding.severity]} "),
-        ("strong", f"{finding.rule.id}  "),
+        ("strong", f"{finding.rule.name}  "),
         ("muted", f"{frame_numbers(finding, MAX_LINE_FRAMES):<{columns}}  "),
         ("", single_line(finding.message, MESSAGE_WIDTH)),
     )
@@ -166,10 +166,10 @@ def _line(finding: Finding, columns: int) -> Line:
 
 def _explanation(finding: Finding) -> Text:
     rule = finding.rule
-    basis = "heuristic" if rule.basis == "H" else BASES[rule.basis]
+    basis = "heuristic" if rule.basis == "heuristic" else BASES[rule.basis]
     explanation = Text.assemble(
-        (f"{finding.severity} {rule.id}", "bold"),
-        f" · {basis} · {rule.source} · at fault: {rule.side}\n",
+        (f"{finding.severity} {rule.name}", "bold"),
+        f" · {rule.id} · {basis} · {rule.source} · at fault: {rule.side}\n",
         (f"{single_line(finding.message, MESSAGE_WIDTH)}\n", "bold"),
         f"Rule    {rule.text}\n",
     )

@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import Finding, Linter
+from acp_inspector.lint.registry import rules
 from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -39,7 +39,7 @@ MAX_FRAME_BYTES: Final = 600
 """Bytes of such a frame that are kept."""
 VERSION_OF: Final[Mapping[Profile, int]] = {"v1": 1, "v1-unstable": 1, "v2": 2}
 
-BROAD_RULES: Final = frozenset({"ACP-L046", "ACP-L181"})
+BROAD_RULES: Final = frozenset({"schema-error", "invalid-update"})
 """Rules about any field of any message."""
 COUNTED: Final = frozenset({"error", "warning"})
 """Severities of findings that can fail a case."""
@@ -296,15 +296,15 @@ class Traffic:
         special = {
             each.frames[-1:]
             for each in findings
-            if each.severity == "error" and each.rule.id not in BROAD_RULES
+            if each.severity == "error" and each.rule.name not in BROAD_RULES
         }
         for finding in findings:
-            if finding.rule.id in BROAD_RULES and finding.frames[-1:] in special:
+            if finding.rule.name in BROAD_RULES and finding.frames[-1:] in special:
                 # Another rule says more about that frame.
                 continue
             if _is_fault_of(side, finding, frames, is_missing=finding in missing):
                 proof = [frames[seq] for seq in finding.frames if seq in frames]
-                self.found.setdefault(finding.rule.id, []).append((finding, evidence(proof)))
+                self.found.setdefault(finding.rule.name, []).append((finding, evidence(proof)))
 
     def judge(self, case: Case, suite: Suite, profile: Profile) -> Result:
         """Return the verdict on a case by its rules alone."""
@@ -344,7 +344,7 @@ def _is_fault_of(
 
     If what a receiver had to send is missing, the last frame is the one that it received.
     """
-    blamed = rules()[finding.rule.id].side
+    blamed = rules()[finding.rule.name].side
     if blamed in {"client", "agent"}:
         return blamed == side
     last = finding.frames[-1] if finding.frames else 0

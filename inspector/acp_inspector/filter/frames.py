@@ -94,7 +94,8 @@ class EntryFields:
 
     @property
     def rules(self) -> list[str]:
-        return [each.rule for each in self.notes.violations]
+        """The names and the numbers of the rules that findings are of."""
+        return [name for each in self.notes.violations for name in (each.rule, each.number) if name]
 
     @property
     def decoded(self) -> DecodedFrame | None:

@@ -1,145 +1,156 @@
-"""Every rule of the linter, as the table beside this module lists them.
+"""What a lint rule says of itself, and the words that rules use.
 
-The table is the catalogue: what a rule says, its severity, and its basis. The checks
-are Python functions in `rules`, joined to it by their id. A rule keeps its id forever; one that
-the protocol took back stays in the table as withdrawn.
+Each rule stands in a module of `rules`: a decorator with its name and its facts, a function that
+checks it, and the function's docstring, which begins with what the rule says. `registry.rules`
+returns all of them. A rule keeps its name and its number forever.
 """
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
-Basis: TypeAlias = Literal["M", "S", "I", "X", "J", "H"]
+Basis: TypeAlias = Literal["must", "should", "implied", "schema", "json-rpc", "heuristic"]
+AtFault: TypeAlias = Literal["agent", "client", "both", "sender", "receiver", "responder", "proxy"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 """From the least to the most severe."""
 
 BASES: Final[dict[Basis, str]] = {
-    "M": "MUST in the protocol's text",
-    "S": "SHOULD in the protocol's text",
-    "I": "implied by the protocol's text",
-    "X": "the published schema",
-    "J": "JSON-RPC 2.0",
-    "H": "heuristic",
+    "must": "MUST in the protocol's text",
+    "should": "SHOULD in the protocol's text",
+    "implied": "implied by the protocol's text",
+    "schema": "the published schema",
+    "json-rpc": "JSON-RPC 2.0",
+    "heuristic": "heuristic",
 }
 """The basis of a rule."""
 
-FAMILIES: Final[dict[str, str]] = {
-    "A": "Framing",
-    "B": "JSON-RPC envelope",
-    "C": "Initialization and lifecycle",
-    "D": "Authentication",
-    "E": "Sessions",
-    "F": "Prompt turn, v1",
-    "G": "Prompt lifecycle, v2",
-    "H": "Session updates and message ids",
-    "I": "Tool calls",
-    "J": "Permission requests",
-    "K": "File system, v1",
-    "L": "Terminals, v1",
-    "M": "Display terminals, v2",
-    "N": "Plans",
-    "O": "Modes and config options",
-    "P": "Slash commands",
-    "Q": "Usage",
-    "R": "Elicitation",
-    "S": "Request cancellation",
-    "T": "Batches",
-    "U": "Extensibility and naming",
-    "V": "MCP over ACP",
-    "W": "Providers",
-    "X": "Notices and compaction",
-    "Y": "HTTP and WebSocket",
-    "Z": "Version 2: lifecycle, entities, errors",
-    "AA": "Session archive, status, title, system prompt",
-    "AB": "Auth status",
-    "AC": "Subagents and messages between sessions",
-    "AD": "Proxy chains",
-    "AE": "MCP over ACP: payloads",
-    "AF": "HTTP and WebSocket, observed behaviour",
+SUBJECTS: Final[dict[str, str]] = {
+    "framing": "Framing",
+    "envelope": "JSON-RPC envelope",
+    "initialization": "Initialization and lifecycle",
+    "authentication": "Authentication",
+    "sessions": "Sessions",
+    "prompt-turn": "Prompt turn, v1",
+    "prompt-lifecycle": "Prompt lifecycle, v2",
+    "updates": "Session updates and message ids",
+    "tool-calls": "Tool calls",
+    "permissions": "Permission requests",
+    "files": "File system, v1",
+    "terminals": "Terminals, v1",
+    "display-terminals": "Display terminals, v2",
+    "plans": "Plans",
+    "modes": "Modes and config options",
+    "commands": "Slash commands",
+    "usage": "Usage",
+    "elicitation": "Elicitation",
+    "cancellation": "Request cancellation",
+    "batches": "Batches",
+    "extensibility": "Extensibility and naming",
+    "mcp-over-acp": "MCP over ACP",
+    "providers": "Providers",
+    "notices": "Notices and compaction",
+    "http": "HTTP and WebSocket",
+    "version-2": "Version 2: lifecycle, entities, errors",
+    "session-admin": "Session archive, status and title",
+    "system-prompts": "System prompts of sessions",
+    "auth-status": "Auth status",
+    "subagents": "Subagents and messages between sessions",
+    "proxy-chains": "Proxy chains",
+    "mcp-payloads": "MCP over ACP: payloads",
+    "http-observed": "HTTP and WebSocket, observed behaviour",
 }
 """Subjects of rules, in the order of the catalogue."""
 
-UNSTABLE_FAMILIES: Final = frozenset({"V", "W", "AA", "AB", "AC", "AD", "AE"})
-"""Families about parts of the protocol that are not stable yet."""
+UNSTABLE_SUBJECTS: Final = frozenset(
+    {
+        *("mcp-over-acp", "mcp-payloads", "providers", "session-admin", "system-prompts"),
+        *("auth-status", "subagents", "proxy-chains"),
+    }
+)
+"""Subjects about parts of the protocol that are not stable yet."""
 
-STABLE_IN_1: Final = frozenset(f"ACP-L{number}" for number in range(484, 489))
-"""Rules of those families whose subject, `systemPrompt`, is stable in version 1 by now."""
+STABLE_IN_1: Final = frozenset({"system-prompts"})
+"""Those that are stable in version 1 by now."""
 
-EARLY_FAMILIES: Final = frozenset({"A", "B", "C", "Y", "AF"})
-"""Families that apply before a version is negotiated."""
+EARLY_SUBJECTS: Final = frozenset(
+    {"framing", "envelope", "initialization", "http", "http-observed"}
+)
+"""Subjects that matter before a version is negotiated."""
+
+BATCHES_ARE_GONE: Final = "Batches are gone."
+EDITS_ARE_GONE: Final = "Next edit suggestions are gone."
+RETIRED: Final[dict[int, str]] = {
+    10: "Merged into not-an-object: version 2 has no arrays any more.",
+    171: "Starting in `requires_action` is legal.",
+    272: BATCHES_ARE_GONE,
+    358: BATCHES_ARE_GONE,
+    **dict.fromkeys(range(361, 367), BATCHES_ARE_GONE),
+    367: "Covered by batch-sent.",
+    368: BATCHES_ARE_GONE,
+    388: "There are no MCP connections any more.",
+    **dict.fromkeys(range(389, 399), EDITS_ARE_GONE),
+}
+"""Numbers of rules that there were, and why they went; no other rule gets them."""
 
 
-@dataclass(frozen=True, slots=True)
-class LintRule:
-    """One rule of the catalogue."""
+@dataclass(frozen=True)
+class Facts:
+    """What there is to know of a rule besides its name, its sentence and its fix."""
 
-    id: str
-    family: str
-    severity: Severity | None
-    """None: withdrawn."""
-    severity_in_1: Severity | None
-    """The severity in version 1: the text of that version may say less."""
-    versions: frozenset[int]
-    """Protocol versions that it applies to."""
-    side: str
-    """The side at fault when it is broken."""
+    number: int
+    subject: str
+    severity: Severity
     basis: Basis
-    since: str
-    """Month of the schema that introduced or changed it; empty for older ones."""
+    side: AtFault
+    """The side at fault when it is broken."""
     source: str
     """Page of the protocol's documentation, or `schema`."""
-    text: str
-    fix: str
-    """What the side at fault should do; empty if nothing checks the rule."""
+    version: Literal[1, 2] | None = None
+    """The only protocol version that it applies to; None: both."""
+    since: str = ""
+    """Month of the schema that introduced or changed it; empty for older ones."""
+    in_version_1: Severity | None = None
+    """The severity in version 1, if the text of that version says less."""
+
+    @property
+    def id(self) -> str:
+        """Its number, as it is written."""
+        return f"ACP-L{self.number:03}"
+
+    @property
+    def versions(self) -> frozenset[int]:
+        return frozenset({1, 2} if self.version is None else {self.version})
 
     @property
     def severities(self) -> str:
         """The severity in words, with that of version 1 if it differs."""
-        if self.severity is None:
-            return "withdrawn"
-        differs = self.severity_in_1 != self.severity
-        return f"{self.severity} (v1: {self.severity_in_1})" if differs else self.severity
+        differs = self.in_version_1 is not None
+        return f"{self.severity} (v1: {self.in_version_1})" if differs else self.severity
 
     @property
     def is_unstable(self) -> bool:
         """Whether it is about a part of the protocol that is not stable yet, in no version."""
-        return self.family in UNSTABLE_FAMILIES and self.id not in STABLE_IN_1
+        return self.subject in UNSTABLE_SUBJECTS - STABLE_IN_1
+
+    def severity_in(self, version: int | None) -> Severity:
+        return (version == 1 and self.in_version_1) or self.severity
 
     def is_unstable_in(self, version: int | None) -> bool:
         """Whether it is about a part of a version that is not stable yet."""
-        is_stable = version == 1 and self.id in STABLE_IN_1
-        return self.family in UNSTABLE_FAMILIES and not is_stable
+        is_stable = version == 1 and self.subject in STABLE_IN_1
+        return self.subject in UNSTABLE_SUBJECTS and not is_stable
 
 
-_VERSIONS: Final = {"v1": frozenset({1}), "v2": frozenset({2}), "both": frozenset({1, 2})}
+@dataclass(frozen=True)
+class LintRule(Facts):
+    """One rule of the catalogue."""
 
-
-@cache
-def rules() -> dict[str, LintRule]:
-    """Return every rule by its id, in the order of the catalogue."""
-    table = files("acp_inspector.lint").joinpath("catalog.csv").read_text(encoding="utf-8")
-    return {row["id"]: _rule(row) for row in csv.DictReader(table.splitlines())}
-
-
-def _rule(row: dict[str, str]) -> LintRule:
-    is_active = row["severity"] != "withdrawn"
-    severity, _, in_1 = row["severity"].removesuffix(")").partition(" (v1: ")
-    return LintRule(
-        id=row["id"],
-        family=row["family"],
-        severity=cast("Severity", severity) if is_active else None,
-        severity_in_1=cast("Severity", in_1 or severity) if is_active else None,
-        versions=_VERSIONS[row["version"]],
-        side=row["side"],
-        basis=cast("Basis", row["basis"]),
-        since=row["since"],
-        source=row["source"],
-        text=row["check"],
-        fix=row["fix"],
-    )
+    name: str = ""
+    """What is wrong where it is broken, such as `unknown-mode`."""
+    text: str = ""
+    """What it says, in one sentence or a few."""
+    fix: str = ""
+    """What the side at fault should do."""

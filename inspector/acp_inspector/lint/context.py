@@ -238,7 +238,7 @@ class Context:
             # A line of a log in JSON, which may have an id, and a result, of its own.
             return
         if "result" in value and value.get("error") is None:
-            # Even with `"error": null` beside it, which only ACP-L018 reports.
+            # Even with `"error": null` beside it, which only `result-and-error` reports.
             self.kind, self.result = "result", value["result"]
         elif "error" in value:
             self.kind, self.error = "failure", as_object(value["error"])

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import LintRule, Severity, rules
+from acp_inspector.lint.catalog import LintRule, Severity
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
-from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry
+from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
 from acp_inspector.recording.reframe import Reframer
@@ -27,8 +27,16 @@ from acp_protocol.framing import Side
 logger = logging.getLogger(__name__)
 
 BROAD: Final = (
-    *("ACP-L046", "ACP-L047", "ACP-L371", "ACP-L376", "ACP-L377", "ACP-L378", "ACP-L381"),
-    "ACP-L181",
+    *(
+        "schema-error",
+        "tolerated-schema-error",
+        "unknown-member",
+        "reserved-value",
+        "unknown-value",
+        "wrong-case",
+        "relative-path",
+    ),
+    "invalid-update",
 )
 """Rules about any path of any message, or of any update, the broadest first.
 
@@ -101,11 +109,11 @@ class LintReport:
         self.findings = []
         self.counts = Counter(each.severity for each in found)
         for each in found:
-            kept[each.rule.id] += 1
-            if limit is None or kept[each.rule.id] <= limit:
+            kept[each.rule.name] += 1
+            if limit is None or kept[each.rule.name] <= limit:
                 self.findings.append(each)
             else:
-                self.omitted[each.rule.id] += 1
+                self.omitted[each.rule.name] += 1
 
 
 class Linter:
@@ -217,17 +225,17 @@ class Linter:
                 new.append(each)
                 continue
             if each.topic:
-                if (each.rule.id, each.topic) in self._topics:
+                if (each.rule.name, each.topic) in self._topics:
                     continue
                 if len(self._topics) < TOPICS:
-                    self._topics.add((each.rule.id, each.topic))
+                    self._topics.add((each.rule.name, each.topic))
             new.append(each)
             self.report.counts[each.severity] += 1
-            self._kept[each.rule.id] += 1
-            if self._limit is None or self._kept[each.rule.id] <= self._limit:
+            self._kept[each.rule.name] += 1
+            if self._limit is None or self._kept[each.rule.name] <= self._limit:
                 self.report.findings.append(each)
             else:
-                self.report.omitted[each.rule.id] += 1
+                self.report.omitted[each.rule.name] += 1
         return tuple(new)
 
     def _feed_frame(self, frame: Frame) -> list[Finding]:
@@ -313,10 +321,10 @@ class Linter:
             logger.error("%s broke down at entry %d", rule, self._last.seq, exc_info=problem)
             self.report.failed[rule] = f"{type(problem).__name__}: {problem}"
 
-    def _finding(self, rule_id: str, fix: str, problem: Problem) -> Finding:
-        rule = rules()[rule_id]
-        usual = rule.severity_in_1 if self._state.version == 1 else rule.severity
-        severity = problem.severity or usual or "info"
+    def _finding(self, name: str, fix: str, problem: Problem) -> Finding:
+        rule = rules()[name]
+        severity = problem.severity or rule.severity_in(self._state.version)
+        fix = fix or rule.fix
         return Finding(
             rule, severity, problem.text, problem.frames, fix, problem.path, problem.topic
         )
@@ -335,8 +343,7 @@ def lint(
 
 @cache
 def _applicable_rules(*, unstable: bool) -> frozenset[str]:
-    implemented = registry().implemented
-    return frozenset(id_ for id_ in implemented if unstable or not rules()[id_].is_unstable)
+    return frozenset(name for name, rule in rules().items() if unstable or not rule.is_unstable)
 
 
 def _without_repetition(found: list[Finding]) -> list[Finding]:
@@ -348,8 +355,8 @@ def _without_repetition(found: list[Finding]) -> list[Finding]:
 
 
 def _narrowness(finding: Finding) -> int:
-    id_ = finding.rule.id
-    return BROAD.index(id_) if id_ in BROAD else len(BROAD)
+    name = finding.rule.name
+    return BROAD.index(name) if name in BROAD else len(BROAD)
 
 
 def _open_dialect(name: str) -> Dialect:

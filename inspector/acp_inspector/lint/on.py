@@ -16,6 +16,10 @@ BATCHES: Final[Triggers] = (("batch", None),)
 """Frames that hold an array."""
 EVERY_MESSAGE: Final[Triggers] = (("message", None),)
 """Every frame that is one JSON object."""
+END: Final[Triggers] = (("end", None),)
+"""The end of a recording, for what a missing message breaks; the check gets an `EndContext`."""
+EVENTS: Final[Triggers] = (("event", None),)
+"""Chunks of stderr and events of the journal; the check gets one, and the state."""
 
 
 def request(*methods: str) -> Triggers:

@@ -1,14 +1,18 @@
-"""Registers lint checks, and selects the checks for each message.
+"""Registers lint rules and their checks, and selects the checks for each message.
 
-    @check("ACP-L328", on.request("elicitation/create"), mode="form")
-    @check("ACP-L329", on.request("elicitation/create"), mode="url")
-    def modes_are_claimed(context: Context, mode: str) -> CheckResult:
-        ...
+    @rule(
+        "unknown-mode",
+        Facts(289, "modes", "error", "must", "client", "v1/session-modes.mdx", version=1),
+        on.request("session/set_mode"),
+        fix="Set one of the available modes.",
+    )
+    def unknown_mode(context: Context) -> CheckResult:
+        (its docstring: `modeId` is one of `availableModes[].id`.)
 
 A check returns None if it does not apply to the frame, `OK` if the rule holds, or problems. It sees
-the state before the frame and changes nothing. The catalogue has the text and the fix of each rule.
-A function marked `track` records state for later checks; it runs after all checks and after the
-update of the shared state.
+the state before the frame and changes nothing. Functions marked with `check` look at other messages
+for a rule that another function has. A function marked `track` records state for later checks; it
+runs after all checks and after the update of the shared state.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
+from acp_inspector.lint.catalog import EARLY_SUBJECTS, Facts, LintRule
 from acp_inspector.lint.context import CheckResult, Context, Place, Violation
 from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
@@ -41,9 +45,10 @@ class Check:
     place: tuple[str, int, int]
     """Where it is defined; checks run in this order."""
     rule: str
+    """The name of the rule."""
     look: Callable[..., CheckResult]
-    fix: str
-    """What the side at fault should do, in one sentence."""
+    fix: str = ""
+    """What the side at fault should do, if this check knows better than the rule."""
     triggers: Triggers = ()
     exercised_by: Triggers = ()
     """Messages that exercise the rule although only `triggers` can violate it."""
@@ -60,8 +65,10 @@ class Tracker:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All checks and trackers, as the modules of `lint.rules` define them."""
+    """All rules, checks and trackers, as the modules of `lint.rules` define them."""
 
+    rules: dict[str, LintRule] = field(default_factory=dict[str, LintRule])
+    """By name, in the order of their numbers."""
     checks: list[Check] = field(default_factory=list[Check])
     end_checks: list[Check] = field(default_factory=list[Check])
     """These get an `EndContext`."""
@@ -70,57 +77,63 @@ class Registry:
     trackers: list[Tracker] = field(default_factory=list[Tracker])
     event_trackers: list[Tracker] = field(default_factory=list[Tracker])
 
-    @property
-    def implemented(self) -> Mapping[str, str]:
-        """The rules that have a check, each with its fix."""
-        return {
-            each.rule: rules()[each.rule].fix
-            for each in (*self.checks, *self.end_checks, *self.event_checks)
-        }
-
 
 STATE: Final = "acp_inspector.lint.tracker"
 """The module whose trackers update the shared state."""
 _REGISTRY: Final = Registry()
+_CHECKS: Final = {on.END: _REGISTRY.end_checks, on.EVENTS: _REGISTRY.event_checks}
+
+
+def rule(
+    name: str,
+    facts: Facts,
+    /,
+    *triggers: Triggers,
+    fix: str,
+    says: str = "",
+    exercised_by: Triggers = (),
+    **arguments: Any,
+) -> Callable[[Look], Look]:
+    """Define a rule, and make a function its check.
+
+    Args:
+        name: What is wrong where the rule is broken.
+        facts: What there is to know of the rule.
+        triggers: What the function looks at.
+        fix: What the side at fault should do.
+        says: What the rule says, if the function serves several rules; otherwise the first
+            paragraph of its docstring says it.
+        exercised_by: Messages that exercise the rule although only `triggers` can violate it.
+        arguments: What the function is called with, besides the context.
+    """
+
+    def register(look: Look) -> Look:
+        text = says or " ".join((look.__doc__ or "").partition("\n\n")[0].split())
+        assert name not in _REGISTRY.rules, name
+        _REGISTRY.rules[name] = LintRule(**vars(facts), name=name, text=text, fix=fix)
+        return check(name, *triggers, exercised_by=exercised_by, **arguments)(look)
+
+    return register
 
 
 def check(
-    rule: str,
+    name: str,
+    /,
     *triggers: Triggers,
     exercised_by: Triggers = (),
-    fix: str | None = None,
+    fix: str = "",
     **arguments: Any,
 ) -> Callable[[Look], Look]:
-    """Make a function a check of the rule with this id; it is called with the arguments.
+    """Make a function one more check of the rule with this name.
 
-    `fix` replaces the catalogue's fix for one of several checks of a rule.
+    `fix` replaces the rule's for what this check finds.
     """
     flat = tuple(chain(*triggers))
-    return _register(_REGISTRY.checks, rule, fix, arguments, flat, exercised_by)
 
-
-def check_at_end(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
-    """Make a function the check of a rule that a missing message violates."""
-    return _register(_REGISTRY.end_checks, rule, fix, arguments)
-
-
-def check_event(rule: str, *, fix: str | None = None, **arguments: Any) -> Callable[[Look], Look]:
-    """Make a function the check of a rule about stderr text and journal events."""
-    return _register(_REGISTRY.event_checks, rule, fix, arguments)
-
-
-def _register(
-    checks: list[Check],
-    rule: str,
-    fix: str | None,
-    arguments: dict[str, Any],
-    triggers: Triggers = (),
-    exercised_by: Triggers = (),
-) -> Callable[[Look], Look]:
     def register(look: Look) -> Look:
         bound = partial(look, **arguments) if arguments else look
-        remedy = fix or rules()[rule].fix
-        checks.append(Check(_place(look, checks), rule, bound, remedy, triggers, exercised_by))
+        checks = _CHECKS.get(flat, _REGISTRY.checks)
+        checks.append(Check(_place(look, checks), name, bound, fix, flat, exercised_by))
         return look
 
     return register
@@ -177,21 +190,39 @@ def _place(function: Callable[..., Any], before: list[Any]) -> tuple[str, int, i
 
 @cache
 def registry() -> Registry:
-    """Return every check and tracker.
+    """Return every rule, check and tracker.
 
     Raises:
-        KeyError: a check names a rule that is withdrawn or not in the catalog.
+        KeyError: a check is of a rule that there is not.
     """
     for name in MODULES:
         import_module(f"acp_inspector.lint.rules.{name}")
     for checks in (_REGISTRY.checks, _REGISTRY.end_checks, _REGISTRY.event_checks):
         checks.sort(key=lambda each: each.place)
+        for each in checks:
+            if each.rule not in _REGISTRY.rules:
+                raise KeyError(each.rule)
     for trackers in (_REGISTRY.trackers, _REGISTRY.event_trackers):
         trackers.sort(key=lambda each: each.place)
-    for id_ in _REGISTRY.implemented:
-        if rules()[id_].severity is None:
-            raise KeyError(f"{id_} is withdrawn")
+    ordered = sorted(_REGISTRY.rules.items(), key=lambda each: each[1].number)
+    _REGISTRY.rules.clear()
+    _REGISTRY.rules.update(ordered)
     return _REGISTRY
+
+
+def rules() -> Mapping[str, LintRule]:
+    """Return every rule by its name, in the order of their numbers."""
+    return registry().rules
+
+
+def find_rule(name: str) -> LintRule | None:
+    """Return the rule of a name (`unknown-mode`) or a number (`ACP-L289`), in any case."""
+    return rules().get(name.lower()) or _by_number().get(name.upper())
+
+
+@cache
+def _by_number() -> Mapping[str, LintRule]:
+    return {each.id: each for each in rules().values()}
 
 
 class MessageKind(NamedTuple):
@@ -301,5 +332,5 @@ def applies(rule: LintRule, version: int | None, *, unstable: bool) -> bool:
     if rule.is_unstable_in(version) and not unstable:
         return False
     if version is None:
-        return rule.family in EARLY_FAMILIES and rule.versions == VERSIONS
+        return rule.subject in EARLY_SUBJECTS and rule.versions == VERSIONS
     return version in rule.versions

@@ -13,9 +13,9 @@ from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, Severity, rules
+from acp_inspector.lint.catalog import BASES, SUBJECTS, LintRule, Severity
 from acp_inspector.lint.engine import Finding, LintReport
-from acp_inspector.lint.registry import registry
+from acp_inspector.lint.registry import rules
 from acp_inspector.recording.reader import BadLine
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
@@ -53,17 +53,17 @@ def junit_report(
                 _add(case, "error", text, message=text.split("\n")[0], type="recording")
             else:
                 _add(case, "system-out", text)
-        for id_ in sorted(report.applicable):
-            found = [each for each in report.findings if each.rule.id == id_]
-            broken = report.failed.get(id_)
+        for name in sorted(report.applicable):
+            found = [each for each in report.findings if each.rule.name == name]
+            broken = report.failed.get(name)
             failures = [each for each in found if fails(each)]
-            family = FAMILIES[rules()[id_].family]
-            case = ElementTree.SubElement(suite, "testcase", name=id_, classname=xml_text(family))
+            subject = SUBJECTS[rules()[name].subject]
+            case = ElementTree.SubElement(suite, "testcase", name=name, classname=xml_text(subject))
             if failures:
                 failed += 1
                 text = "\n".join(map(_line, failures))
-                _add(case, "failure", text, message=failures[0].message, type=id_)
-            elif broken is None and id_ not in report.exercised:
+                _add(case, "failure", text, message=failures[0].message, type=name)
+            elif broken is None and name not in report.exercised:
                 skipped += 1
                 ElementTree.SubElement(case, "skipped", message="nothing to look at")
             if broken is not None:
@@ -116,14 +116,14 @@ def sarif_report(
         failed: for each file, the rules whose check failed, with the error.
     """
     used = _rules(findings.values())
-    places = {rule.id: place for place, rule in enumerate(used)}
+    places = {rule.name: place for place, rule in enumerate(used)}
     driver = {
         "name": "acp-console lint",
         "version": VERSION,
         "rules": [_rule(rule) for rule in used],
     }
     results = [
-        _result(file, each, lines.get(file, {}), places[each.rule.id])
+        _result(file, each, lines.get(file, {}), places[each.rule.name])
         for file, found in findings.items()
         for each in found
     ]
@@ -152,18 +152,19 @@ def _broken(file: str, rule: str, problem: str) -> Json:
 
 
 def _rules(findings: Iterable[Sequence[Finding]]) -> list[LintRule]:
-    used = {each.rule.id: each.rule for found in findings for each in found}
-    return [used[id_] for id_ in sorted(used)]
+    used = {each.rule.name: each.rule for found in findings for each in found}
+    return [used[name] for name in sorted(used)]
 
 
 def _rule(rule: LintRule) -> dict[str, Json]:
     return {
-        "id": rule.id,
+        "id": rule.name,
+        "deprecatedIds": [rule.id],
         "shortDescription": {"text": rule.text},
-        "help": {"text": registry().implemented.get(rule.id, rule.text)},
-        "defaultConfiguration": {"level": LEVELS[rule.severity or "info"]},
+        "help": {"text": rule.fix},
+        "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
-            "tags": [FAMILIES[rule.family]],
+            "tags": [SUBJECTS[rule.subject]],
             "basis": BASES[rule.basis],
             "source": rule.source,
         },
@@ -175,7 +176,7 @@ def _result(file: str, finding: Finding, lines: Mapping[int, int], place: int) -
         _location(file, None)
     ]
     return {
-        "ruleId": finding.rule.id,
+        "ruleId": finding.rule.name,
         "ruleIndex": place,
         "level": LEVELS[finding.severity],
         "message": {"text": finding.message},

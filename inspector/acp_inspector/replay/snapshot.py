@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from acp_inspector.lint.engine import Finding, lint
+from acp_inspector.lint.registry import find_rule
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording, garbage_collection_off
 from acp_inspector.recording.writer import atomic_replacement
@@ -161,7 +162,7 @@ def read_snapshot(path: Path) -> RecordingSnapshot | None:
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
     try:
-        return RecordingSnapshot.model_validate(json.loads(text))
+        return _with_names(RecordingSnapshot.model_validate(json.loads(text)))
     except (ValueError, RecursionError) as problem:
         if not isinstance(problem, ValidationError):
             raise RecordingError(
@@ -172,6 +173,15 @@ def read_snapshot(path: Path) -> RecordingSnapshot | None:
         raise RecordingError(
             f"{path} is not a snapshot: {where}: {first['msg']}", hint="make it anew with --update"
         ) from None
+
+
+def _with_names(snapshot: RecordingSnapshot) -> RecordingSnapshot:
+    """Return a snapshot with the names of rules, where it has their numbers."""
+    for each in snapshot.findings:
+        found = find_rule(str(each.get("rule")))
+        if found is not None:
+            each["rule"] = found.name
+    return snapshot
 
 
 def write_snapshot(path: Path, snapshot: RecordingSnapshot) -> None:
@@ -194,7 +204,7 @@ def snapshot_diff(stored: RecordingSnapshot | None, now: RecordingSnapshot) -> S
 
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "rule": finding.rule.id,
+        "rule": finding.rule.name,
         "severity": finding.severity,
         "message": finding.message,
         "frames": list(finding.frames),

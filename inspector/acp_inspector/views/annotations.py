@@ -66,7 +66,10 @@ class RuleViolation:
     """A rule that a frame breaks, with the fields that filters read."""
 
     rule: str
+    """The name of the rule."""
     severity: Severity
+    number: str = ""
+    """Its number, such as `unknown-mode`, which filters may name as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ NO_NOTES: Final = FrameNotes()
 class _Rule(Protocol):
     @property
     def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
 
 
 class _Finding(Protocol):
@@ -102,6 +107,10 @@ class _Finding(Protocol):
     def severity(self) -> Severity: ...
     @property
     def frames(self) -> tuple[int, ...]: ...
+
+
+def violation(finding: _Finding) -> RuleViolation:
+    return RuleViolation(finding.rule.name, finding.severity, finding.rule.id)
 
 
 class Annotations:
@@ -139,7 +148,7 @@ class Annotations:
                     level = rank + len(SEVERITIES) if n == broke else rank
                     self._ranks[n] = max(self._ranks[n], level)
             if 0 < broke < MAX_ENTRY:
-                self._add_verdict(broke, RuleViolation(finding.rule.id, finding.severity))
+                self._add_verdict(broke, violation(finding))
             self.findings_revision += 1
 
     def _add_verdict(self, n: int, verdict: RuleViolation) -> None:

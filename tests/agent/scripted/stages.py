@@ -160,7 +160,7 @@ class Client:
         journal.event("exit", code=0)
         found = [each for entry in journal.entries for each in linter.feed(entry)]
         found += linter.finish()
-        return {each.rule.id for each in found if each.severity != "info"}
+        return {each.rule.name for each in found if each.severity != "info"}
 
     def write(self, raw: bytes) -> None:
         self.source.feed(raw)

@@ -49,10 +49,15 @@ async def test_a_turn_ends_as_it_is_told(stop: str, result: Json) -> None:
 @pytest.mark.parametrize(
     ("scenario", "version", "order", "rule"),
     [
-        (REORDER_TIMEOUT_S, 1, ["tool_call_update", "tool_call"], "ACP-L192"),
-        (REORDER_TIMEOUT_S, 2, ["completed", "pending"], "ACP-L195"),
-        ("steps = [{ text = 'a', reorder = { of = 'answer' } }]", 1, ["answer", "a"], "ACP-L149"),
-        ("steps = []\nafter = [{ text = 'a' }]", 1, ["answer", "a"], "ACP-L149"),
+        (REORDER_TIMEOUT_S, 1, ["tool_call_update", "tool_call"], "unannounced-tool-call"),
+        (REORDER_TIMEOUT_S, 2, ["completed", "pending"], "untitled-tool-call"),
+        (
+            "steps = [{ text = 'a', reorder = { of = 'answer' } }]",
+            1,
+            ["answer", "a"],
+            "update-outside-turn",
+        ),
+        ("steps = []\nafter = [{ text = 'a' }]", 1, ["answer", "a"], "update-outside-turn"),
     ],
 )
 async def test_what_comes_in_another_order_is_found(
@@ -86,7 +91,7 @@ async def test_two_sessions_are_answered_with_each_others_id() -> None:
         assert (await client.answer_to(second))["result"]["stopReason"] == "refusal"
         client.answer(pending_requests[1], {})
         assert (await client.answer_to(first))["result"]["stopReason"] == "end_turn"
-    assert client.findings == {"ACP-L149"}
+    assert client.findings == {"update-outside-turn"}
 
 
 async def test_an_answer_that_finds_none_to_swap_with_has_its_id() -> None:

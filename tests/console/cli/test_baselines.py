@@ -52,7 +52,10 @@ def test_known_findings_pass_and_new_ones_fail(
     new = call("lint", "--baseline", baseline, "--format", "json", file)
     told = json.loads(new.out)
     assert new.code == exit_codes.FOUND
-    assert {each["rule"] for each in told["findings"]} == {"ACP-L369", "ACP-L041"}
+    assert {each["rule"] for each in told["findings"]} == {
+        "unprefixed-method",
+        "unknown-method-not-refused",
+    }
     assert all("c/d" in each["message"] for each in told["findings"])
     assert (told["known"], told["counts"]["error"], told["gone"]) == (2, 2, [])
 
@@ -67,9 +70,13 @@ def test_findings_that_are_gone_are_reported_until_the_baseline_is_updated(
     done = call("lint", "--baseline", baseline, file)
     assert done.code == exit_codes.DONE
     assert "note: 2 known issues of the baseline did not occur; --update-baseline" in done.err
-    assert "talk.acp.ndjson: ACP-L041 the unknown method c/d was answered with -32603" in done.err
+    gone = "unknown-method-not-refused the unknown method c/d was answered with -32603"
+    assert f"talk.acp.ndjson: {gone}" in done.err
     # What a filter or --ignore leaves out is not gone.
-    for options in (["--filter", "n == 1"], ["--ignore", "ACP-L041", "--ignore", "ACP-L369"]):
+    for options in (
+        ["--filter", "n == 1"],
+        ["--ignore", "unknown-method-not-refused", "--ignore", "unprefixed-method"],
+    ):
         assert "did not occur" not in call("lint", "--baseline", baseline, *options, file).err
     assert "; 2 gone" in call("lint", "--baseline", baseline, "--update-baseline", file).err
     assert call("lint", "--baseline", baseline, file).err == ""
@@ -83,7 +90,7 @@ def test_more_of_a_known_finding_than_before_is_new(
     call("lint", "--baseline", baseline, "--update-baseline", file)
     recorded("a/b", "a/b")
     told = json.loads(call("lint", "--baseline", baseline, "--json", file).out)
-    assert [each["rule"] for each in told["findings"]] == ["ACP-L041"]
+    assert [each["rule"] for each in told["findings"]] == ["unknown-method-not-refused"]
     assert told["findings"][0]["frames"][-1] > 6
 
 
@@ -109,11 +116,31 @@ def test_one_file_serves_all_commands_and_files(
 ) -> None:
     baseline = tmp_path / "known.json"
     other = {"command": "conform", "where": "agent v1", "name": "files.line"}
-    elsewhere = {"command": "lint", "where": "other.acp.ndjson", "name": "ACP-L001"}
+    elsewhere = {"command": "lint", "where": "other.acp.ndjson", "name": "not-json"}
     baseline.write_text(json.dumps({"acp_baseline": 1, "known": [other, elsewhere]}))
     call("lint", "--baseline", str(baseline), "--update-baseline", str(recorded("a/b")))
     names = [each["name"] for each in json.loads(baseline.read_text())["known"]]
-    assert sorted(names) == ["ACP-L001", "ACP-L041", "ACP-L369", "files.line"]
+    assert sorted(names) == [
+        "files.line",
+        "not-json",
+        "unknown-method-not-refused",
+        "unprefixed-method",
+    ]
+
+
+def test_a_baseline_may_name_rules_by_their_numbers(
+    call: Call, recorded: Callable[..., Path], tmp_path: Path
+) -> None:
+    baseline, file = tmp_path / "known.json", recorded("a/b")
+    call("lint", "--baseline", str(baseline), "--update-baseline", str(file))
+    text = baseline.read_text()
+    numbered = text.replace("unknown-method-not-refused", "ACP-L041")
+    baseline.write_text(numbered.replace("unprefixed-method", "ACP-L369"))
+    assert numbered != text
+    told = json.loads(call("lint", "--baseline", str(baseline), "--json", str(file)).out)
+    assert (told["findings"], told["gone"]) == ([], [])
+    call("lint", "--baseline", str(baseline), "--update-baseline", str(file))
+    assert baseline.read_text() == text
 
 
 @pytest.mark.parametrize(

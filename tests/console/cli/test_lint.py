@@ -12,8 +12,8 @@ import pytest
 from acp_console.cli import exit_codes
 from acp_console.cli.lint import MAX_FINDINGS_KEPT, lint_json
 from acp_console.cli.lint_text import print_report
-from acp_inspector.lint.catalog import rules
 from acp_inspector.lint.engine import LintReport
+from acp_inspector.lint.registry import rules
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from tests.console.conftest import Call
 from tests.inspector.lint.talk import Talk
@@ -59,7 +59,7 @@ def test_a_finding_has_its_rule_its_frames_and_a_fix(call: Call, wrong: Path) ->
     done = call("lint", str(wrong))
     assert done.code == exit_codes.FOUND
     assert f"{wrong}: 14 errors" in done.out
-    assert "ACP-L041" in done.out
+    assert "unknown-method-not-refused" in done.out
     assert "#5, #6  the unknown method session/summarize was answered with -32603" in done.out
     assert "fix  Answer unknown methods with -32601." in done.out
     assert "\x1b" not in done.out
@@ -76,7 +76,7 @@ def test_json_is_what_the_contract_says(call: Call, wrong: Path) -> None:
     done = call("lint", "--format", "json", str(wrong))
     told = json.loads(done.out)
     assert set(told["findings"][0]) == {
-        *("file", "rule", "severity", "basis", "frames", "path", "message", "fix", "source"),
+        *("file", "rule", "id", "severity", "basis", "frames", "path", "message", "fix", "source"),
     }
     assert told["counts"]["error"] == 14
     assert 0 < told["exercised"] < told["rules"]
@@ -87,21 +87,21 @@ def test_json_is_what_the_contract_says(call: Call, wrong: Path) -> None:
 def test_sarif_points_to_lines_of_the_file(call: Call, wrong: Path) -> None:
     told = json.loads(call("lint", "--format", "sarif", str(wrong)).out)
     (run,) = told["runs"]
-    (found,) = [each for each in run["results"] if each["ruleId"] == "ACP-L041"]
+    (found,) = [each for each in run["results"] if each["ruleId"] == "unknown-method-not-refused"]
     place = found["locations"][0]["physicalLocation"]
     number: int = place["region"]["startLine"]
     line = wrong.read_text().splitlines()[number - 1]
     assert json.loads(line)["n"] == found["properties"]["frames"][-1]
-    assert run["tool"]["driver"]["rules"][found["ruleIndex"]]["id"] == "ACP-L041"
+    assert run["tool"]["driver"]["rules"][found["ruleIndex"]]["id"] == "unknown-method-not-refused"
     assert (told["version"], found["level"]) == ("2.1.0", "error")
 
 
 def test_junit_fails_broken_rules_and_skips_idle_ones(call: Call, wrong: Path) -> None:
     (suite,) = ElementTree.fromstring(call("lint", "--format", "junit", str(wrong)).out)
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
-    assert cases["ACP-L041"] == ["failure"]
-    assert cases["ACP-L016"] == []
-    assert cases["ACP-L250"] == ["skipped"]
+    assert cases["unknown-method-not-refused"] == ["failure"]
+    assert cases["wrong-jsonrpc-version"] == []
+    assert cases["undeclared-terminal"] == ["skipped"]
     failures = [name for name, tags in cases.items() if "failure" in tags]
     assert suite.get("failures") == str(len(failures))
 
@@ -180,7 +180,7 @@ def test_sarif_spells_names_of_files_as_uris(call: Call, wrong: Path) -> None:
 
 def test_heuristics_never_fail_a_build(call: Call, heuristic: Path) -> None:
     done = call("lint", "--fail-on", "info", str(heuristic))
-    assert "ACP-L005" in done.out
+    assert "crlf-line-end" in done.out
     assert done.code == exit_codes.DONE
 
 
@@ -197,16 +197,19 @@ def test_a_filter_keeps_what_its_frames_prove(call: Call, wrong: Path) -> None:
     done = call("lint", "--filter", "method == session/summarize", "--format", "json", str(wrong))
     found = json.loads(done.out)["findings"]
     assert {5, 6}.issuperset(n for each in found for n in each["frames"])
-    assert "ACP-L041" in {each["rule"] for each in found}
-    assert "ACP-L008" not in {each["rule"] for each in found}
+    assert "unknown-method-not-refused" in {each["rule"] for each in found}
+    assert "text-on-stdout" not in {each["rule"] for each in found}
 
 
 def test_a_filter_may_ask_for_what_stands_in_no_frame(call: Call, wrong: Path) -> None:
-    for text, rules_found in (("rule == ACP-L041", {"ACP-L041"}), ("turn == 1", set[str]())):
+    for text, rules_found in (
+        ("rule == ACP-L041", {"unknown-method-not-refused"}),
+        ("turn == 1", set[str]()),
+    ):
         done = call("lint", "--filter", text, "--format", "json", str(wrong))
         found = {each["rule"] for each in json.loads(done.out)["findings"]}
         assert rules_found <= found
-        assert "ACP-L008" not in found
+        assert "text-on-stdout" not in found
 
 
 @pytest.fixture
@@ -222,17 +225,17 @@ def two_rules(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("text", "found", "code"),
     [
-        ("not rule == ACP-L371", {"ACP-L144"}, exit_codes.FOUND),
-        ("rule != ACP-L371", {"ACP-L144"}, exit_codes.FOUND),
-        ("rule == ACP-L371", {"ACP-L371"}, exit_codes.DONE),
-        ("rule in (ACP-L371, ACP-L134)", {"ACP-L371"}, exit_codes.DONE),
-        ("not rule == ACP-L144", {"ACP-L371"}, exit_codes.DONE),
-        ("finding < error", {"ACP-L371"}, exit_codes.DONE),
-        ("finding == error", {"ACP-L144"}, exit_codes.FOUND),
-        ("not finding == error", {"ACP-L371"}, exit_codes.DONE),
-        ("method == session/prompt and rule ~ L14", {"ACP-L144"}, exit_codes.FOUND),
-        ("method == session/new or rule == ACP-L371", {"ACP-L371"}, exit_codes.DONE),
-        ("turn == 1 and not finding == warning", {"ACP-L144"}, exit_codes.FOUND),
+        ("not rule == ACP-L371", {"invalid-stop-reason"}, exit_codes.FOUND),
+        ("rule != ACP-L371", {"invalid-stop-reason"}, exit_codes.FOUND),
+        ("rule == ACP-L371", {"unknown-member"}, exit_codes.DONE),
+        ("rule in (ACP-L371, ACP-L134)", {"unknown-member"}, exit_codes.DONE),
+        ("not rule == ACP-L144", {"unknown-member"}, exit_codes.DONE),
+        ("finding < error", {"unknown-member"}, exit_codes.DONE),
+        ("finding == error", {"invalid-stop-reason"}, exit_codes.FOUND),
+        ("not finding == error", {"unknown-member"}, exit_codes.DONE),
+        ("method == session/prompt and rule ~ L14", {"invalid-stop-reason"}, exit_codes.FOUND),
+        ("method == session/new or rule == ACP-L371", {"unknown-member"}, exit_codes.DONE),
+        ("turn == 1 and not finding == warning", {"invalid-stop-reason"}, exit_codes.FOUND),
     ],
 )
 def test_a_filter_reads_the_rule_from_each_finding(
@@ -280,8 +283,8 @@ def test_ignored_rules_are_counted_and_do_not_fail(call: Call, two_rules: Path) 
     done = call("lint", "--ignore", "acp-l14*", str(two_rules))
     assert done.code == exit_codes.DONE
     assert "0 errors, 1 warning, 0 info (1 finding hidden by --ignore)" in done.out
-    assert "ACP-L144" not in done.out
-    told = json.loads(call("lint", "--ignore", "ACP-L371", "--json", str(two_rules)).out)
+    assert "invalid-stop-reason" not in done.out
+    told = json.loads(call("lint", "--ignore", "unknown-member", "--json", str(two_rules)).out)
     assert (told["ignored"], told["hidden"], len(told["findings"])) == (1, 0, 1)
 
 
@@ -301,7 +304,7 @@ def test_markdown_is_a_table_in_which_nothing_of_the_peer_acts(call: Call, tmp_p
     assert done.code == exit_codes.FOUND
     lines = done.out.splitlines()
     assert lines[0] == "### ❌ ACP lint, 1 recording"
-    (row,) = [line for line in lines if line.startswith("| error | ACP-L041")]
+    (row,) = [line for line in lines if line.startswith("| error | unknown-method-not-refused")]
     assert "a\\|b\\<img src=x\\>!\\[\\](http://x.example)\\`c\\`" in row
     assert row.replace("\\|", "").count("|") == 7
 
@@ -332,14 +335,15 @@ def test_a_wrong_filter_is_shown_with_its_place(call: Call, wrong: Path) -> None
 
 def test_every_rule_is_listed(call: Call) -> None:
     listed = call("lint", "--rules").out
-    assert all(id_ in listed for id_ in rules())
+    assert all(name in listed and rule.id in listed for name, rule in rules().items())
     told = json.loads(call("lint", "--rules", "--format", "json").out)["rules"]
     assert [each["rule"] for each in told] == list(rules())
 
 
 def test_one_rule_is_told_in_full(call: Call) -> None:
     done = call("lint", "--rules", "acp-l016")
-    assert done.out.startswith("ACP-L016  `jsonrpc` is present")
+    assert done.out.startswith("wrong-jsonrpc-version (ACP-L016)  `jsonrpc` is present")
+    assert call("lint", "--rules", "wrong-jsonrpc-version").out == done.out
     assert 'fix: Write "jsonrpc": "2.0" into every message.' in done.out
 
 
@@ -347,6 +351,8 @@ def test_an_unknown_rule_is_a_sentence(call: Call) -> None:
     done = call("lint", "--rules", "ACP-L999")
     assert done.code == exit_codes.USAGE
     assert "unknown rule ACP-L999" in done.err
+    assert "did you mean unknown-mode?" in call("lint", "--rules", "unknow-mode").err
+    assert "there is no rule ACP-L010 any more" in call("lint", "--rules", "ACP-L010").err
 
 
 def test_no_file_is_a_sentence(call: Call) -> None:
@@ -364,7 +370,9 @@ def test_a_dialect_is_recognised_and_told_of(call: Call, tmp_path: Path) -> None
         "looks like the dialect continuum; use --dialect continuum" in call("lint", str(file)).err
     )
     meant = call("lint", "--dialect", "continuum", "--format", "json", str(file))
-    assert "ACP-L065" not in {each["rule"] for each in json.loads(meant.out)["findings"]}
+    assert "misplaced-capability" not in {
+        each["rule"] for each in json.loads(meant.out)["findings"]
+    }
 
 
 def test_frames_are_judged_by_their_lengths_where_the_dialect_writes_them(
@@ -386,22 +394,25 @@ def test_frames_are_judged_by_their_lengths_where_the_dialect_writes_them(
     file = write(tmp_path / "dialect.acp.ndjson", talk)
     meant = call("lint", "--dialect", "openoxide", "--format", "json", str(file))
     told = {each["rule"]: each["frames"] for each in json.loads(meant.out)["findings"]}
-    assert not {"ACP-L007", "ACP-L012"} & told.keys()
-    assert told["ACP-L023"] == [3, 5]
+    assert not {"content-length-header", "glued-messages"} & told.keys()
+    assert told["reused-pending-id"] == [3, 5]
     assert meant.err.count("frames were joined by Content-Length") == 1
     wanted = ("--filter", "method == bogus/x", "--format", "json")
     filtered = json.loads(call("lint", "--dialect", "openoxide", *wanted, str(file)).out)
-    assert "ACP-L023" in {each["rule"] for each in filtered["findings"]}
+    assert "reused-pending-id" in {each["rule"] for each in filtered["findings"]}
 
 
 def test_a_rule_that_could_not_be_judged_is_not_called_idle(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    report = LintReport(applicable=frozenset({"ACP-L001", "ACP-L002", "ACP-L003"}))
-    report.exercised.add("ACP-L003")
-    report.failed["ACP-L001"] = "ValueError: no"
+    report = LintReport(applicable=frozenset({"not-json", "message-spans-lines", "invalid-utf8"}))
+    report.exercised.add("invalid-utf8")
+    report.failed["not-json"] = "ValueError: no"
     told = lint_json({"a": report}, {"a": []})
-    assert (told["idle"], told["failed"]) == (["ACP-L002"], {"ACP-L001": "ValueError: no"})
+    assert (told["idle"], told["failed"]) == (
+        ["message-spans-lines"],
+        {"not-json": "ValueError: no"},
+    )
     print_report("a", report, is_all=False)
     ending = capsys.readouterr().out.splitlines()[-1]
     assert ending.startswith("1 of 3 rules applied to this recording; the other 1 had nothing")

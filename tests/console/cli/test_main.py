@@ -68,7 +68,7 @@ def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
         (["shw"], "show"),
         (["agents", "lst"], "ls"),
         (["show", "--fromat", "json", "x"], "--format"),
-        (["lint", "--rules", "ACP-134"], "ACP-L134"),
+        (["lint", "--rules", "concurent-prompts"], "concurrent-prompts"),
         (["proxy", "--recrd", "x", "--", "cat"], "--record"),
         (["agent", "--modle", "x"], "--model"),
         (["conform", "client", "--persna", "x"], "--persona"),

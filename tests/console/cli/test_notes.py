@@ -60,10 +60,10 @@ def test_a_filter_with_a_rule_that_does_not_exist_is_an_error(
 def test_findings_are_shown_where_they_are_asked_for(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,findings", "--format", "json", str(recording))
     told = {row["n"]: row["findings"] for row in map(json.loads, done.out.splitlines())}
-    assert told[10] == ["ACP-L144"]
+    assert told[10] == ["invalid-stop-reason"]
     assert told[9] == []
     table = call("show", "--fields", "n,findings", str(recording)).out
-    assert table.splitlines()[-1].split() == ["10", "ACP-L144"]
+    assert table.splitlines()[-1].split() == ["10", "invalid-stop-reason"]
     assert "findings" not in call("show", "--format", "json", str(recording)).out
 
 

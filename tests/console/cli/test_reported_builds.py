@@ -105,7 +105,14 @@ def test_an_update_says_what_it_takes_in(call: Call, known: str, tmp_path: Path)
 def test_an_ignored_rule_that_finds_nothing_is_mentioned(call: Call, tmp_path: Path) -> None:
     """Exceptions stay for ever in a list of which nobody knows what it still hides."""
     file = record(tmp_path / "talk.acp.ndjson", "a/b")
-    options = ("--ignore", "ACP-L041", "--ignore", "acp-l37*", "--ignore", "ACP-L369")
+    options = (
+        "--ignore",
+        "unknown-method-not-refused",
+        "--ignore",
+        "acp-l37*",
+        "--ignore",
+        "unprefixed-method",
+    )
     done = call("lint", *options, file)
     assert done.code == exit_codes.DONE
     assert done.err == "note: --ignore ACP-L37*: nothing was found that it leaves out\n"
@@ -114,8 +121,8 @@ def test_an_ignored_rule_that_finds_nothing_is_mentioned(call: Call, tmp_path: P
 def test_an_exception_is_for_its_rule_alone(call: Call, tmp_path: Path) -> None:
     """A rule that was ignored hid another one about the same message."""
     file = record(tmp_path / "talk.acp.ndjson", "a/b")
-    told = json.loads(call("lint", "--ignore", "ACP-L041", "--json", file).out)
-    assert {each["rule"] for each in told["findings"]} == {"ACP-L369"}
+    told = json.loads(call("lint", "--ignore", "unknown-method-not-refused", "--json", file).out)
+    assert {each["rule"] for each in told["findings"]} == {"unprefixed-method"}
 
 
 def test_a_misspelled_exception_is_an_error(call: Call, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.console.conftest import Agent, Call
 
 def findings(path: Path) -> dict[str, str]:
     """Return the messages of the findings in a recording, by rule."""
-    return {each.rule.id: each.message for each in lint(read_recording(path).entries).findings}
+    return {each.rule.name: each.message for each in lint(read_recording(path).entries).findings}
 
 
 # Lines on stdout that are no messages
@@ -70,7 +70,7 @@ hear("never")
     done = call("exec", "--record", str(record), "go", "--", *agent(script))
     assert done.out.strip() == ""
     assert '{"content": "hello", "type": "text"}' in done.err
-    assert "ACP-L016" in findings(record)
+    assert "wrong-jsonrpc-version" in findings(record)
 
 
 def test_the_framing_of_language_servers_is_read(agent: Agent, call: Call) -> None:
@@ -134,7 +134,7 @@ hear("never")
     done = call("exec", "--record", str(record), "--json", "go", "--", *agent(script))
     updates = [json.loads(line).get("update", {}) for line in done.out.splitlines()]
     assert "available_commands_update" in [each.get("sessionUpdate") for each in updates]
-    assert "ACP-L524" in findings(record)
+    assert "update-before-session" in findings(record)
 
 
 def test_history_of_a_resumed_session_is_no_reply(agent: Agent, call: Call, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ hear("never")
     record = tmp_path / "out.acp.ndjson"
     done = call("exec", "--record", str(record), "go", "--", *agent(script))
     assert done.out == "hello\n"
-    assert "ACP-L150" in findings(record)
+    assert "unfinished-tool-call" in findings(record)
 
 
 # Permissions

@@ -10,7 +10,7 @@ from acp_inspector.journal import Frame
 
 
 def case(id_: str) -> Case:
-    return Case(id=id_, section="A page, A heading", sentence=f"It has {id_}.", rules=("ACP-L001",))
+    return Case(id=id_, section="A page, A heading", sentence=f"It has {id_}.", rules=("not-json",))
 
 
 PASSED = Result(case("a.passes"), "pass")

@@ -61,8 +61,10 @@ def test_lint_judges_frames_that_come_with_their_lengths() -> None:
     wire.say("agent", id=9, result={})
     report = lint(wire.end(), dialect="openoxide")
     assert report.is_joined
-    assert {each.rule.id for each in report.findings if each.severity == "error"} == {"ACP-L025"}
-    assert {"ACP-L025", "ACP-L064"} <= report.exercised
+    assert {each.rule.name for each in report.findings if each.severity == "error"} == {
+        "unknown-response-id"
+    }
+    assert {"unknown-response-id", "no-capabilities"} <= report.exercised
 
 
 def test_lines_are_judged_as_they_are_where_no_lengths_stand() -> None:

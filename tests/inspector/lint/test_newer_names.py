@@ -16,7 +16,7 @@ SYSTEM_PROMPT = {"mode": "append", "content": [{"type": "text", "text": "Be brie
 
 def found(talk: Talk) -> dict[str, str]:
     """Return the severity of each rule that was broken."""
-    return {each.rule.id: each.severity for each in lint(talk.entries).findings}
+    return {each.rule.name: each.severity for each in lint(talk.entries).findings}
 
 
 def texts(talk: Talk) -> list[str]:
@@ -33,7 +33,7 @@ def test_session_options_are_one_info(version: int) -> None:
     talk.ask("session/options", cwd=CWD)
     chosen = [{"configId": "model", "value": "fast"}]
     talk.ask("session/new", cwd=CWD, mcpServers=[], configOptions=chosen)
-    assert found(talk) == {"ACP-L523": "info"}
+    assert found(talk) == {"newer-name": "info"}
     assert texts(talk) == ["session options"]
 
 
@@ -41,7 +41,7 @@ def test_a_newer_method_is_an_info_by_itself() -> None:
     talk = Talk()
     talk.open()
     talk.answer(talk.ask("session/options", cwd=CWD), configOptions=[])
-    assert found(talk) == {"ACP-L523": "info"}
+    assert found(talk) == {"newer-name": "info"}
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -54,7 +54,7 @@ def test_suggestions_and_cursors_are_one_info_each(version: int) -> None:
     for _ in range(2):
         talk.update("prompt_suggestions_update", suggestions=SUGGESTIONS)
         talk.update("cursor_update", cursorId="c1", capabilities={"fork": {}})
-    assert found(talk) == {"ACP-L523": "info"}
+    assert found(talk) == {"newer-name": "info"}
     assert sorted(texts(talk)) == ["prompt suggestions", "session cursors"]
 
 
@@ -64,7 +64,7 @@ def test_the_category_speed_is_one_info(version: int) -> None:
     talk.initialize()
     talk.new_session(configOptions=[option(version, category="speed")])
     talk.update("config_option_update", configOptions=[option(version, category="speed")])
-    assert found(talk) == {"ACP-L523": "info"}
+    assert found(talk) == {"newer-name": "info"}
     assert texts(talk) == ["the category speed"]
 
 
@@ -80,7 +80,7 @@ def test_skills_are_one_info() -> None:
     talk.answer(talk.ask("session/prompt", sessionId="s1", prompt=blocks), messageId="m1")
     talk.update("user_message", messageId="m1", content=blocks)
     talk.state("running")
-    assert found(talk) == {"ACP-L523": "info"}
+    assert found(talk) == {"newer-name": "info"}
     assert texts(talk) == ["agent skills"]
 
 
@@ -90,15 +90,20 @@ def test_names_beside_the_newer_ones_are_still_reported() -> None:
     talk.new_session()
     talk.update("prompt_guess_update")
     talk.refuse(talk.ask("session/option", cwd=CWD), -32603)
-    assert {"ACP-L063", "ACP-L180", "ACP-L035", "ACP-L041"} <= found(talk).keys()
-    assert "ACP-L523" not in found(talk)
+    assert {
+        "unknown-capability",
+        "reserved-update",
+        "unknown-method",
+        "unknown-method-not-refused",
+    } <= found(talk).keys()
+    assert "newer-name" not in found(talk)
 
 
 def test_the_end_of_a_replay_is_not_of_version_1() -> None:
     talk = Talk()
     talk.open()
     talk.update("replay_complete")
-    assert found(talk) == {"ACP-L177": "error"}
+    assert found(talk) == {"unknown-update": "error"}
 
 
 def resumed(talk: Talk) -> Any:
@@ -120,7 +125,7 @@ def test_history_ends_with_its_marker() -> None:
     talk.update("replay_complete")
     talk.state("idle")
     talk.answer(resume, configOptions=[], availableCommands=[])
-    assert found(talk) == {"ACP-L523": "info"}
+    assert found(talk) == {"newer-name": "info"}
 
 
 def test_history_behind_its_marker_is_reported() -> None:
@@ -131,13 +136,13 @@ def test_history_behind_its_marker_is_reported() -> None:
     replayed(talk, "m2")
     talk.state("idle")
     talk.answer(resume, configOptions=[], availableCommands=[])
-    late = [each for each in lint(talk.entries).findings if each.rule.id == "ACP-L113"]
+    late = [each for each in lint(talk.entries).findings if each.rule.name == "late-replay"]
     assert [each.message for each in late] == ["user_message came after the end of the replay"]
     assert late[0].frames[0] < late[0].frames[1]
 
 
 def test_a_system_prompt_is_checked_in_version_1_and_unstable_in_version_2() -> None:
-    for version, rules in ((1, {"ACP-L484": "error"}), (2, dict[str, str]())):
+    for version, rules in ((1, {"undeclared-system-prompt": "error"}), (2, dict[str, str]())):
         talk = Talk(version)
         talk.initialize()
         talk.ask("session/new", cwd=CWD, mcpServers=[], systemPrompt=SYSTEM_PROMPT)
@@ -159,4 +164,4 @@ def test_the_system_prompt_of_a_fork_is_unstable() -> None:
     talk.initialize(None, {"sessionCapabilities": {"fork": {}}})
     talk.new_session()
     talk.ask("session/fork", sessionId="s1", cwd=CWD, mcpServers=[], systemPrompt=SYSTEM_PROMPT)
-    assert found(talk) == {"ACP-L035": "info"}
+    assert found(talk) == {"unknown-method": "info"}

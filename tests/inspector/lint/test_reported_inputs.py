@@ -23,33 +23,35 @@ def report(**found: str) -> Callable[[Report], Report]:
     """Make a function a reported talk, with the severities of its findings by rule."""
 
     def made(script: Report) -> Report:
-        REPORTS.append((script, {f"ACP-{rule}": severity for rule, severity in found.items()}))
+        REPORTS.append(
+            (script, {name.replace("_", "-"): severity for name, severity in found.items()})
+        )
         return script
 
     return made
 
 
-@report(L008="error")
+@report(text_on_stdout="error")
 def the_package_runner_prints_a_warning_first(talk: Talk) -> None:
     talk.send("agent", b"npm warn exec The following package was not found: agent@1.0.0")
     talk.open()
     talk.turn()
 
 
-@report(L052="error")
+@report(invalid_protocol_version="error")
 def the_version_is_a_date_as_in_mcp(talk: Talk) -> None:
     info = {"name": "c", "version": "1"}
     params = {"protocolVersion": "2025-06-18", "clientCapabilities": {}, "clientInfo": info}
     talk.refuse(talk.ask("initialize", params), -32602)
 
 
-@report(L144="error", L371="warning")
+@report(invalid_stop_reason="error", unknown_member="warning")
 def the_stop_reason_is_error(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.prompt(), stopReason="error", transcriptPath="/tmp/t.json")
 
 
-@report(L226="error")
+@report(option_not_offered="error")
 def the_editor_selects_an_option_of_its_own(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -59,7 +61,7 @@ def the_editor_selects_an_option_of_its_own(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L149="warning")
+@report(update_outside_turn="warning")
 def text_comes_after_the_end_of_the_turn(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -68,7 +70,7 @@ def text_comes_after_the_end_of_the_turn(talk: Talk) -> None:
     talk.say(" there")
 
 
-@report(L113="warning", L154="info")
+@report(late_replay="warning", user_message_echo="info")
 def history_comes_after_the_response_to_the_load(talk: Talk) -> None:
     talk.initialize()
     talk.answer(talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]))
@@ -76,7 +78,7 @@ def history_comes_after_the_response_to_the_load(talk: Talk) -> None:
     talk.update("user_message_chunk", content={"type": "text", "text": "Hello"})
 
 
-@report(L192="warning")
+@report(unannounced_tool_call="warning")
 def a_tool_call_was_never_announced(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -84,7 +86,7 @@ def a_tool_call_was_never_announced(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L249="warning", L242="error")
+@report(file_uri_as_path="warning", relative_file_path="error")
 def files_are_named_by_a_uri_and_by_a_relative_path(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -93,7 +95,7 @@ def files_are_named_by_a_uri_and_by_a_relative_path(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L521="warning")
+@report(command_line_as_command="warning")
 def a_terminal_gets_a_command_line(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -106,7 +108,7 @@ def a_terminal_gets_a_command_line(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L018="error")
+@report(result_and_error="error")
 def an_error_of_null_is_beside_the_result(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -114,14 +116,14 @@ def an_error_of_null_is_beside_the_result(talk: Talk) -> None:
     talk.send("agent", end)
 
 
-@report(L025="error")
+@report(unknown_response_id="error")
 def the_id_comes_back_as_text(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
     talk.send("agent", {"id": str(prompt.id), "result": {"stopReason": "end_turn"}})
 
 
-@report(L175="error", L176="error")
+@report(malformed_update="error", wrong_update_discriminator="error")
 def the_update_is_told_apart_by_type(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -130,7 +132,7 @@ def the_update_is_told_apart_by_type(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L181="error")
+@report(invalid_update="error")
 def the_content_of_a_chunk_is_a_text(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -138,7 +140,7 @@ def the_content_of_a_chunk_is_a_text(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L146="error")
+@report(cancelled_prompt_fails="error")
 def a_cancelled_turn_fails_with_what_aborting_throws(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -147,7 +149,7 @@ def a_cancelled_turn_fails_with_what_aborting_throws(talk: Talk) -> None:
     talk.refuse(prompt, -32603, "AbortError: This operation was aborted")
 
 
-@report(L522="info")
+@report(cancel_seems_ignored="info")
 def a_cancelled_turn_ends_as_usual_at_once(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -155,7 +157,7 @@ def a_cancelled_turn_ends_as_usual_at_once(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L134="warning")
+@report(concurrent_prompts="warning")
 def a_prompt_is_queued_behind_another(talk: Talk) -> None:
     talk.open()
     first, second = talk.prompt(), talk.prompt("And then?")
@@ -200,7 +202,7 @@ def a_method_and_fields_of_ones_own_are_marked(talk: Talk) -> None:
     talk.answer(asked, state="ok")
 
 
-@report(L321="error")
+@report(incomplete_usage="error")
 def the_context_is_of_unknown_size(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -208,7 +210,7 @@ def the_context_is_of_unknown_size(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L154="info")
+@report(user_message_echo="info")
 def the_prompt_is_echoed_and_updates_come_that_a_page_does_not_list(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -229,33 +231,33 @@ def setup(talk: Talk, server: dict[str, Any], *, is_refused: bool = False) -> No
         talk.answer(made, sessionId="s1")
 
 
-@report(L092="error", L520="info")
+@report(incomplete_mcp_server="error", invalid_request_accepted="info")
 def a_server_without_variables_is_dropped_in_silence(talk: Talk) -> None:
     setup(talk, {"command": "/usr/bin/db", "args": []})
 
 
-@report(L094="error", L464="error")
+@report(mcp_env_not_list="error", malformed_list_accepted="error")
 def the_variables_of_a_server_are_an_object_as_in_settings(talk: Talk) -> None:
     setup(talk, {"command": "/usr/bin/db", "args": [], "env": {"KEY": "1"}})
 
 
-@report(L092="error")
+@report(incomplete_mcp_server="error")
 def the_arguments_of_a_server_are_one_text(talk: Talk) -> None:
     setup(talk, {"command": "/usr/bin/db", "args": "--fast", "env": []}, is_refused=True)
 
 
-@report(L093="error")
+@report(relative_mcp_command="error")
 def the_command_of_a_server_is_searched_for_in_another_path(talk: Talk) -> None:
     setup(talk, {"command": "npx", "args": ["db"], "env": []})
 
 
-@report(L085="error")
+@report(relative_cwd="error")
 def a_client_has_no_directory(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(talk.ask("session/new", cwd=None, mcpServers=[]), -32602)
 
 
-@report(L085="error")
+@report(relative_cwd="error")
 def the_directory_begins_with_the_home_of_a_shell(talk: Talk) -> None:
     talk.initialize()
     talk.answer(talk.ask("session/new", cwd="~/shop", mcpServers=[]), sessionId="s1")
@@ -268,31 +270,31 @@ def the_directory_is_one_of_windows(talk: Talk) -> None:
     talk.answer(made, sessionId="s1")
 
 
-@report(L369="error")
+@report(unprefixed_method="error")
 def a_method_of_ones_own_has_a_vendor_and_no_underscore(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("acme.example/status", sessionId="s1"), -32601)
 
 
-@report(L135="error")
+@report(prompt_not_list="error")
 def the_prompt_is_a_text(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("session/prompt", sessionId="s1", prompt="Hello"), -32602)
 
 
-@report(L144="error")
+@report(invalid_stop_reason="error")
 def a_turn_ends_with_null(talk: Talk) -> None:
     talk.open()
     talk.send("agent", {"id": talk.prompt().id, "result": None})
 
 
-@report(L122="error")
+@report(sessions_not_list="error")
 def the_list_of_sessions_is_null(talk: Talk) -> None:
     talk.open()
     talk.send("agent", {"id": talk.ask("session/list").id, "result": None})
 
 
-@report(L044="warning")
+@report(null_result="warning")
 def a_written_file_is_answered_with_null(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -302,7 +304,7 @@ def a_written_file_is_answered_with_null(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L068="error")
+@report(unknown_auth_method="error")
 def a_login_is_chosen_that_nobody_offers(talk: Talk) -> None:
     talk.initialize(None, None, authMethods=[{"id": "key", "name": "Key"}])
     talk.refuse(talk.ask("authenticate", methodId="browser"), -32602)
@@ -315,7 +317,7 @@ def a_login_is_wanted_by_its_code(talk: Talk) -> None:
     talk.refuse(made, -32000, "Authentication required")
 
 
-@report(L219="error")
+@report(runs_after_rejection="error")
 def what_the_user_rejected_is_done_all_the_same(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -325,7 +327,7 @@ def what_the_user_rejected_is_done_all_the_same(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L276="error")
+@report(incomplete_plan_entry="error")
 def the_entries_of_a_plan_have_no_priority(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -333,7 +335,7 @@ def the_entries_of_a_plan_have_no_priority(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L201="error")
+@report(unknown_tool_kind="error")
 def a_kind_of_tool_is_made_up(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -341,7 +343,7 @@ def a_kind_of_tool_is_made_up(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L196="error")
+@report(unknown_tool_status="error")
 def a_tool_call_succeeds_by_another_word(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -349,7 +351,7 @@ def a_tool_call_succeeds_by_another_word(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L194="error")
+@report(duplicate_tool_call="error")
 def a_tool_call_is_announced_once_more_instead_of_updated(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -358,7 +360,7 @@ def a_tool_call_is_announced_once_more_instead_of_updated(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L026="error")
+@report(duplicate_response="error")
 def a_turn_ends_twice(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -366,14 +368,18 @@ def a_turn_ends_twice(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@report(L028="error", L042="warning", L379="info")
+@report(
+    answered_notification="error",
+    unknown_notification_has_effect="warning",
+    unannounced_extension="info",
+)
 def a_notification_of_the_clients_own_is_refused(talk: Talk) -> None:
     talk.open()
     talk.tell("_acme/focused", sessionId="s1")
     talk.send("agent", {"id": None, "error": {"code": -32601, "message": "Method not found"}})
 
 
-@report(L255="warning")
+@report(unreleased_terminal="warning")
 def a_terminal_is_left_behind(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -385,14 +391,14 @@ def a_terminal_is_left_behind(talk: Talk) -> None:
     talk.end()
 
 
-@report(L290="error")
+@report(unknown_current_mode="error")
 def the_mode_of_a_session_is_none_of_its_modes(talk: Talk) -> None:
     talk.initialize()
     modes = {"currentModeId": "zen", "availableModes": [{"id": "ask", "name": "Ask"}]}
     talk.new_session(modes=modes)
 
 
-@report(L027="warning")
+@report(unanswered_request="warning")
 def the_agent_leaves_with_an_open_request(talk: Talk) -> None:
     talk.open()
     talk.prompt()
@@ -408,5 +414,5 @@ def test_a_reported_talk_has_the_findings_it_is_about(
     talk = Talk()
     script(talk)
     findings = lint(talk.entries).findings
-    assert {each.rule.id: each.severity for each in findings} == found
+    assert {each.rule.name: each.severity for each in findings} == found
     assert len(findings) == len(found), [each.message for each in findings]

@@ -42,61 +42,85 @@ STREAMS: Final[dict[str, tuple[bytes, int, set[str]]]] = {
         2,
         set(),
     ),
-    "lines that end as on Windows": (SAID + b"\r\n" + END + b"\r\n", 2, {"L005"}),
-    "empty lines between messages": (b"\n" + SAID + b"\n\r\n" + END + b"\n", 2, {"L006", "L005"}),
-    "a byte order mark": (b"\xef\xbb\xbf" + BOTH, 2, {"L004"}),
-    "a message laid out over several lines": (LAID_OUT + b"\n" + END + b"\n", 1, {"L002"}),
-    "a greeting on the line of a message": (b"Welcome back ada" + BOTH, 1, {"L008"}),
-    "two messages without a newline": (SAID + END + b"\n", 0, {"L012"}),
-    "a name in brackets, which begins like an array": (b"[my-agent] ready\n" + BOTH, 2, {"L008"}),
+    "lines that end as on Windows": (SAID + b"\r\n" + END + b"\r\n", 2, {"crlf-line-end"}),
+    "empty lines between messages": (
+        b"\n" + SAID + b"\n\r\n" + END + b"\n",
+        2,
+        {"blank-line", "crlf-line-end"},
+    ),
+    "a byte order mark": (b"\xef\xbb\xbf" + BOTH, 2, {"byte-order-mark"}),
+    "a message laid out over several lines": (
+        LAID_OUT + b"\n" + END + b"\n",
+        1,
+        {"message-spans-lines"},
+    ),
+    "a greeting on the line of a message": (b"Welcome back ada" + BOTH, 1, {"text-on-stdout"}),
+    "two messages without a newline": (SAID + END + b"\n", 0, {"glued-messages"}),
+    "a name in brackets, which begins like an array": (
+        b"[my-agent] ready\n" + BOTH,
+        2,
+        {"text-on-stdout"},
+    ),
     "a message longer than the buffer of some clients": (
         with_text("x" * 200_000) + b"\n" + END + b"\n",
         2,
         set(),
     ),
-    "the last line without an end": (BOTH.rstrip(b"\n"), 2, {"L011"}),
+    "the last line without an end": (BOTH.rstrip(b"\n"), 2, {"truncated-last-line"}),
     "a log that interrupts a message": (
         SAID[:40] + b"\n[warn] slow\n" + SAID[40:] + b"\n" + END + b"\n",
         1,
-        {"L001", "L008"},
+        {"not-json", "text-on-stdout"},
     ),
-    "a log in the code page of the system": (b"D\xe9marrage\n" + BOTH, 2, {"L003"}),
+    "a log in the code page of the system": (b"D\xe9marrage\n" + BOTH, 2, {"invalid-utf8"}),
     "a text in the code page of the system": (
         SAID.replace(b"hello", b"h\xe9llo") + b"\n" + END + b"\n",
         1,
-        {"L003"},
+        {"invalid-utf8"},
     ),
-    "a code for the terminal before a message": (b"\x1b[?25h" + BOTH, 1, {"L008"}),
-    "a zero before a message": (b"\0" + BOTH, 1, {"L008"}),
+    "a code for the terminal before a message": (b"\x1b[?25h" + BOTH, 1, {"text-on-stdout"}),
+    "a zero before a message": (b"\0" + BOTH, 1, {"text-on-stdout"}),
     "a question of the package runner": (
         b"Need to install the following packages:\nagent@1.0.0\nOk to proceed? (y) \n" + BOTH,
         2,
-        {"L008"},
+        {"text-on-stdout"},
     ),
-    "output of a command that a tool runs": (b"total 4\ndrwxr-xr-x 2 a a .\n" + BOTH, 2, {"L008"}),
+    "output of a command that a tool runs": (
+        b"total 4\ndrwxr-xr-x 2 a a .\n" + BOTH,
+        2,
+        {"text-on-stdout"},
+    ),
     "headers of language servers": (
         b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(each), each) for each in (SAID, END)),
         2,
         set(),
     ),
-    "a log in JSON": (LOG + b"\n" + BOTH, 2, {"L016"}),
-    "both messages as an array": (b"[" + SAID + b"," + END + b"]\n", 2, {"L009", "L357", "L360"}),
+    "a log in JSON": (LOG + b"\n" + BOTH, 2, {"wrong-jsonrpc-version"}),
+    "both messages as an array": (
+        b"[" + SAID + b"," + END + b"]\n",
+        2,
+        {"not-an-object", "batch-sent", "batch-response"},
+    ),
     "a number that JSON does not have": (
         SAID.replace(b'"hello"', b"NaN") + b"\n" + END + b"\n",
         1,
-        {"L001"},
+        {"not-json"},
     ),
-    "a comma behind a message": (SAID + b",\n" + END + b"\n", 1, {"L012"}),
+    "a comma behind a message": (SAID + b",\n" + END + b"\n", 1, {"glued-messages"}),
     "a message as a text in JSON": (
         json.dumps(SAID.decode()).encode() + b"\n" + END + b"\n",
         1,
-        {"L009"},
+        {"not-an-object"},
     ),
-    "events of a server": (b"data: " + SAID + b"\n\ndata: " + END + b"\n\n", 0, {"L008", "L006"}),
+    "events of a server": (
+        b"data: " + SAID + b"\n\ndata: " + END + b"\n\n",
+        0,
+        {"text-on-stdout", "blank-line"},
+    ),
     "half of an emoji, as a script cuts it": (
         SAID.replace(b"hello", b"\\ud83d") + b"\n" + END + b"\n",
         2,
-        {"L014"},
+        {"lone-surrogate"},
     ),
 }
 
@@ -120,7 +144,7 @@ def test_what_can_be_read_is_read_and_lint_names_the_rest(report: str) -> None:
     )  # fmt: skip
     start = len(OPENING)
     found = {
-        each.rule.id.removeprefix("ACP-")
+        each.rule.name
         for each in lint([*OPENING, *recorded]).findings
         if any(number > start for number in each.frames)
     }

@@ -15,10 +15,10 @@ def test_each_rule_is_described_once_and_each_frame_has_its_place() -> None:
     talk.answer(call)
     talk.answer(call)
     report = lint(talk.entries)
-    twice = [each for each in report.findings if each.rule.id == "ACP-L026"]
+    twice = [each for each in report.findings if each.rule.name == "duplicate-response"]
     log = sarif_report({"a.ndjson": twice}, {"a.ndjson": {n: n + 1 for n in range(20)}})
     run = log["runs"][0]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["ACP-L026"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["duplicate-response"]
     assert len(run["results"]) == 2
     lines = [
         place["physicalLocation"]["region"]["startLine"]
@@ -36,10 +36,12 @@ def test_a_file_without_lines_is_named_alone() -> None:
 
 def test_a_check_that_breaks_down_is_told_of() -> None:
     log = sarif_report(
-        {"a.ndjson": []}, {}, failed={"a.ndjson": {"ACP-L339": "RecursionError: too deep"}}
+        {"a.ndjson": []},
+        {},
+        failed={"a.ndjson": {"inconsistent-form-schema": "RecursionError: too deep"}},
     )
     (invocation,) = log["runs"][0]["invocations"]
     assert not invocation["executionSuccessful"]
     (note,) = invocation["toolExecutionNotifications"]
     assert note["level"] == "error"
-    assert "ACP-L339" in note["message"]["text"]
+    assert "inconsistent-form-schema" in note["message"]["text"]

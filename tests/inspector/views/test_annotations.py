@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.lint.catalog import SEVERITIES, Severity, rules
+from acp_inspector.lint.catalog import SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding
+from acp_inspector.lint.registry import rules
 from acp_inspector.views.annotations import (
     MAX_ENTRY,
     NO_NOTES,
@@ -19,7 +20,7 @@ from acp_inspector.views.annotations import (
 )
 
 
-def finding(severity: Severity, *frames: int, rule: str = "ACP-L001") -> Finding:
+def finding(severity: Severity, *frames: int, rule: str = "not-json") -> Finding:
     return Finding(rules()[rule], severity, "wrong", frames, "mend it")
 
 
@@ -41,9 +42,12 @@ def test_a_frame_is_marked_where_a_rule_broke_and_in_small_where_it_helps_to_pro
 
 def test_what_broke_at_a_frame_is_asked_by_filters_as_on_the_command_line() -> None:
     known = Annotations()
-    known.add_findings([finding("info", 2, 4), finding("error", 4, rule="ACP-L002")])
+    known.add_findings([finding("info", 2, 4), finding("error", 4, rule="message-spans-lines")])
     known.add_findings([finding("info", 4), finding("info", 9)])
-    said = (RuleViolation("ACP-L001", "info"), RuleViolation("ACP-L002", "error"))
+    said = (
+        RuleViolation("not-json", "info", "ACP-L001"),
+        RuleViolation("message-spans-lines", "error", "ACP-L002"),
+    )
     assert known.notes(frame(4)).violations == said
     assert known.notes(frame(9)).violations == said[:1]
     assert known.notes(frame(2)) is NO_NOTES
@@ -116,6 +120,6 @@ def test_an_event_of_a_proxy_says_what_it_did_to_which_frame(
 def test_the_rules_of_an_entry_are_listed_once_and_in_order() -> None:
     known = Annotations()
     known.add_findings(
-        [finding("info", 4, rule="ACP-L002"), finding("error", 4), finding("info", 4)]
+        [finding("info", 4, rule="message-spans-lines"), finding("error", 4), finding("info", 4)]
     )
-    assert (known.rules(4), known.rules(5)) == (["ACP-L001", "ACP-L002"], [])
+    assert (known.rules(4), known.rules(5)) == (["message-spans-lines", "not-json"], [])

@@ -22,7 +22,7 @@ from acp_inspector.conformance.model import (
     Profile,
 )
 from acp_inspector.conformance.wire import Reply, error_of, result_of
-from acp_inspector.lint.catalog import rules
+from acp_inspector.lint.registry import rules
 from acp_protocol.json_values import get, get_object, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -73,7 +73,7 @@ def _check_outcome(reply: Reply, *offered: str) -> None:
     "Extensibility, Custom requests",
     "An unknown request gets the error -32601.",
     persona=WELL,
-    rules=("ACP-L041",),
+    rules=("unknown-method-not-refused",),
 )
 async def unknown_method(stage: Stage) -> None:
     error_of(await stage.request("session/levitate", {}), "session/levitate", METHOD_NOT_FOUND)
@@ -84,7 +84,7 @@ async def unknown_method(stage: Stage) -> None:
     "Extensibility, Custom requests",
     "An unknown request of an extension gets the error -32601.",
     persona=WELL,
-    rules=("ACP-L370",),
+    rules=("custom-request-unanswered",),
 )
 async def unknown_extension(stage: Stage) -> None:
     reply = await stage.request("_example.org/levitate", {"height": 3})
@@ -150,7 +150,7 @@ async def params_missing(stage: Stage) -> None:
     "Extensibility, Custom notifications",
     "An unknown notification is ignored.",
     persona=WELL,
-    rules=("ACP-L028",),
+    rules=("answered-notification",),
 )
 async def unknown_notification(stage: Stage) -> None:
     at = len(stage.messages)
@@ -184,7 +184,7 @@ async def meta(stage: Stage) -> None:
     "Cancellation",
     "A $/cancel_request for an unknown request is ignored.",
     persona=WELL,
-    rules=("ACP-L351",),
+    rules=("cancel-answered",),
 )
 async def cancel_unknown(stage: Stage) -> None:
     at = len(stage.messages)
@@ -198,7 +198,7 @@ async def cancel_unknown(stage: Stage) -> None:
     "Cancellation",
     "A permission request that $/cancel_request names still gets a response.",
     persona=WELL,
-    rules=("ACP-L350",),
+    rules=("cancelled-request-unanswered",),
 )
 async def cancel_permission(stage: Stage) -> None:
     at = len(stage.messages)
@@ -215,7 +215,7 @@ async def cancel_permission(stage: Stage) -> None:
     "Tool calls, Requesting permission",
     "A permission request gets the outcome cancelled, or an option that was offered.",
     persona=WELL,
-    rules=("ACP-L226", "ACP-L227", "ACP-L228"),
+    rules=("option-not-offered", "malformed-permission-outcome", "unknown-permission-outcome"),
 )
 async def permission_outcome(stage: Stage) -> None:
     _check_outcome(await stage.ask(ALLOW, REJECT), "allow", "reject")
@@ -273,7 +273,7 @@ def _both(stage: Stage) -> None:
     "Writing a file that does not exist creates it.",
     profiles=V1,
     persona=WELL,
-    rules=("ACP-L247",),
+    rules=("write-refused-as-missing",),
 )
 async def write_new(stage: Stage) -> None:
     stage.require("fs.writeTextFile")
@@ -292,7 +292,7 @@ async def _remove(stage: Stage) -> None:
     "What was written is read again, to the letter.",
     profiles=V1,
     persona=WELL,
-    rules=("ACP-L245",),
+    rules=("missing-file-content",),
 )
 async def read_back(stage: Stage) -> None:
     _both(stage)
@@ -461,7 +461,7 @@ async def _terminal(stage: Stage, *command: str, **more: Json) -> _Terminal:
     "A command runs, and its output and exit status can be read.",
     profiles=V1,
     persona=WELL,
-    rules=("ACP-L257", "ACP-L261"),
+    rules=("incomplete-terminal-output", "invalid-exit-code"),
 )
 async def runs(stage: Stage) -> None:
     terminal = await _terminal(stage, "echo", "conformance")
@@ -495,7 +495,7 @@ async def exit_code(stage: Stage) -> None:
     "terminal/create responds while the command runs, and terminal/output without an exit status.",
     profiles=V1,
     persona=WELL,
-    rules=("ACP-L263",),
+    rules=("slow-terminal-create",),
 )
 async def at_once(stage: Stage) -> None:
     terminal = await _terminal(stage, "sleep", "30")
@@ -539,7 +539,7 @@ async def released(stage: Stage) -> None:
     "No more output is kept than the limit, and that it was cut is said.",
     profiles=V1,
     persona=WELL,
-    rules=("ACP-L258",),
+    rules=("output-over-limit",),
 )
 async def limit(stage: Stage) -> None:
     script = "i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); done"
@@ -579,7 +579,7 @@ async def environment(stage: Stage) -> None:
     "Two terminals have two ids.",
     profiles=V1,
     persona=WELL,
-    rules=("ACP-L256",),
+    rules=("duplicate-terminal-id",),
 )
 async def own_ids(stage: Stage) -> None:
     terminals = [await _terminal(stage, "sleep", "30") for _ in range(2)]
@@ -609,7 +609,7 @@ async def unknown_terminal(stage: Stage) -> None:
     "Elicitation, Form mode",
     "A form gets one of the actions accept, decline and cancel.",
     persona=WELL,
-    rules=("ACP-L342", "ACP-L345"),
+    rules=("unknown-elicitation-action", "nested-form-value"),
 )
 async def form(stage: Stage) -> None:
     stage.require("elicitation.form")
@@ -633,7 +633,7 @@ async def form(stage: Stage) -> None:
     "Elicitation",
     "A mode that the client does not offer is refused.",
     persona=WELL,
-    rules=("ACP-L346",),
+    rules=("undeclared-elicitation-not-refused",),
 )
 async def unknown_mode(stage: Stage) -> None:
     if stage.offers("elicitation.url"):
@@ -859,7 +859,7 @@ async def many_calls(stage: Stage) -> None:
     "Initialization",
     "The client sends nothing before the response to initialize.",
     persona="slow",
-    rules=("ACP-L048", "ACP-L049"),
+    rules=("initialize-not-first", "request-before-initialized"),
     own=True,
 )
 async def slow_initialize(stage: Stage) -> None:
@@ -906,7 +906,7 @@ async def patient(stage: Stage) -> None:
     "The client sends no second prompt for a session while a turn runs.",
     profiles=V1,
     persona="slow",
-    rules=("ACP-L134",),
+    rules=("concurrent-prompts",),
     own=True,
 )
 async def one_prompt(stage: Stage) -> None:
@@ -1085,7 +1085,7 @@ def _is_reply_to_nothing(message: Message) -> bool:
     "Transports",
     "An array of messages is not carried out.",
     persona="hostile",
-    rules=("ACP-L359", "ACP-L360"),
+    rules=("batch-not-refused", "batch-response"),
 )
 async def array(stage: Stage) -> None:
     at = len(stage.messages)
@@ -1217,7 +1217,7 @@ async def leaves(stage: Stage) -> None:
     "Authentication",
     "A client that logs in uses a method that was offered, and creates the session after it.",
     persona="login",
-    rules=("ACP-L068", "ACP-L069", "ACP-L070"),
+    rules=("unknown-auth-method", "unknown-login-method", "terminal-method-as-login"),
     own=True,
 )
 async def login_known(stage: Stage) -> None:
@@ -1232,7 +1232,7 @@ async def login_known(stage: Stage) -> None:
     "Initialization, Version negotiation",
     "A client that cannot speak the version of the agent goes on with nothing.",
     persona="future",
-    rules=("ACP-L055",),
+    rules=("version-mismatch-ignored",),
     own=True,
 )
 async def future(stage: Stage) -> None:
@@ -1246,155 +1246,210 @@ async def future(stage: Stage) -> None:
 # Rules
 
 _TABLE: Final[tuple[tuple[str, str, str, str], ...]] = (
-    ("frames.one-json-text", "Transports, stdio", "Every line is one JSON text.", "L001 L002 L012"),
-    ("frames.utf8", "Transports, stdio", "Messages are UTF-8.", "L003"),
-    ("frames.no-headers", "Transports, stdio", "Messages are separated by newlines.", "L007"),
-    ("frames.objects", "Transports", "Every message is an object, never an array.", "L009 L357"),
-    ("envelope.jsonrpc", "Overview, JSON-RPC", 'Every message has "jsonrpc": "2.0".', "L016"),
+    (
+        "frames.one-json-text",
+        "Transports, stdio",
+        "Every line is one JSON text.",
+        "not-json message-spans-lines glued-messages",
+    ),
+    ("frames.utf8", "Transports, stdio", "Messages are UTF-8.", "invalid-utf8"),
+    (
+        "frames.no-headers",
+        "Transports, stdio",
+        "Messages are separated by newlines.",
+        "content-length-header",
+    ),
+    (
+        "frames.objects",
+        "Transports",
+        "Every message is an object, never an array.",
+        "not-an-object batch-sent",
+    ),
+    (
+        "envelope.jsonrpc",
+        "Overview, JSON-RPC",
+        'Every message has "jsonrpc": "2.0".',
+        "wrong-jsonrpc-version",
+    ),
     (
         "envelope.one-kind",
         "Overview, JSON-RPC",
         "Every message is a request, a notification or a response.",
-        "L017 L018",
+        "ambiguous-message result-and-error",
     ),
-    ("envelope.id", "Schema, RequestId", "An id is a string, an integer or null.", "L020"),
-    ("envelope.params", "Schema", "Params are an object.", "L022"),
+    ("envelope.id", "Schema, RequestId", "An id is a string, an integer or null.", "invalid-id"),
+    ("envelope.params", "Schema", "Params are an object.", "positional-params"),
     (
         "envelope.id-unique",
         "Overview, JSON-RPC",
         "The client does not use the id of a request that has no response yet.",
-        "L023",
+        "reused-pending-id",
     ),
     (
         "envelope.response-id",
         "Overview, JSON-RPC",
         "A response has the id of a request, with its type.",
-        "L025",
+        "unknown-response-id",
     ),
-    ("envelope.one-response", "Overview, JSON-RPC", "A request gets one response.", "L026"),
+    (
+        "envelope.one-response",
+        "Overview, JSON-RPC",
+        "A request gets one response.",
+        "duplicate-response",
+    ),
     (
         "envelope.error",
         "Overview, Error handling",
         "An error has an integer code and a message.",
-        "L030",
+        "malformed-error",
     ),
     (
         "methods.known",
         "Extensibility",
         "The client calls methods of the protocol, or its own with an underscore.",
-        "L035 L037 L369",
+        "unknown-method v2-method unprefixed-method",
     ),
     (
         "methods.direction",
         "Overview, Methods",
         "The client calls only methods of the agent.",
-        "L038",
+        "wrong-direction",
     ),
     (
         "methods.notifications",
         "Overview, Notifications",
         "Notifications are sent without an id.",
-        "L039",
+        "notification-with-id",
     ),
-    ("methods.requests", "Overview, Methods", "Requests are sent with an id.", "L040"),
+    (
+        "methods.requests",
+        "Overview, Methods",
+        "Requests are sent with an id.",
+        "request-without-id",
+    ),
     (
         "methods.baseline",
         "Overview, Methods",
         "The client has every method that is required or that it offers.",
-        "L043",
+        "supported-method-refused",
     ),
-    ("methods.schema", "Schema", "Params and results have the fields of the schema.", "L046"),
-    ("initialize.version", "Initialization", "The protocol version is an integer.", "L052"),
+    (
+        "methods.schema",
+        "Schema",
+        "Params and results have the fields of the schema.",
+        "schema-error",
+    ),
+    (
+        "initialize.version",
+        "Initialization",
+        "The protocol version is an integer.",
+        "invalid-protocol-version",
+    ),
     (
         "initialize.booleans",
         "Initialization, Capabilities",
         "Capabilities that are yes or no are booleans.",
-        "L061",
+        "non-boolean-capability",
     ),
     (
         "initialize.markers",
         "Initialization, Capabilities",
         "What the client can do is marked with an object.",
-        "L060",
+        "boolean-support-marker",
     ),
     (
         "session.cwd",
         "Session setup, Working directory",
         "The working directory is an absolute path.",
-        "L085",
+        "relative-cwd",
     ),
     (
         "session.servers",
         "Session setup, MCP servers",
         "The list of MCP servers is there, even if it is empty.",
-        "L086",
+        "missing-mcp-servers",
     ),
     (
         "session.server-fields",
         "Session setup, MCP servers",
         "Every MCP server has its fields, with lists of pairs.",
-        "L092 L094",
+        "incomplete-mcp-server mcp-env-not-list",
     ),
     (
         "session.server-types",
         "Session setup, MCP servers",
         "Every MCP server has a type that the agent can use.",
-        "L089 L090 L091",
+        "undeclared-mcp-transport mcp-sse-in-v2 unknown-mcp-transport",
     ),
     (
         "session.known",
         "Session setup, Session id",
         "The client names sessions that it has opened.",
-        "L101",
+        "unknown-session",
     ),
     (
         "session.roots",
         "Session setup, Additional directories",
         "Additional directories are sent only to agents that take them.",
-        "L096 L097",
+        "undeclared-additional-directories invalid-additional-directory",
     ),
-    ("prompt.blocks", "Prompt turn", "A prompt is a list of content blocks.", "L135"),
-    ("prompt.not-empty", "Prompt, Sending a prompt", "A prompt has a content block.", "L434"),
-    ("prompt.fields", "Content", "Content blocks have the fields of their type.", "L140"),
-    ("prompt.no-message-id", "Message ids (RFD)", "The client gives messages no ids.", "L188"),
+    ("prompt.blocks", "Prompt turn", "A prompt is a list of content blocks.", "prompt-not-list"),
+    (
+        "prompt.not-empty",
+        "Prompt, Sending a prompt",
+        "A prompt has a content block.",
+        "empty-prompt",
+    ),
+    (
+        "prompt.fields",
+        "Content",
+        "Content blocks have the fields of their type.",
+        "incomplete-content-block",
+    ),
+    (
+        "prompt.no-message-id",
+        "Message ids (RFD)",
+        "The client gives messages no ids.",
+        "client-message-id",
+    ),
     (
         "permission.cancelled",
         "Prompt turn, Cancellation",
         "After session/cancel every open permission request gets the outcome cancelled.",
-        "L157",
+        "permission-not-cancelled",
     ),
     (
         "permission.in-turn",
         "Tool calls, Requesting permission",
         "A permission request gets its response before the turn ends.",
-        "L232",
+        "permission-outlives-turn",
     ),
-    ("modes.known", "Session modes", "The client sets one of the available modes.", "L289"),
+    ("modes.known", "Session modes", "The client sets one of the available modes.", "unknown-mode"),
     (
         "options.known",
         "Session config options",
         "The client sets an option of the session to one of its values.",
-        "L294 L295",
+        "unknown-config-option unknown-option-value",
     ),
     (
         "options.type",
         "Session config options",
         "The client says of which type the value of an option is.",
-        "L297",
+        "untyped-option-value",
     ),
-    ("list.cursor", "Session list", "A cursor is one that the agent gave.", "L125"),
+    ("list.cursor", "Session list", "A cursor is one that the agent gave.", "unknown-list-cursor"),
     (
         "close.unused",
         "Session setup, Closing sessions",
         "A closed session is not used any more.",
-        "L116",
+        "closed-session-used",
     ),
 )
 
 
 def _profiles(names: Sequence[str]) -> tuple[Profile, ...]:
     """Return the profiles of the versions in which one of the rules holds."""
-    versions = {version for name in names for version in rules()[f"ACP-{name}"].versions}
+    versions = {version for name in names for version in rules()[name].versions}
     return tuple(each for each in PROFILES if VERSION_OF[each] in versions)
 
 
@@ -1405,6 +1460,6 @@ for _id, _section, _sentence, _rules in _TABLE:
             section=_section,
             sentence=_sentence,
             profiles=_profiles(_rules.split()),
-            rules=tuple(f"ACP-{rule}" for rule in _rules.split()),
+            rules=tuple(_rules.split()),
         )
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -22,7 +23,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, each_of, track
+from acp_inspector.lint.registry import check, each_of, rule, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
@@ -66,8 +67,20 @@ def _id(method: dict[str, Json]) -> Json:
     return method.get("id", method.get("methodId"))
 
 
-@check("ACP-L068", on.request("authenticate"))
-@check("ACP-L069", on.request("auth/login"))
+@rule(
+    "unknown-auth-method",
+    Facts(68, "authentication", "error", "must", "client", "v1/authentication.mdx", version=1),
+    on.request("authenticate"),
+    says="`authenticate.methodId` is one of the advertised `authMethods[].id`.",
+    fix="Use the id of one of the offered authMethods.",
+)
+@rule(
+    "unknown-login-method",
+    Facts(69, "authentication", "error", "must", "client", "v2/authentication.mdx", version=2),
+    on.request("auth/login"),
+    says="`auth/login.methodId` is one of the advertised `authMethods[].methodId`.",
+    fix="Use the methodId of one of the offered authMethods.",
+)
 def _offered(context: Context) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -79,8 +92,14 @@ def _offered(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L070", on.request(*LOGINS))
-def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
+@rule(
+    "terminal-method-as-login",
+    Facts(70, "authentication", "error", "must", "client", "authentication.mdx"),
+    on.request(*LOGINS),
+    fix="Start the agent in a terminal, with the method's args.",
+)
+def terminal_method_as_login(context: Context) -> CheckResult:
+    """A `terminal` method is never passed to `authenticate` / `auth/login`."""
     if not context.state.auth_methods:
         return None
     wanted = context.params.get("methodId")
@@ -96,8 +115,14 @@ def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L074", on.request("auth/login", "auth/logout"))
-def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
+@rule(
+    "login-without-methods",
+    Facts(74, "authentication", "error", "must", "client", "v2/authentication.mdx", version=2),
+    on.request("auth/login", "auth/logout"),
+    fix="Call neither method if no authMethods were offered.",
+)
+def login_without_methods(context: Context) -> CheckResult:
+    """`auth/login` and `auth/logout` are called only if `authMethods` was non-empty."""
     if not context.state.is_ready:
         return None
     if context.state.auth_methods:
@@ -109,8 +134,14 @@ def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L075", on.response("auth/login", "auth/logout"))
-def offered_logins_are_there(context: Context) -> CheckResult:
+@rule(
+    "login-not-implemented",
+    Facts(75, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
+    on.response("auth/login", "auth/logout"),
+    fix="Answer auth/login and auth/logout wherever authMethods are offered.",
+)
+def login_not_implemented(context: Context) -> CheckResult:
+    """With non-empty `authMethods` neither `auth/login` nor `auth/logout` is answered -32601."""
     if context.request is None or not context.state.auth_methods:
         return None
     if context.code == METHOD_NOT_FOUND:
@@ -122,8 +153,14 @@ def offered_logins_are_there(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L081", on.response(*GUARDED))
-def logins_last(context: Context) -> CheckResult:
+@rule(
+    "auth-required-after-login",
+    Facts(81, "authentication", "warning", "implied", "agent", "authentication.mdx"),
+    on.response(*GUARDED),
+    fix="Accept requests of a client that has logged in, until it logs out.",
+)
+def auth_required_after_login(context: Context) -> CheckResult:
+    """After a successful login, auth-gated calls do not fail with -32000 until a logout."""
     login, ask = context.state.login, context.request
     if login is None or ask is None or ask.seq < login.seq:
         return None
@@ -132,8 +169,14 @@ def logins_last(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L082", on.response(*GUARDED))
-def logouts_break_nothing_else(context: Context) -> CheckResult:
+@rule(
+    "unusual-error-after-logout",
+    Facts(82, "authentication", "info", "implied", "agent", "authentication.mdx"),
+    on.response(*GUARDED),
+    fix="Answer -32000 to what needs a login again.",
+)
+def unusual_error_after_logout(context: Context) -> CheckResult:
+    """After logout, -32000 on session operations is allowed; other failures are suspicious."""
     logout, ask = context.state.of(_LoginState).logout, context.request
     if logout is None or ask is None or ask.seq < logout.seq:
         return None
@@ -146,9 +189,15 @@ def logouts_break_nothing_else(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L083", on.request(*GUARDED), exercised_by=on.error(*GUARDED))
-def refused_requests_are_not_repeated(context: Context) -> CheckResult:
-    """Flag requests that were refused for lack of a login and are repeated without one.
+@rule(
+    "repeated-unauthenticated-request",
+    Facts(83, "authentication", "warning", "heuristic", "client", "authentication.mdx"),
+    on.request(*GUARDED),
+    fix="Log in first, then ask again.",
+    exercised_by=on.error(*GUARDED),
+)
+def repeated_unauthenticated_request(context: Context) -> CheckResult:
+    """After -32000 the Client does not repeat the same request without authenticating.
 
     A login in a terminal is not in the recording.
     """
@@ -184,8 +233,16 @@ def _end_logout(context: Context) -> None:
     context.state.of(_LoginState).logout = None
 
 
-@check("ACP-L084", on.request(*LOGINS))
-def credentials_are_not_sent(context: Context) -> CheckResult:
+@rule(
+    "credentials-in-params",
+    Facts(84, "authentication", "error", "must", "both", "schema"),
+    on.request(*LOGINS),
+    fix="Send only methodId; let the agent ask for the rest itself.",
+)
+def credentials_in_params(context: Context) -> CheckResult:
+    """No credentials in `authenticate`/`auth/login` params (`token`, `apiKey`, `data`); only
+    `methodId` and `_meta` exist.
+    """
     strange = [name for name in context.params if name not in {"methodId", "_meta"}]
     return tuple(
         Problem(
@@ -206,8 +263,28 @@ def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
     return [(place, each) for place, each in _offers(context) if each.get("type") == "terminal"]
 
 
-@check("ACP-L071", on.result("initialize"), name="clientCapabilities")
-@check("ACP-L072", on.result("initialize"), name="capabilities")
+@rule(
+    "unsupported-terminal-auth",
+    Facts(71, "authentication", "error", "must", "agent", "v1/authentication.mdx", version=1),
+    on.result("initialize"),
+    says=(
+        '`type:"terminal"` methods appear only if the Client sent '
+        "`clientCapabilities.auth.terminal: true`."
+    ),
+    fix="Offer it only for clientCapabilities.auth.terminal.",
+    name="clientCapabilities",
+)
+@rule(
+    "unsupported-terminal-login",
+    Facts(72, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
+    on.result("initialize"),
+    says=(
+        '`type:"terminal"` methods appear only if the Client sent a non-null '
+        "`capabilities.auth.terminal`."
+    ),
+    fix="Offer it only for capabilities.auth.terminal.",
+    name="capabilities",
+)
 def _has_terminal(context: Context, name: str) -> CheckResult:
     offers = _terminals(context)
     if not offers or context.request is None:
@@ -222,8 +299,24 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     )
 
 
-@check("ACP-L076", on.result("initialize"), wanted=("type", "methodId"), foreign="id")
-@check("ACP-L077", on.result("initialize"), wanted=("id", "name"), foreign="methodId")
+@rule(
+    "incomplete-login-method",
+    Facts(76, "authentication", "error", "schema", "agent", "v2/authentication.mdx", version=2),
+    on.result("initialize"),
+    says=("Every auth method has `type` and `methodId` (not `id`); custom types start with `_`."),
+    fix=('Give each method type and methodId; types are "agent", "terminal", or begin with “_”.'),
+    wanted=("type", "methodId"),
+    foreign="id",
+)
+@rule(
+    "incomplete-auth-method",
+    Facts(77, "authentication", "error", "schema", "agent", "schema", version=1),
+    on.result("initialize"),
+    says="Every auth method has `id` and `name` (not `methodId`).",
+    fix="Give each method id and name.",
+    wanted=("id", "name"),
+    foreign="methodId",
+)
 @each_of(_offers)
 def methods_are_complete(
     context: Context, place: str, method: dict[str, Json], *, wanted: tuple[str, ...], foreign: str
@@ -242,11 +335,17 @@ def _environments(context: Context) -> list[Place]:
     return [each for each in _terminals(context) if each[1].get("env") is not None]
 
 
-@check("ACP-L078", on.result("initialize"))
+@rule(
+    "terminal-env-not-object",
+    Facts(78, "authentication", "error", "schema", "agent", "v1/authentication.mdx", version=1),
+    on.result("initialize"),
+    fix='Write env as an object: {"NAME": "value"}.',
+)
 @each_of(_environments)
-def environments_are_objects(
+def terminal_env_not_object(
     context: Context, place: str, method: dict[str, Json]
 ) -> Iterator[Violation]:
+    """Terminal `env` is an object of strings."""
     if not isinstance(method["env"], dict):
         yield "the env of a method for a terminal is not an object", f"{place}.env"
     for name, value in as_object(method["env"]).items():
@@ -254,11 +353,17 @@ def environments_are_objects(
             yield f"the variable {quoted(name)} is not a string", f"{place}.env"
 
 
-@check("ACP-L079", on.result("initialize"))
+@rule(
+    "terminal-env-not-list",
+    Facts(79, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
+    on.result("initialize"),
+    fix='Write env as [{"name": …, "value": …}], each once.',
+)
 @each_of(_environments)
-def environments_are_pairs(
+def terminal_env_not_list(
     context: Context, place: str, method: dict[str, Json]
 ) -> Iterator[Violation]:
+    """Terminal `env` is an array of `{name,value}` with unique names."""
     if not isinstance(method["env"], list):
         yield "the env of a method for a terminal is not an array", f"{place}.env"
     seen: set[str] = set()
@@ -272,11 +377,17 @@ def environments_are_pairs(
             seen.add(name)
 
 
-@check("ACP-L080", on.result("initialize"))
+@rule(
+    "auth-method-with-command",
+    Facts(80, "authentication", "warning", "must", "agent", "authentication.mdx"),
+    on.result("initialize"),
+    fix="Offer only args and env; the client knows the rest.",
+)
 @each_of(_terminals)
-def terminal_methods_have_no_command(
+def auth_method_with_command(
     context: Context, place: str, method: dict[str, Json]
 ) -> Iterator[Violation]:
+    """A terminal method does not carry a `command` (the Client derives it)."""
     if "command" in method:
         yield "a method for a terminal has a command", f"{place}.command"
 
@@ -310,9 +421,14 @@ def _digest(status_fields: dict[str, Json]) -> int:
     return hash(json.dumps(status, sort_keys=True, default=str))
 
 
-@check("ACP-L490", on.response("auth/status"))
-def the_status_needs_no_login(context: Context) -> CheckResult:
-    """Flag a status that needs a login.
+@rule(
+    "auth-status-fails",
+    Facts(490, "auth-status", "error", "must", "agent", "schema"),
+    on.response("auth/status"),
+    fix="Respond with the state “unauthenticated”.",
+)
+def auth_status_fails(context: Context) -> CheckResult:
+    """`auth/status` is never answered -32000 and changes no state.
 
     A recording does not show whether the request changes anything.
     """
@@ -322,7 +438,7 @@ def the_status_needs_no_login(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L491",
+    "undeclared-auth-update",
     on.notification("auth/status_update"),
     fix="Send the status only where it is claimed, and after initialize.",
 )
@@ -330,16 +446,28 @@ def reported_statuses_are_claimed(context: Context) -> CheckResult:
     return gated(context, "auth.status")
 
 
-@check("ACP-L491", on.result("initialize"))
-def statuses_come_after_initialize(context: Context) -> CheckResult:
+@rule(
+    "undeclared-auth-update",
+    Facts(491, "auth-status", "error", "implied", "agent", "schema"),
+    on.result("initialize"),
+    fix="Send the status only after initialize.",
+)
+def undeclared_auth_update(context: Context) -> CheckResult:
+    """`auth/status_update` only if `auth.status` was advertised, and only after `initialize`."""
     early = context.state.of(_Status).early
     if early is None:
         return None
     return context.problem("auth/status_update came before initialize was answered", early)
 
 
-@check("ACP-L492", on.notification("auth/status_update"))
-def reported_statuses_are_new(context: Context) -> CheckResult:
+@rule(
+    "repeated-auth-status",
+    Facts(492, "auth-status", "info", "should", "agent", "schema"),
+    on.notification("auth/status_update"),
+    fix="Report only changes.",
+)
+def repeated_auth_status(context: Context) -> CheckResult:
+    """`auth/status_update` differs from the last status reported on the connection."""
     status = context.state.of(_Status)
     if status.digest is None or status.digest != _digest(context.params):
         return OK
@@ -354,8 +482,16 @@ def _keep_status(context: Context) -> None:
         status.early = status.early or context.point
 
 
-@check("ACP-L493", STATUS_MESSAGES)
-def statuses_are_complete(context: Context) -> CheckResult:
+@rule(
+    "malformed-auth-status",
+    Facts(493, "auth-status", "error", "schema", "agent", "schema; extensibility.mdx"),
+    STATUS_MESSAGES,
+    fix="Report a state, and a label for each account.",
+)
+def malformed_auth_status(context: Context) -> CheckResult:
+    """`state` is present and each account has a `label`; unknown states that do not begin with `_`
+    are reserved for ACP (warning).
+    """
     place, status_fields = _status_fields(context)
     state: Json = status_fields.get("state")
     problems: list[Problem] = []

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.v2_turn_state import REMEMBERED, background_of, foreground
 from acp_inspector.lint.state import Point, SeenSession
 from acp_protocol.jsonrpc import Json
@@ -35,8 +36,14 @@ class _Sessions(dict[str, _Background]):
     """The background work of each session."""
 
 
-@check("ACP-L440", on.update("state_update"))
-def lists_come_with_every_state(context: Context) -> CheckResult:
+@rule(
+    "background-list-omitted",
+    Facts(440, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="List the background work with every state.",
+)
+def background_list_omitted(context: Context) -> CheckResult:
+    """Once a session reported `background`, every later `state_update` of it carries the list."""
     own = _of(context)
     if own is None or own.listed is None:
         return None
@@ -49,9 +56,15 @@ def lists_come_with_every_state(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L441", on.update("state_update"))
-def listed_work_was_announced(context: Context) -> CheckResult:
-    """Flag listed work that nothing reported before.
+@rule(
+    "unknown-background-item",
+    Facts(441, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="Announce what goes on before you list it.",
+)
+def unknown_background_item(context: Context) -> CheckResult:
+    """Every `background` item names an entity announced earlier (terminal, tool call, v2u child
+    session).
 
     Sessions that began on another connection may list work announced there. Child sessions are
     checked only if the unstable parts of the protocol are allowed.
@@ -93,8 +106,16 @@ def _is_announced(session: SeenSession, item: Item) -> bool:
     return any(id_ in tool.terminals for tool in session.tools.values())
 
 
-@check("ACP-L442", on.update("state_update"))
-def unlisted_work_has_ended(context: Context) -> CheckResult:
+@rule(
+    "background-item-vanishes",
+    Facts(442, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="Report how work ended before you unlist it.",
+)
+def background_item_vanishes(context: Context) -> CheckResult:
+    """An item leaves the `background` list only after its `exitStatus` / final status was
+    reported.
+    """
     session, listed, own = context.session, background_of(context.update), _of(context)
     if session is None or listed is None or own is None or own.listed is None:
         return None
@@ -125,8 +146,14 @@ def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> b
     return terminal is not None and terminal.exited is None
 
 
-@check("ACP-L443", on.update("state_update"))
-def processes_are_listed_once(context: Context) -> CheckResult:
+@rule(
+    "background-listed-twice",
+    Facts(443, "version-2", "warning", "must", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="List work of a process as its terminal, only.",
+)
+def background_listed_twice(context: Context) -> CheckResult:
+    """Process-backed work is listed once, as its terminal, not also as its tool call."""
     session, listed = context.session, background_of(context.update)
     if session is None or not listed:
         return None

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState, is_piece
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
@@ -37,8 +38,15 @@ class _Batches(dict[Side, list[_Batch]]):
     """Arrays of each side, the newest at the end."""
 
 
-@check("ACP-L357", on.BATCHES, exercised_by=on.EVERY_FRAME)
-def messages_go_alone(context: Context) -> CheckResult:
+@rule(
+    "batch-sent",
+    Facts(357, "batches", "error", "must", "sender", "schema; sdk 2.4.0", since="2026-11"),
+    on.BATCHES,
+    fix="Send each message by itself.",
+    exercised_by=on.EVERY_FRAME,
+)
+def batch_sent(context: Context) -> CheckResult:
+    """No JSON array is sent, neither calls nor responses."""
     if is_piece(context):
         return OK
     count = len(_held(context))
@@ -46,15 +54,22 @@ def messages_go_alone(context: Context) -> CheckResult:
     return context.problem(what)
 
 
-@check("ACP-L360", on.BATCHES, exercised_by=on.EVERY_FRAME)
-def answers_go_alone(context: Context) -> CheckResult:
+@rule(
+    "batch-response",
+    Facts(360, "batches", "error", "must", "receiver", "v2/transports.mdx", since="2026-11"),
+    on.BATCHES,
+    fix="Answer each request by itself.",
+    exercised_by=on.EVERY_FRAME,
+)
+def batch_response(context: Context) -> CheckResult:
+    """A response array is never sent."""
     for each in map(as_object, _held(context)):
         if "method" not in each and ("result" in each or "error" in each):
             return context.problem("responses are sent as an array")
     return OK
 
 
-@check("ACP-L359", on.response(), fix="Answer an array with -32600 and the id null, once.")
+@check("batch-not-refused", on.response(), fix="Answer an array with -32600 and the id null, once.")
 def arrays_are_refused(context: Context) -> CheckResult:
     sent = context.state.of(_Batches).get(opposite(context.side))
     if not sent or context.request is not None or "id" not in context.value:
@@ -78,8 +93,16 @@ def arrays_are_refused(context: Context) -> CheckResult:
     return context.problem(f"the array is answered with {what}", batch.point)
 
 
-@check_at_end("ACP-L359")
-def arrays_were_refused(ending: EndContext) -> CheckResult:
+@rule(
+    "batch-not-refused",
+    Facts(359, "batches", "error", "must", "receiver", "sdk 2.4.0", since="2026-11"),
+    on.END,
+    fix="Respond to an array with -32600 and the id null.",
+)
+def batch_not_refused(ending: EndContext) -> CheckResult:
+    """A received array is answered by exactly one -32600 error object with `id:null`; none of its
+    entries has an effect.
+    """
     found: list[Problem] = []
     for sender, sent in ending.state.of(_Batches).items():
         seen = ending.state.seen[opposite(sender)]

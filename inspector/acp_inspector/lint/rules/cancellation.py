@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
@@ -24,8 +25,16 @@ GRACE_S: Final = 10.0
 """Seconds in which a cancelled request should be answered."""
 
 
-@check("ACP-L349", on.notification(CANCEL))
-def what_is_cancelled_is_pending(context: Context) -> CheckResult:
+@rule(
+    "unknown-request-cancelled",
+    Facts(349, "cancellation", "warning", "implied", "sender", "cancellation.mdx"),
+    on.notification(CANCEL),
+    fix="Cancel requests of your own that wait for their responses.",
+)
+def unknown_request_cancelled(context: Context) -> CheckResult:
+    """`$/cancel_request.requestId` is an id that its sender issued and that is still pending;
+    otherwise it is ignored.
+    """
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         return None
@@ -51,8 +60,14 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L352", on.notification(CANCEL))
-def what_is_cancelled_is_named(context: Context) -> CheckResult:
+@rule(
+    "malformed-cancel",
+    Facts(352, "cancellation", "error", "schema", "sender", "schema"),
+    on.notification(CANCEL),
+    fix="Name the request's id as requestId, type and all.",
+)
+def malformed_cancel(context: Context) -> CheckResult:
+    """`requestId` is present and has the type of the original id."""
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         what = f"is {quoted(id_)}" if "requestId" in context.params else "is missing"
@@ -75,12 +90,18 @@ def _request_with_other_id_type(context: Context, id_: Json) -> SentRequest | No
     return context.state.request_with_other_id_type(context.side, cast("RequestId", id_))
 
 
-@check("ACP-L350", on.response())
-def cancelled_requests_get_an_answer(context: Context) -> CheckResult:
+@rule(
+    "cancelled-request-unanswered",
+    Facts(350, "cancellation", "error", "must", "receiver", "cancellation.mdx"),
+    on.response(),
+    fix="Send a response to cancelled requests, if necessary the error -32800.",
+)
+def cancelled_request_unanswered(context: Context) -> CheckResult:
+    """A request named by a cancel notification is still answered (result or -32800)."""
     return OK if context.request is not None and context.request.cancelled is not None else None
 
 
-@check_at_end("ACP-L350")
+@check("cancelled-request-unanswered", on.END)
 def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     found: list[Problem] = []
     for ask in ending.state.open():
@@ -90,8 +111,15 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
-@check("ACP-L351", on.response(), exercised_by=on.notification(CANCEL))
-def cancellations_are_not_answered(context: Context) -> CheckResult:
+@rule(
+    "cancel-answered",
+    Facts(351, "cancellation", "error", "must", "receiver", "cancellation.mdx"),
+    on.response(),
+    fix="Do not answer $/cancel_request.",
+    exercised_by=on.notification(CANCEL),
+)
+def cancel_answered(context: Context) -> CheckResult:
+    """`$/cancel_request` itself is never answered."""
     notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method != CANCEL:
         return None
@@ -100,9 +128,14 @@ def cancellations_are_not_answered(context: Context) -> CheckResult:
     return context.problem(f"{CANCEL} was answered", notification.point)
 
 
-@check("ACP-L353", on.error())
-def nothing_cancels_itself(context: Context) -> CheckResult:
-    """Flag requests that end as cancelled although the other side sent no cancellation.
+@rule(
+    "self-cancelled-request",
+    Facts(353, "cancellation", "info", "should", "responder", "cancellation.mdx"),
+    on.error(),
+    fix="Say in data what cancelled the request.",
+)
+def self_cancelled_request(context: Context) -> CheckResult:
+    """-32800 without a preceding cancel means internal cancellation; report its source.
 
     `session/cancel` and the end of the session also end a prompt.
     """
@@ -125,8 +158,14 @@ def _ends_with_session(context: Context, ask: SentRequest) -> bool:
     return False
 
 
-@check("ACP-L354", on.response())
-def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
+@rule(
+    "slow-cancel",
+    Facts(354, "cancellation", "warning", "heuristic", "responder", "cancellation.mdx"),
+    on.response(),
+    fix="Answer a cancelled request at once.",
+)
+def slow_cancel(context: Context) -> CheckResult:
+    """A cancelled request is answered within a reasonable time."""
     ask = context.request
     if ask is None or ask.cancelled is None:
         return None
@@ -140,8 +179,14 @@ def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L355", on.response("session/prompt"))
-def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
+@rule(
+    "wrong-prompt-cancel",
+    Facts(355, "cancellation", "info", "heuristic", "client", "v1/cancellation.mdx", version=1),
+    on.response("session/prompt"),
+    fix="Cancel prompts with session/cancel.",
+)
+def wrong_prompt_cancel(context: Context) -> CheckResult:
+    """A prompt is cancelled with `session/cancel`, not only with `$/cancel_request`."""
     ask = context.request
     if ask is None or ask.cancelled is None:
         return None
@@ -150,9 +195,16 @@ def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
     return context.problem(f"the prompt was cancelled by {CANCEL} only", ask, ask.cancelled)
 
 
-@check("ACP-L356", on.response("session/prompt"), on.update("state_update"))
-def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
-    """Flag requests of the agent that are open when it reports that their work was cancelled.
+@rule(
+    "agent-request-outlives-cancel",
+    Facts(356, "cancellation", "warning", "heuristic", "agent", "cancellation.mdx"),
+    on.response("session/prompt"),
+    on.update("state_update"),
+    fix="Cancel your own requests before you report that the work was cancelled.",
+)
+def agent_request_outlives_cancel(context: Context) -> CheckResult:
+    """After `session/cancel` the Agent's own open requests are cancelled or answered before the
+    confirmation.
 
     In version 2, listed background work may still send requests.
     """
@@ -228,8 +280,17 @@ def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
     return cancel
 
 
-@check("ACP-L145", on.result("session/prompt"))
-def cancelled_turns_say_so(context: Context) -> CheckResult:
+@rule(
+    "cancel-not-confirmed",
+    Facts(145, "prompt-turn", "error", "must", "agent", "v1/prompt-turn.mdx", version=1),
+    on.result("session/prompt"),
+    fix="End a cancelled prompt with the stop reason cancelled.",
+)
+def cancel_not_confirmed(context: Context) -> CheckResult:
+    """After `session/cancel` the pending prompt ends with `stopReason:"cancelled"`. Exempt:
+    responses already on the wire (no agent message seen between cancel and response, or response
+    within a small window).
+    """
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
@@ -241,9 +302,18 @@ def cancelled_turns_say_so(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L522", on.result("session/prompt"))
-def turns_end_as_cancelled_though_nothing_proves_it(context: Context) -> CheckResult:
-    """Flag turns that end as usual a while after a cancellation that the agent may have missed."""
+@rule(
+    "cancel-seems-ignored",
+    Facts(522, "prompt-turn", "info", "heuristic", "agent", "prompt-turn.mdx"),
+    on.result("session/prompt"),
+    fix="End a cancelled turn with the stop reason cancelled.",
+)
+def cancel_seems_ignored(context: Context) -> CheckResult:
+    """A turn that ends after `session/cancel` was sent, and was not sent at the same time, ends
+    with `cancelled`, even if nothing proves that the agent had received it.
+
+    Flag turns that end as usual a while after a cancellation that the agent may have missed.
+    """
     ask, session = context.request, context.session
     cancel = None if session is None else session.cancel
     if ask is None or cancel is None or cancel.seq < ask.seq or context.has_crossed(cancel):
@@ -256,8 +326,16 @@ def turns_end_as_cancelled_though_nothing_proves_it(context: Context) -> CheckRe
     )
 
 
-@check("ACP-L146", on.response("session/prompt"))
-def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
+@rule(
+    "cancelled-prompt-fails",
+    Facts(146, "prompt-turn", "error", "must", "agent", "v1/prompt-turn.mdx", version=1),
+    on.response("session/prompt"),
+    fix="Catch what aborting throws, and answer with the stop reason cancelled.",
+)
+def cancelled_prompt_fails(context: Context) -> CheckResult:
+    """A cancelled prompt is not answered with a JSON-RPC error (except -32800 after
+    `$/cancel_request`).
+    """
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
@@ -270,9 +348,15 @@ def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L147", on.result("session/prompt"))
-def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
-    """Flag turns that end as cancelled although no cancellation was requested.
+@rule(
+    "unrequested-cancelled",
+    Facts(147, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
+    on.result("session/prompt"),
+    fix="Use cancelled only if the client cancelled.",
+)
+def unrequested_cancelled(context: Context) -> CheckResult:
+    """`stopReason:"cancelled"` appears only after a `session/cancel`, `session/close` or
+    `$/cancel_request`.
 
     A dismissed permission request counts as a request for cancellation.
     """
@@ -288,9 +372,14 @@ def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L148", on.update(*OUTPUT))
-def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
-    """Flag output that comes after the response to the prompt that was cancelled.
+@rule(
+    "update-after-cancelled-turn",
+    Facts(148, "prompt-turn", "error", "must", "agent", "v1/prompt-turn.mdx", version=1),
+    on.update(*OUTPUT),
+    fix="Send remaining updates before you respond to a cancelled prompt.",
+)
+def update_after_cancelled_turn(context: Context) -> CheckResult:
+    """After cancellation, no more updates of that turn follow the prompt response.
 
     It is reported only soon after the response, or if it is about a tool call of that turn.
     """
@@ -305,8 +394,17 @@ def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L151", on.update("tool_call"), on.request("session/request_permission"))
-def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
+@rule(
+    "work-after-cancel",
+    Facts(151, "prompt-turn", "warning", "should", "agent", "v1/prompt-turn.mdx", version=1),
+    on.update("tool_call"),
+    on.request("session/request_permission"),
+    fix="Begin nothing new after session/cancel.",
+)
+def work_after_cancel(context: Context) -> CheckResult:
+    """After receiving `session/cancel` no new tool call is started and no new permission is
+    requested.
+    """
     session = context.session
     if session is None or session.cancel is None:
         return None
@@ -320,8 +418,14 @@ def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
     return context.problem(f"{what} begins after the turn was cancelled", session.cancel)
 
 
-@check("ACP-L153", on.notification("session/cancel"))
-def there_is_something_to_cancel(context: Context) -> CheckResult:
+@rule(
+    "cancel-without-turn",
+    Facts(153, "prompt-turn", "info", "heuristic", "client", "v1/prompt-turn.mdx", version=1),
+    on.notification("session/cancel"),
+    fix="Cancel while a prompt has no response yet.",
+)
+def cancel_without_turn(context: Context) -> CheckResult:
+    """`session/cancel` without a running prompt has no effect."""
     session = context.session
     if session is None:
         return None
@@ -337,8 +441,19 @@ def there_is_something_to_cancel(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L157", on.response("session/request_permission"))
-def permissions_end_with_their_turn(context: Context) -> CheckResult:
+@rule(
+    "permission-not-cancelled",
+    Facts(
+        157, "prompt-turn", "error", "must", "client", "prompt-turn.mdx", version=1, since="2026-11"
+    ),
+    on.response("session/request_permission"),
+    fix="Answer every open request for permission with the outcome cancelled.",
+)
+def permission_not_cancelled(context: Context) -> CheckResult:
+    """After `session/cancel` every pending `session/request_permission` of the session gets outcome
+    `cancelled` (or -32800 if the Agent cancelled that request). v2 moved this duty to the Agent
+    (permission-not-withdrawn).
+    """
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None

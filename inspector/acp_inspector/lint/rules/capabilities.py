@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
@@ -88,8 +89,17 @@ def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | No
     return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
-@check("ACP-L060", on.request("initialize"), on.result("initialize"))
-def markers_are_objects(context: Context) -> CheckResult:
+@rule(
+    "boolean-support-marker",
+    Facts(60, "initialization", "error", "schema", "both", "v2/migration.mdx", version=2),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Send {} to claim a capability, null to deny it.",
+)
+def boolean_support_marker(context: Context) -> CheckResult:
+    """Support markers are objects or null; `true`/`false` is malformed and counts as
+    unsupported.
+    """
     claimed = _declared_capabilities(context)
     if claimed is None:
         return None
@@ -111,8 +121,18 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
                     todo.append((f"{place}.{name}", as_object(value)))
 
 
-@check("ACP-L061", on.request("initialize"), on.result("initialize"))
-def flags_are_booleans(context: Context) -> CheckResult:
+@rule(
+    "non-boolean-capability",
+    Facts(61, "initialization", "error", "schema", "both", "v1/initialization.mdx", version=1),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Send true to claim a capability, false to deny it.",
+)
+def non_boolean_capability(context: Context) -> CheckResult:
+    """Boolean capabilities (`loadSession`, `image`, `audio`, `embeddedContext`, `http`, `sse`,
+    `readTextFile`, `writeTextFile`, `terminal`, `auth.terminal`) are booleans; `{}` counts as
+    false.
+    """
     claimed = _declared_capabilities(context)
     if claimed is None:
         return None
@@ -126,8 +146,16 @@ def flags_are_booleans(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L062", on.result("initialize"))
-def no_leftovers_of_version_1(context: Context) -> CheckResult:
+@rule(
+    "leftover-v1-capability",
+    Facts(62, "initialization", "warning", "implied", "agent", "v2/migration.mdx", version=2),
+    on.result("initialize"),
+    fix="Leave them out; version 2 has them always.",
+)
+def leftover_v1_capability(context: Context) -> CheckResult:
+    """No leftovers `session.list`, `session.resume`, `session.close`, `session.load`,
+    `loadSession`, `auth.logout` markers.
+    """
     claimed = _declared_capabilities(context)
     if claimed is None:
         return None
@@ -138,8 +166,15 @@ def no_leftovers_of_version_1(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L063", on.request("initialize"), on.result("initialize"))
-def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
+@rule(
+    "unknown-capability",
+    Facts(63, "initialization", "warning", "must", "both", "extensibility.mdx"),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Put custom data into _meta.",
+)
+def unknown_capability(context: Context) -> CheckResult:
+    """Unknown keys at the root of a capability object belong in `_meta`."""
     claimed = _declared_capabilities(context)
     if claimed is None or context.version is None:
         return None
@@ -159,9 +194,14 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L064", on.result("initialize"))
-def agents_claim_something(context: Context) -> CheckResult:
-    """Flag agents that claim nothing, neither by the name of version 1 nor of version 2.
+@rule(
+    "no-capabilities",
+    Facts(64, "initialization", "warning", "should", "agent", "initialization.mdx"),
+    on.result("initialize"),
+    fix="Claim what the agent can do.",
+)
+def no_capabilities(context: Context) -> CheckResult:
+    """The result carries capabilities (an empty answer makes everything unsupported).
 
     Another rule reports the name of the other version.
     """
@@ -173,8 +213,18 @@ def agents_claim_something(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L065", on.request("initialize"), on.result("initialize"))
-def capabilities_stand_where_they_belong(context: Context) -> CheckResult:
+@rule(
+    "misplaced-capability",
+    Facts(65, "initialization", "warning", "schema", "both", "initialization.mdx"),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Claim it where it belongs.",
+)
+def misplaced_capability(context: Context) -> CheckResult:
+    """No capability in the wrong place (e.g. `image` directly under `agentCapabilities`,
+    `readTextFile` directly under `clientCapabilities`): schema validation passes, readers ignore
+    it, the feature counts as unsupported.
+    """
     claimed = _declared_capabilities(context)
     if claimed is None:
         return None
@@ -190,8 +240,14 @@ def _elsewhere(context: Context) -> dict[str, str]:
     return PLACES_V2 if is_agent_of_v2 else PLACES[context.side]
 
 
-@check("ACP-L066", on.result("initialize"))
-def auth_method_ids_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-auth-method",
+    Facts(66, "initialization", "error", "schema", "agent", "schema"),
+    on.result("initialize"),
+    fix="Give each method to log in an id of its own.",
+)
+def duplicate_auth_method(context: Context) -> CheckResult:
+    """`authMethods` ids (`id` / `methodId`) are unique within the list."""
     name = "id" if context.version == 1 else "methodId"
     methods = as_list(context.result_object.get("authMethods"))
     for index, id_ in repeated(as_object(method).get(name) for method in methods):
@@ -201,8 +257,16 @@ def auth_method_ids_are_unique(context: Context) -> CheckResult:
     return OK if methods else None
 
 
-@check("ACP-L067", on.error())
-def clients_answer_what_they_claim(context: Context) -> CheckResult:
+@rule(
+    "declared-but-unsupported",
+    Facts(67, "initialization", "info", "heuristic", "client", "initialization.mdx"),
+    on.error(),
+    fix="Answer what you claim, or do not claim it.",
+)
+def declared_but_unsupported(context: Context) -> CheckResult:
+    """Declared capability is exercised with an error: e.g. `fs.readTextFile:true` but
+    `fs/read_text_file` answered -32601.
+    """
     ask = context.request
     if ask is None or ask.side != "agent" or context.version is None:
         return None

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.config_options import opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -50,8 +51,14 @@ def _keep_commands(context: Context) -> None:
         context.state.of(_Commands)[session] = _List(context.point, names)
 
 
-@check("ACP-L313", COMMAND_REPORTS)
-def commands_say_what_they_are(context: Context) -> CheckResult:
+@rule(
+    "incomplete-command",
+    Facts(313, "commands", "error", "schema", "agent", "slash-commands.mdx", since="2026-11"),
+    COMMAND_REPORTS,
+    fix="Give each command a name and a description.",
+)
+def incomplete_command(context: Context) -> CheckResult:
+    """Each command has `name` and `description`; v2 also `type` (`command` or custom)."""
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
         return None
@@ -66,8 +73,14 @@ def commands_say_what_they_are(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L314", COMMAND_REPORTS)
-def names_are_one_word(context: Context) -> CheckResult:
+@rule(
+    "malformed-command-name",
+    Facts(314, "commands", "warning", "must", "agent", "schema", version=2, since="2026-11"),
+    COMMAND_REPORTS,
+    fix="Leave the slash away; clients add it.",
+)
+def malformed_command_name(context: Context) -> CheckResult:
+    """`name` has no leading `/` and no whitespace."""
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
         return None
@@ -80,8 +93,14 @@ def names_are_one_word(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L315", COMMAND_REPORTS)
-def command_names_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-command",
+    Facts(315, "commands", "warning", "must", "agent", "slash-commands.mdx", since="2026-11"),
+    COMMAND_REPORTS,
+    fix="Give each command a name of its own.",
+)
+def duplicate_command(context: Context) -> CheckResult:
+    """Command names are unique in the list (v2: MUST)."""
     listed = _listed_commands(context)
     if listed is None or not listed[1]:
         return None
@@ -97,13 +116,26 @@ def command_names_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L316", COMMAND_REPORTS)
-def input_has_a_hint(context: Context) -> CheckResult:
+@rule(
+    "command-input-without-hint",
+    Facts(316, "commands", "error", "schema", "agent", "schema", version=1),
+    COMMAND_REPORTS,
+    fix="Say what is to be typed by a hint.",
+)
+def command_input_without_hint(context: Context) -> CheckResult:
+    """`input`, if present, has `hint`."""
     return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
-@check("ACP-L317", COMMAND_REPORTS)
-def input_has_type_and_hint(context: Context) -> CheckResult:
+@rule(
+    "malformed-command-input",
+    Facts(317, "commands", "error", "schema", "agent", "v2/slash-commands.mdx", version=2),
+    COMMAND_REPORTS,
+    fix='Say {"type": "text", "hint": …}.',
+)
+def malformed_command_input(context: Context) -> CheckResult:
+    """`input`, if present, has `type`; `text` inputs have `hint`."""
+
     def missing(value: dict[str, Json]) -> str | None:
         if not isinstance(value.get("type"), str):
             return "type"
@@ -130,8 +162,14 @@ def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -
     return OK if is_any else None
 
 
-@check("ACP-L318", on.request("session/prompt"))
-def commands_that_are_typed_exist(context: Context) -> CheckResult:
+@rule(
+    "unknown-command",
+    Facts(318, "commands", "info", "heuristic", "client", "slash-commands.mdx"),
+    on.request("session/prompt"),
+    fix="Use an offered command, or leave out the slash.",
+)
+def unknown_command(context: Context) -> CheckResult:
+    """A prompt that starts with `/word` names an advertised command."""
     known = context.state.of(_Commands).get(context.session_id or "")
     blocks = as_list(context.params.get("prompt"))
     text = as_object(blocks[0]).get("text") if blocks else None
@@ -143,16 +181,39 @@ def commands_that_are_typed_exist(context: Context) -> CheckResult:
     return context.problem(f"/{name} was not offered", known.point, at="prompt.0.text")
 
 
-@check("ACP-L319", on.result("initialize", *OPENING))
-def commands_come_in_updates(context: Context) -> CheckResult:
+@rule(
+    "misplaced-commands",
+    Facts(
+        319,
+        "commands",
+        "warning",
+        "implied",
+        "agent",
+        "slash-commands.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.result("initialize", *OPENING),
+    fix="Send available_commands_update.",
+)
+def misplaced_commands(context: Context) -> CheckResult:
+    """Commands are announced with `available_commands_update`, not in capabilities or session
+    results (v2 results may carry `availableCommands`).
+    """
     for name in ("availableCommands", "commands", "slashCommands"):
         if name in context.result_object:
             return context.problem(f"the result has {name}", at=name)
     return OK
 
 
-@check("ACP-L320", on.update("available_commands_update"))
-def lists_are_whole(context: Context) -> CheckResult:
+@rule(
+    "partial-command-list",
+    Facts(320, "commands", "info", "heuristic", "agent", "slash-commands.mdx"),
+    on.update("available_commands_update"),
+    fix="Send the whole list each time.",
+)
+def partial_command_list(context: Context) -> CheckResult:
+    """The list is replaced as a whole; partial lists look like deltas."""
     listed, known = (
         _listed_commands(context),
         context.state.of(_Commands).get(context.session_id or ""),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -18,7 +19,7 @@ from acp_inspector.lint.context import (
     is_one_of,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
@@ -68,8 +69,17 @@ def _keep_compaction(context: Context) -> None:
             compaction.ended = compaction.ended or context.point
 
 
-@check("ACP-L404", UPDATE, CHUNK)
-def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
+@rule(
+    "undeclared-compaction",
+    Facts(404, "notices", "error", "must", "agent", "schema", version=1, since="2026-11"),
+    UPDATE,
+    CHUNK,
+    fix="Compact in silence where the client cannot show it.",
+)
+def undeclared_compaction(context: Context) -> CheckResult:
+    """`compaction_update` and `compaction_summary_chunk` (stable now) only with client
+    `session.compaction`.
+    """
     if context.state.claims("client", "session.compaction"):
         return OK
     return context.problem(
@@ -77,15 +87,23 @@ def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L405", CHUNK)
-def summaries_come_in_between(context: Context) -> CheckResult:
+@rule(
+    "stray-compaction-chunk",
+    Facts(405, "notices", "info", "heuristic", "agent", "schema", since="2026-11"),
+    CHUNK,
+    fix="Send the summary while the compaction is in progress.",
+)
+def stray_compaction_chunk(context: Context) -> CheckResult:
+    """Summary chunks come between `in_progress` and the terminal update of the same id; a
+    first-seen id in a chunk is legal and creates an in-progress compaction.
+    """
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
     return context.problem("the compaction had already ended", known.ended)
 
 
-@check_at_end("ACP-L406")
+@check("compaction-without-end", on.END)
 def compactions_end(ending: EndContext) -> CheckResult:
     known = ending.state.of(_Compactions)
     if not known or not ending.is_over:
@@ -97,8 +115,14 @@ def compactions_end(ending: EndContext) -> CheckResult:
     )
 
 
-@check("ACP-L406", UPDATE)
-def compactions_end_once(context: Context) -> CheckResult:
+@rule(
+    "compaction-without-end",
+    Facts(406, "notices", "warning", "must", "agent", "rfds/session-compaction.mdx"),
+    UPDATE,
+    fix="End each compaction with one final status.",
+)
+def compaction_without_end(context: Context) -> CheckResult:
+    """`in_progress` is followed by exactly one terminal status."""
     known, status = _known(context), context.update.get("status")
     if not is_one_of(status, FINAL_STATUSES):
         return None
@@ -109,8 +133,16 @@ def compactions_end_once(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L407", UPDATE)
-def final_compactions_fit_their_status(context: Context) -> CheckResult:
+@rule(
+    "misplaced-compaction-field",
+    Facts(407, "notices", "info", "heuristic", "agent", "schema", since="2026-11"),
+    UPDATE,
+    fix="Send a summary with completed, an error with failed.",
+)
+def misplaced_compaction_field(context: Context) -> CheckResult:
+    """Non-empty `summary` only with `completed`, `error` only with `failed` (rule no longer in the
+    schema).
+    """
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
         if context.update.get(name) and status != right:
@@ -118,8 +150,14 @@ def final_compactions_fit_their_status(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L408", UPDATE)
-def ids_are_not_reused(context: Context) -> CheckResult:
+@rule(
+    "reused-compaction-id",
+    Facts(408, "notices", "error", "must", "agent", "rfds/session-compaction.mdx"),
+    UPDATE,
+    fix="Give each compaction an id of its own.",
+)
+def reused_compaction_id(context: Context) -> CheckResult:
+    """`compactionId` is not reused."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
@@ -128,8 +166,14 @@ def ids_are_not_reused(context: Context) -> CheckResult:
     return context.problem("another compaction had this id", known.ended, at="compactionId")
 
 
-@check("ACP-L409", on.update("notice"))
-def notices_say_something(context: Context) -> CheckResult:
+@rule(
+    "incomplete-notice",
+    Facts(409, "notices", "error", "schema", "agent", "schema", since="2026-11"),
+    on.update("notice"),
+    fix="Give a severity and a title.",
+)
+def incomplete_notice(context: Context) -> CheckResult:
+    """`notice` (stable now) has `severity` and a non-empty `title`."""
     if not isinstance(context.update.get("severity"), str):
         return context.problem("severity is missing", at="severity")
     title = context.update.get("title")
@@ -138,8 +182,14 @@ def notices_say_something(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L410", on.update("notice"))
-def notices_are_not_history(context: Context) -> CheckResult:
+@rule(
+    "replayed-notice",
+    Facts(410, "notices", "warning", "should", "agent", "rfds/session-notices.mdx"),
+    on.update("notice"),
+    fix="Do not replay notices.",
+)
+def replayed_notice(context: Context) -> CheckResult:
+    """Notices are not part of a load/resume replay."""
     if context.session is None or context.session.replay is None:
         return OK
     return context.problem("a notice is part of the replay", context.session.replay)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -19,7 +20,7 @@ from acp_inspector.lint.context import (
     quoted,
     repeated,
 )
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -130,8 +131,14 @@ def _wanted(context: Context) -> tuple[SessionOptions, SeenOption] | None:
     return known, known.by_id[id_]
 
 
-@check("ACP-L294", on.request("session/set_config_option"))
-def options_that_are_set_exist(context: Context) -> CheckResult:
+@rule(
+    "unknown-config-option",
+    Facts(294, "modes", "error", "implied", "client", "session-config-options.mdx"),
+    on.request("session/set_config_option"),
+    fix="Set one of the session's options.",
+)
+def unknown_config_option(context: Context) -> CheckResult:
+    """`set_config_option.configId` is a known option of the session."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str):
         return None
@@ -142,8 +149,14 @@ def options_that_are_set_exist(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L295", on.request("session/set_config_option"))
-def values_that_are_set_are_offered(context: Context) -> CheckResult:
+@rule(
+    "unknown-option-value",
+    Facts(295, "modes", "error", "must", "client", "session-config-options.mdx"),
+    on.request("session/set_config_option"),
+    fix="Set one of the option's values.",
+)
+def unknown_option_value(context: Context) -> CheckResult:
+    """A select `value` is one of the option's values (search groups too)."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "select" or not wanted[1].values:
         return None
@@ -156,8 +169,14 @@ def values_that_are_set_are_offered(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L296", on.request("session/set_config_option"))
-def booleans_are_set_as_such(context: Context) -> CheckResult:
+@rule(
+    "wrong-boolean-value",
+    Facts(296, "modes", "error", "schema", "client", "session-config-options.mdx"),
+    on.request("session/set_config_option"),
+    fix='Say "type": "boolean", true or false.',
+)
+def wrong_boolean_value(context: Context) -> CheckResult:
+    """A boolean option is set with `type:"boolean"` and a boolean `value`."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "boolean":
         return None
@@ -176,15 +195,29 @@ def booleans_are_set_as_such(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L297", on.request("session/set_config_option"))
-def setting_says_what_is_set(context: Context) -> CheckResult:
+@rule(
+    "untyped-option-value",
+    Facts(297, "modes", "error", "schema", "client", "v2/session-config-options.mdx", version=2),
+    on.request("session/set_config_option"),
+    fix='Say "type": "id" or "boolean".',
+)
+def untyped_option_value(context: Context) -> CheckResult:
+    """`type` (`id` or `boolean`) is present on `set_config_option`."""
     if isinstance(context.params.get("type"), str):
         return OK
     return context.problem("type is missing", at="type")
 
 
-@check("ACP-L298", on.result("session/set_config_option"))
-def setting_is_answered_with_all_options(context: Context) -> CheckResult:
+@rule(
+    "incomplete-option-result",
+    Facts(298, "modes", "error", "must", "agent", "session-config-options.mdx"),
+    on.result("session/set_config_option"),
+    fix="Return the complete list.",
+)
+def incomplete_option_result(context: Context) -> CheckResult:
+    """The `set_config_option` result contains `configOptions`, the complete list, with the changed
+    value (or the reason it differs).
+    """
     reported = reported_options(context)
     if reported is None:
         return context.problem("configOptions is missing", context.request, at="configOptions")
@@ -212,8 +245,14 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L299", on.update("config_option_update"))
-def updates_list_all_options(context: Context) -> CheckResult:
+@rule(
+    "config-option-vanishes",
+    Facts(299, "modes", "warning", "must", "agent", "session-config-options.mdx"),
+    on.update("config_option_update"),
+    fix="Send the complete list each time.",
+)
+def config_option_vanishes(context: Context) -> CheckResult:
+    """`config_option_update` is complete; options that vanish are reported."""
     reported, known = reported_options(context), _known(context)
     if reported is None or known is None:
         return None
@@ -230,8 +269,14 @@ def updates_list_all_options(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L300", OPTION_REPORTS)
-def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult:
+@rule(
+    "undeclared-boolean-option",
+    Facts(300, "modes", "error", "must", "agent", "v1/session-config-options.mdx", version=1),
+    OPTION_REPORTS,
+    fix="Offer a select with two values instead.",
+)
+def undeclared_boolean_option(context: Context) -> CheckResult:
+    """`type:"boolean"` options only if the Client advertised `session.configOptions.boolean`."""
     booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
     if not booleans:
         return None
@@ -244,8 +289,25 @@ def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult
     )
 
 
-@check("ACP-L301", OPTION_REPORTS)
-def selects_offer_their_value(context: Context) -> CheckResult:
+@rule(
+    "invalid-select-option",
+    Facts(
+        301,
+        "modes",
+        "error",
+        "schema",
+        "agent",
+        "session-config-options.mdx",
+        since="2026-11",
+        in_version_1="warning",
+    ),
+    OPTION_REPORTS,
+    fix="Offer the current value among the others.",
+)
+def invalid_select_option(context: Context) -> CheckResult:
+    """Select options have `options` (v2: ≥1, also per group) and a `currentValue` contained in them
+    (v2: MUST; v1 does not say so).
+    """
     found: list[Problem] = []
     is_any = False
     for place, option in each_option(context):
@@ -272,8 +334,14 @@ def _has_empty_group(option: dict[str, Json]) -> bool:
     return any(each.get("options") == [] for each in groups)
 
 
-@check("ACP-L302", OPTION_REPORTS)
-def booleans_have_booleans(context: Context) -> CheckResult:
+@rule(
+    "invalid-boolean-option",
+    Facts(302, "modes", "error", "schema", "agent", "session-config-options.mdx"),
+    OPTION_REPORTS,
+    fix="Give a boolean a boolean, and no options.",
+)
+def invalid_boolean_option(context: Context) -> CheckResult:
+    """Boolean options have a boolean `currentValue` and no `options`."""
     is_any = False
     for place, option in each_option(context):
         if option.get("type") != "boolean":
@@ -288,8 +356,14 @@ def booleans_have_booleans(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L303", OPTION_REPORTS)
-def options_are_set_to_something(context: Context) -> CheckResult:
+@rule(
+    "option-without-value",
+    Facts(303, "modes", "error", "must", "agent", "session-config-options.mdx"),
+    OPTION_REPORTS,
+    fix="Report what each option is set to.",
+)
+def option_without_value(context: Context) -> CheckResult:
+    """Every option has a default (`currentValue` present)."""
     is_any = False
     for place, option in each_option(context):
         if context.version != 1 and not is_one_of(option.get("type"), TYPES):
@@ -300,8 +374,14 @@ def options_are_set_to_something(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L304", OPTION_REPORTS)
-def option_ids_and_values_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-config-option",
+    Facts(304, "modes", "error", "schema", "agent", "schema"),
+    OPTION_REPORTS,
+    fix="Give each option, and each of its values, an id of its own.",
+)
+def duplicate_config_option(context: Context) -> CheckResult:
+    """Option ids are unique; values are unique within an option."""
     options, name = list(each_option(context)), id_name(context)
     twice = dict(repeated(option.get(name) for _, option in options))
     for index, (place, option) in enumerate(options):
@@ -317,8 +397,24 @@ def option_ids_and_values_are_unique(context: Context) -> CheckResult:
     return OK if options else None
 
 
-@check("ACP-L305", OPTION_REPORTS, right=("id", "group"), wrong=("configId", "groupId"))
-@check("ACP-L306", OPTION_REPORTS, right=("configId", "groupId"), wrong=("id", "group"))
+@rule(
+    "misnamed-option-id",
+    Facts(305, "modes", "error", "schema", "agent", "schema", version=1),
+    OPTION_REPORTS,
+    says="Identifier is `id`, groups use `group`.",
+    fix="Call them id and group; the other names are version 2's.",
+    right=("id", "group"),
+    wrong=("configId", "groupId"),
+)
+@rule(
+    "misnamed-config-id",
+    Facts(306, "modes", "error", "schema", "agent", "v2/migration.mdx", version=2),
+    OPTION_REPORTS,
+    says="Identifier is `configId`, groups use `groupId`.",
+    fix="Call them configId and groupId; the other names are version 1's.",
+    right=("configId", "groupId"),
+    wrong=("id", "group"),
+)
 def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -337,8 +433,14 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
     return OK if is_any else None
 
 
-@check("ACP-L307", OPTION_REPORTS)
-def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
+@rule(
+    "mixed-option-groups",
+    Facts(307, "modes", "error", "schema", "agent", "schema"),
+    OPTION_REPORTS,
+    fix="Put all values into groups, or none.",
+)
+def mixed_option_groups(context: Context) -> CheckResult:
+    """Grouped and flat options are not mixed in one list."""
     is_any = False
     for place, option in each_option(context):
         listed = [as_object(each) for each in as_list(option.get("options"))]
@@ -353,8 +455,27 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L308", OPTION_REPORTS, name="category", known=CATEGORIES)
-@check("ACP-L312", OPTION_REPORTS, name="type", known=TYPES)
+@rule(
+    "reserved-option-category",
+    Facts(308, "modes", "info", "implied", "agent", "session-config-options.mdx"),
+    OPTION_REPORTS,
+    says=(
+        "`category` values that begin with `_` are free for own use; other unknown "
+        "ones are reserved for ACP."
+    ),
+    fix="Begin categories of your own with “_”.",
+    name="category",
+    known=CATEGORIES,
+)
+@rule(
+    "reserved-option-type",
+    Facts(312, "modes", "warning", "must", "agent", "v2/session-config-options.mdx", version=2),
+    OPTION_REPORTS,
+    says="Unknown option `type`s start with `_`.",
+    fix="Begin custom types with “_”.",
+    name="type",
+    known=TYPES,
+)
 def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):

@@ -14,8 +14,9 @@ from typing import Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -61,9 +62,33 @@ def takes(state: LintState, capability: str) -> bool:
     return isinstance(mime_type, dict) if version == 2 else mime_type is True
 
 
-@check("ACP-L137", on.request("session/prompt"), type_="image", capability="image")
-@check("ACP-L138", on.request("session/prompt"), type_="audio", capability="audio")
-@check("ACP-L139", on.request("session/prompt"), type_="resource", capability="embeddedContext")
+@rule(
+    "undeclared-image",
+    Facts(137, "prompt-turn", "error", "must", "client", "content.mdx"),
+    on.request("session/prompt"),
+    says="`image` blocks only with the image prompt capability.",
+    fix="Send images only to agents that claim to take them.",
+    type_="image",
+    capability="image",
+)
+@rule(
+    "undeclared-audio",
+    Facts(138, "prompt-turn", "error", "must", "client", "content.mdx"),
+    on.request("session/prompt"),
+    says="`audio` blocks only with the audio prompt capability.",
+    fix="Send audio only to agents that claim to take it.",
+    type_="audio",
+    capability="audio",
+)
+@rule(
+    "undeclared-embedded-resource",
+    Facts(139, "prompt-turn", "error", "must", "client", "content.mdx"),
+    on.request("session/prompt"),
+    says="`resource` blocks only with `embeddedContext`.",
+    fix="Send a resource_link, or the text, to agents that take no embedded context.",
+    type_="resource",
+    capability="embeddedContext",
+)
 def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -80,8 +105,16 @@ def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -
     return None
 
 
-@check("ACP-L140", *HOLDERS)
-def blocks_are_whole(context: Context) -> CheckResult:
+@rule(
+    "incomplete-content-block",
+    Facts(140, "prompt-turn", "error", "schema", "sender", "content.mdx"),
+    *HOLDERS,
+    fix="Give each content block all members that its type needs.",
+)
+def incomplete_content_block(context: Context) -> CheckResult:
+    """Blocks have their required fields: text: `text`; image/audio `data`+`mimeType`; resource_link
+    `uri`+`name`; resource `resource.uri`+`text` or `blob`.
+    """
     blocks = _all(context).all
     if not blocks:
         return None
@@ -115,8 +148,14 @@ def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckRes
     return None
 
 
-@check("ACP-L141", *HOLDERS)
-def bytes_are_base64(context: Context) -> CheckResult:
+@rule(
+    "invalid-base64",
+    Facts(141, "prompt-turn", "warning", "schema", "sender", "content.mdx"),
+    *HOLDERS,
+    fix="Encode bytes as standard base64, with padding, without a prefix.",
+)
+def invalid_base64(context: Context) -> CheckResult:
+    """`data` and `blob` decode as standard base64 (no data: URL prefix)."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         for where, data in _encoded(path, block):
@@ -145,8 +184,14 @@ def is_base64(text: str) -> bool:
     return True
 
 
-@check("ACP-L142", *HOLDERS)
-def mime_types_fit(context: Context) -> CheckResult:
+@rule(
+    "wrong-mime-type",
+    Facts(142, "prompt-turn", "warning", "heuristic", "sender", "content.mdx"),
+    *HOLDERS,
+    fix="Name the MIME type as type/subtype; image/… for images.",
+)
+def wrong_mime_type(context: Context) -> CheckResult:
+    """`mimeType` looks like type/subtype and fits the block (image/*, audio/*)."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         type_ = block.get("type")
@@ -167,8 +212,14 @@ def mime_types_fit(context: Context) -> CheckResult:
     return found
 
 
-@check("ACP-L143", *HOLDERS)
-def types_of_blocks_are_known(context: Context) -> CheckResult:
+@rule(
+    "unknown-content-type",
+    Facts(143, "prompt-turn", "error", "schema", "sender", "schema", version=1),
+    *HOLDERS,
+    fix="Use text, image, audio, resource_link or resource.",
+)
+def unknown_content_type(context: Context) -> CheckResult:
+    """Content block `type` is one of the five known ones."""
     blocks = _all(context).all
     if not blocks:
         return None
@@ -180,8 +231,14 @@ def types_of_blocks_are_known(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L462", *HOLDERS)
-def icons_are_safe_to_fetch(context: Context) -> CheckResult:
+@rule(
+    "unsafe-icon-source",
+    Facts(462, "version-2", "error", "must", "agent", "schema", version=2),
+    *HOLDERS,
+    fix="Point icons at https: or data: URIs.",
+)
+def unsafe_icon_source(context: Context) -> CheckResult:
+    """`icons[].src` is an `https:` or `data:` URI."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         if context.side != "agent" or block.get("type") != "resource_link":

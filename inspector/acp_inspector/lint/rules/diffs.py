@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import Context, Place, Violation, items, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, each_of
+from acp_inspector.lint.registry import each_of, rule
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.json_values import as_list, as_object
@@ -46,10 +47,16 @@ def _diffs_and_changes(context: Context) -> list[Place]:
     return _diffs(context) + _changes(context)
 
 
-@check("ACP-L204", DIFF_MESSAGES)
+@rule(
+    "incomplete-diff",
+    Facts(204, "tool-calls", "error", "schema", "agent", "v1/tool-calls.mdx", version=1),
+    DIFF_MESSAGES,
+    fix="Send path and newText.",
+)
 @each_of(_diffs)
-def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
-    # ACP-L207 reports a path that is not absolute.
+def incomplete_diff(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+    # `relative-diff-path` reports a path that is not absolute.
+    """Diffs have `path` and `newText`."""
     if not isinstance(diff.get("path"), str):
         what = "is not a string" if "path" in diff else "is missing"
         yield f"the path of the diff {what}", f"{place}.path"
@@ -58,9 +65,25 @@ def diffs_are_complete(context: Context, place: str, diff: dict[str, Json]) -> I
         yield f"the newText of the diff {what}", f"{place}.newText"
 
 
-@check("ACP-L205", DIFF_MESSAGES)
+@rule(
+    "diff-without-changes",
+    Facts(
+        205,
+        "tool-calls",
+        "error",
+        "must",
+        "agent",
+        "v2/tool-calls.mdx; v2/extensibility.mdx",
+        version=2,
+    ),
+    DIFF_MESSAGES,
+    fix="Send changes, and a patch with the text.",
+)
 @each_of(_diffs)
-def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+def diff_without_changes(
+    context: Context, place: str, diff: dict[str, Json]
+) -> Iterator[Violation]:
+    """Diffs have `changes`; v1 fields `oldText`/`newText`/`path` are absent."""
     if not isinstance(diff.get("changes"), list):
         what = "are not an array" if "changes" in diff else "are missing"
         yield f"the changes of the diff {what}", f"{place}.changes"
@@ -69,11 +92,17 @@ def diffs_have_changes(context: Context, place: str, diff: dict[str, Json]) -> I
             yield f"the diff has version 1's {name}", f"{place}.{name}"
 
 
-@check("ACP-L206", DIFF_MESSAGES)
+@rule(
+    "incomplete-diff-change",
+    Facts(206, "tool-calls", "error", "schema", "agent", "v2/tool-calls.mdx", version=2),
+    DIFF_MESSAGES,
+    fix="Send oldPath and path for move and copy, path for all else.",
+)
 @each_of(_changes)
-def changes_have_their_paths(
+def incomplete_diff_change(
     context: Context, place: str, change: dict[str, Json]
 ) -> Iterator[Violation]:
+    """`move` and `copy` changes have `oldPath` and `path`; other operations have `path`."""
     operation = change.get("operation")
     if isinstance(operation, str) and operation not in OPERATIONS:
         return
@@ -84,11 +113,15 @@ def changes_have_their_paths(
             yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
 
 
-@check("ACP-L207", DIFF_MESSAGES)
+@rule(
+    "relative-diff-path",
+    Facts(207, "tool-calls", "error", "must", "agent", "overview.mdx"),
+    DIFF_MESSAGES,
+    fix="Send absolute paths in diffs.",
+)
 @each_of(_diffs_and_changes)
-def paths_of_diffs_are_absolute(
-    context: Context, place: str, each: dict[str, Json]
-) -> Iterator[Violation]:
+def relative_diff_path(context: Context, place: str, each: dict[str, Json]) -> Iterator[Violation]:
+    """All diff paths are absolute."""
     for name in ("path", "oldPath"):
         path = each.get(name)
         if isinstance(path, str) and not is_absolute(path):
@@ -111,11 +144,19 @@ def _text(diff: dict[str, Json]) -> str:
     return text if isinstance(text, str) else ""
 
 
-@check("ACP-L208", DIFF_MESSAGES)
+@rule(
+    "malformed-git-patch",
+    Facts(
+        208, "tool-calls", "error", "must", "agent", "v2/tool-calls.mdx", version=2, since="2026-11"
+    ),
+    DIFF_MESSAGES,
+    fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
+)
 @each_of(_patches)
-def patches_are_bare_and_absolute(
-    context: Context, place: str, diff: dict[str, Json]
-) -> Iterator[Violation]:
+def malformed_git_patch(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+    """`git_patch` text consists of `diff --git` sections with absolute paths without `a/` `b/`
+    prefixes (`/dev/null` allowed in `---`/`+++`), without commit or mail headers.
+    """
     patch, where = read_patch(_text(diff)), f"{place}.patch.text"
     if patch.preamble:
         yield f"the patch begins with {quoted(patch.preamble)}, not “diff --git”", where
@@ -128,12 +169,17 @@ def patches_are_bare_and_absolute(
             yield f"the path {quoted(names[0] if names else header)} is not absolute", where
 
 
-@check("ACP-L209", DIFF_MESSAGES)
+@rule(
+    "patch-differs-from-changes",
+    Facts(209, "tool-calls", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
+    DIFF_MESSAGES,
+    fix="List every file of the patch in changes, with what happens to it.",
+)
 @each_of(_patches)
-def patches_agree_with_changes(
+def patch_differs_from_changes(
     context: Context, place: str, diff: dict[str, Json]
 ) -> Iterator[Violation]:
-    """Flag files in a patch that `changes` lacks or describes differently.
+    """Every file in `patch.text` appears in `changes` with a matching operation.
 
     A patch may show a moved file as one deleted and one added file, as Git can write it.
     """
@@ -159,11 +205,17 @@ def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     return file.operation == "add" and operation in PAIRS and path == file.path
 
 
-@check("ACP-L210", DIFF_MESSAGES)
+@rule(
+    "text-change-without-patch",
+    Facts(210, "tool-calls", "warning", "should", "agent", "v2/tool-calls.mdx", version=2),
+    DIFF_MESSAGES,
+    fix="Send a patch with the changes of text.",
+)
 @each_of(_diffs)
-def texts_come_with_a_patch(
+def text_change_without_patch(
     context: Context, place: str, diff: dict[str, Json]
 ) -> Iterator[Violation]:
+    """Text changes come with a `patch`."""
     if diff.get("patch") is not None:
         return
     for change in map(as_object, as_list(diff.get("changes"))):
@@ -172,10 +224,14 @@ def texts_come_with_a_patch(
             return
 
 
-@check("ACP-L211", DIFF_MESSAGES)
+@rule(
+    "empty-diff",
+    Facts(211, "tool-calls", "warning", "heuristic", "agent", "v2/tool-calls.mdx", version=2),
+    DIFF_MESSAGES,
+    fix="Send a diff only where something changes.",
+)
 @each_of(_diffs)
-def diffs_change_something(
-    context: Context, place: str, diff: dict[str, Json]
-) -> Iterator[Violation]:
+def empty_diff(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
+    """A diff has at least one change."""
     if diff.get("changes") == []:
         yield "the diff has no changes", f"{place}.changes"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -17,7 +18,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
@@ -33,8 +34,14 @@ class _Commands(dict[tuple[str, str], str]):
     """The first reported command of each terminal, by session and id."""
 
 
-@check("ACP-L266", on.update("terminal_update", "terminal_output_chunk"))
-def terminals_are_named(context: Context) -> CheckResult:
+@rule(
+    "incomplete-terminal-update",
+    Facts(266, "display-terminals", "error", "schema", "agent", "schema", version=2),
+    on.update("terminal_update", "terminal_output_chunk"),
+    fix="Name the terminal by terminalId, and put bytes into data.",
+)
+def incomplete_terminal_update(context: Context) -> CheckResult:
+    """`terminal_update` and `terminal_output_chunk` have `terminalId`; chunks have `data`."""
     names = (
         ("terminalId", "data") if context.variant == "terminal_output_chunk" else ("terminalId",)
     )
@@ -45,8 +52,14 @@ def terminals_are_named(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L267", on.update("terminal_update", "terminal_output_chunk"))
-def output_is_base64(context: Context) -> CheckResult:
+@rule(
+    "invalid-output-base64",
+    Facts(267, "display-terminals", "error", "schema", "agent", "v2/tool-calls.mdx", version=2),
+    on.update("terminal_update", "terminal_output_chunk"),
+    fix="Encode the bytes of each message by themselves, as base64 with padding.",
+)
+def invalid_output_base64(context: Context) -> CheckResult:
+    """`data` is valid RFC 4648 base64 in each message on its own."""
     data: Json = context.update.get("data")
     path = "params.update.data"
     if context.variant == "terminal_update":
@@ -59,8 +72,14 @@ def output_is_base64(context: Context) -> CheckResult:
     return context.problem(f"no base64: {quoted(data[:40])}", path=path)
 
 
-@check("ACP-L268", on.update("terminal_update"))
-def terminals_run_somewhere(context: Context) -> CheckResult:
+@rule(
+    "relative-display-cwd",
+    Facts(268, "display-terminals", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
+    on.update("terminal_update"),
+    fix="Send an absolute cwd, or none.",
+)
+def relative_display_cwd(context: Context) -> CheckResult:
+    """`cwd` is absolute when given."""
     cwd: Json = context.update.get("cwd")
     if not isinstance(cwd, str):
         return None
@@ -69,8 +88,14 @@ def terminals_run_somewhere(context: Context) -> CheckResult:
     return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
-@check("ACP-L269", on.update("terminal_update"))
-def output_is_an_object(context: Context) -> CheckResult:
+@rule(
+    "terminal-output-not-object",
+    Facts(269, "display-terminals", "error", "schema", "agent", "schema", version=2),
+    on.update("terminal_update"),
+    fix='Send {"data": …} as output.',
+)
+def terminal_output_not_object(context: Context) -> CheckResult:
+    """`output` is an object with `data`, not a string."""
     output: Json = context.update.get("output")
     if output is None:
         return None
@@ -81,8 +106,16 @@ def output_is_an_object(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L270", on.update("terminal_output_chunk"))
-def exited_terminals_are_silent(context: Context) -> CheckResult:
+@rule(
+    "output-after-exit",
+    Facts(
+        270, "display-terminals", "warning", "heuristic", "agent", "v2/tool-calls.mdx", version=2
+    ),
+    on.update("terminal_output_chunk"),
+    fix="Send the exitStatus after the last output, or clear it.",
+)
+def output_after_exit(context: Context) -> CheckResult:
+    """No output chunk follows an `exitStatus` unless the status was cleared."""
     terminal = _terminal(context)
     if terminal is None:
         return None
@@ -93,8 +126,14 @@ def exited_terminals_are_silent(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L271", on.update("terminal_update"))
-def terminals_are_not_reused(context: Context) -> CheckResult:
+@rule(
+    "reused-terminal-id",
+    Facts(271, "display-terminals", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
+    on.update("terminal_update"),
+    fix="Give each command a terminal of its own.",
+)
+def reused_terminal_id(context: Context) -> CheckResult:
+    """A `terminalId` is not reused for another terminal (new `command` after exit)."""
     terminal, command = _terminal(context), context.update.get("command")
     if terminal is None or terminal.exited is None or context.session is None:
         return None
@@ -109,9 +148,14 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L274", on.update("terminal_update"))
-def terminal_commands_come_first(context: Context) -> CheckResult:
-    """Flag commands that are missing in the first update.
+@rule(
+    "terminal-without-command",
+    Facts(274, "display-terminals", "warning", "should", "agent", "v2/tool-calls.mdx", version=2),
+    on.update("terminal_update"),
+    fix="Send the command with the first update.",
+)
+def terminal_without_command(context: Context) -> CheckResult:
+    """The first `terminal_update` of a command terminal has `command`.
 
     A terminal may run no command.
     """
@@ -144,8 +188,14 @@ def _terminal(context: Context) -> SeenTerminal | None:
     return context.session.terminals.get(id_)
 
 
-@check_at_end("ACP-L273")
-def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
+@rule(
+    "unreported-terminal",
+    Facts(273, "display-terminals", "warning", "implied", "agent", "v2/tool-calls.mdx", version=2),
+    on.END,
+    fix="Send a terminal_update for each terminal that you show.",
+)
+def unreported_terminal(ending: EndContext) -> CheckResult:
+    """A referenced terminal gets at least one `terminal_update`."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -166,8 +216,16 @@ def shown_terminals_were_reported(ending: EndContext) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@check_at_end("ACP-L275")
-def terminals_end_with_their_tool_call(ending: EndContext) -> CheckResult:
+@rule(
+    "terminal-without-exit",
+    Facts(
+        275, "display-terminals", "warning", "heuristic", "agent", "v2/tool-calls.mdx", version=2
+    ),
+    on.END,
+    fix="Send the exitStatus before the tool call is final.",
+)
+def terminal_without_exit(ending: EndContext) -> CheckResult:
+    """A terminal of a finished tool call has an `exitStatus`."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -191,8 +249,14 @@ def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
 
 
-@check("ACP-L463", on.update("terminal_update"))
-def sizes_are_sizes(context: Context) -> CheckResult:
+@rule(
+    "invalid-terminal-size",
+    Facts(463, "version-2", "error", "schema", "agent", "schema", version=2),
+    on.update("terminal_update"),
+    fix="Send cols and rows from 1 to 65535.",
+)
+def invalid_terminal_size(context: Context) -> CheckResult:
+    """Terminal `size` has integer `cols` and `rows` in 1..65535."""
     size: Json = context.update.get("size")
     if size is None:
         return None

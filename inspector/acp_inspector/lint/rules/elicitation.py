@@ -12,8 +12,9 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
@@ -98,8 +99,25 @@ def _complete_page(context: Context) -> None:
     pages.until, pages.completion = context.seq + ENTRIES_AFTER_PAGE, context.point
 
 
-@check("ACP-L328", on.request(CREATE), mode="form")
-@check("ACP-L329", on.request(CREATE), mode="url")
+@rule(
+    "undeclared-form",
+    Facts(328, "elicitation", "error", "must", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    says='`mode:"form"` only with a non-null `elicitation.form` capability.',
+    fix="Ask by a form only where the client can show one.",
+    mode="form",
+)
+@rule(
+    "undeclared-url",
+    Facts(329, "elicitation", "error", "must", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    says=(
+        '`mode:"url"` only with a non-null `elicitation.url` capability (`{}` as a '
+        "whole advertises nothing)."
+    ),
+    fix="Ask by a page only where the client can open one.",
+    mode="url",
+)
 def _is_claimed(context: Context, mode: str) -> CheckResult:
     if _mode(context) != mode:
         return None
@@ -110,16 +128,30 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
     )
 
 
-@check("ACP-L330", on.request(CREATE))
-def mode_and_message_are_there(context: Context) -> CheckResult:
+@rule(
+    "incomplete-elicitation",
+    Facts(330, "elicitation", "error", "schema", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    fix="Say how you ask, and what for.",
+)
+def incomplete_elicitation(context: Context) -> CheckResult:
+    """`mode` and `message` are present."""
     for name in ("mode", "message"):
         if not isinstance(context.params.get(name), str):
             return context.problem(f"{name} is missing", at=name)
     return OK
 
 
-@check("ACP-L331", on.request(CREATE))
-def a_scope_is_named(context: Context) -> CheckResult:
+@rule(
+    "wrong-elicitation-scope",
+    Facts(331, "elicitation", "error", "schema", "agent", "elicitation.mdx", since="2026-11"),
+    on.request(CREATE),
+    fix="Name the session, or the request, that it is about.",
+)
+def wrong_elicitation_scope(context: Context) -> CheckResult:
+    """A scope is present: `sessionId` (optionally `toolCallId`) or `requestId`. v2: exactly one,
+    else invalid. v1: neither fails the schema, both is ambiguous (report as warning).
+    """
     has_session = context.params.get("sessionId") is not None
     has_request = "requestId" in context.params
     if not has_session and not has_request:
@@ -132,8 +164,14 @@ def a_scope_is_named(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L332", on.request(CREATE))
-def the_scope_exists(context: Context) -> CheckResult:
+@rule(
+    "unknown-elicitation-scope",
+    Facts(332, "elicitation", "warning", "implied", "agent", "elicitation.mdx", since="2026-11"),
+    on.request(CREATE),
+    fix="Name a request that is open, a session that is known.",
+)
+def unknown_elicitation_scope(context: Context) -> CheckResult:
+    """`requestId` is an outstanding Client→Agent request; `sessionId`/`toolCallId` are known."""
     params = context.params
     id_: Json = params.get("requestId")
     if "requestId" in params and is_request_id(id_):
@@ -160,8 +198,14 @@ def _url(context: Context) -> SplitResult | None:
         return None
 
 
-@check("ACP-L333", on.request(CREATE))
-def pages_have_id_and_address(context: Context) -> CheckResult:
+@rule(
+    "incomplete-url-elicitation",
+    Facts(333, "elicitation", "error", "must", "agent", "rfds/elicitation.mdx"),
+    on.request(CREATE),
+    fix="Give an id and an absolute URL.",
+)
+def incomplete_url_elicitation(context: Context) -> CheckResult:
+    """Url mode has `elicitationId` and a valid absolute `url`."""
     if _mode(context) != "url":
         return None
     if not isinstance(context.params.get("elicitationId"), str):
@@ -172,8 +216,14 @@ def pages_have_id_and_address(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L334", on.request(CREATE))
-def pages_are_reached_safely(context: Context) -> CheckResult:
+@rule(
+    "insecure-url",
+    Facts(334, "elicitation", "warning", "should", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    fix="Use https; http is for localhost.",
+)
+def insecure_url(context: Context) -> CheckResult:
+    """The url is https (http only for localhost)."""
     url = _url(context)
     if _mode(context) != "url" or url is None:
         return None
@@ -182,8 +232,14 @@ def pages_are_reached_safely(context: Context) -> CheckResult:
     return context.problem(f"the url is {url.scheme}", at="url")
 
 
-@check("ACP-L335", on.request(CREATE))
-def addresses_hold_no_secrets(context: Context) -> CheckResult:
+@rule(
+    "secret-in-url",
+    Facts(335, "elicitation", "error", "must", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    fix="Put an opaque id into the URL, and nothing of the user.",
+)
+def secret_in_url(context: Context) -> CheckResult:
+    """The url contains no credentials, tokens, e-mail addresses or userinfo."""
     url = _url(context)
     if _mode(context) != "url" or url is None:
         return None
@@ -200,8 +256,14 @@ def addresses_hold_no_secrets(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L336", on.request(CREATE))
-def page_ids_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-elicitation-id",
+    Facts(336, "elicitation", "error", "must", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    fix="Give each page an id of its own.",
+)
+def duplicate_elicitation_id(context: Context) -> CheckResult:
+    """`elicitationId` is unique among outstanding url elicitations."""
     id_ = context.params.get("elicitationId")
     if _mode(context) != "url" or not isinstance(id_, str):
         return None
@@ -213,8 +275,14 @@ def page_ids_are_unique(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L342", on.result(CREATE))
-def answers_say_what_was_done(context: Context) -> CheckResult:
+@rule(
+    "unknown-elicitation-action",
+    Facts(342, "elicitation", "error", "schema", "client", "elicitation.mdx"),
+    on.result(CREATE),
+    fix="Answer with accept, decline or cancel.",
+)
+def unknown_elicitation_action(context: Context) -> CheckResult:
+    """The result has `action`; `accept`, `decline`, `cancel` or `_custom`."""
     action = context.result_object.get("action")
     if not isinstance(action, str):
         return context.problem("action is missing", context.request, at="action")
@@ -223,8 +291,14 @@ def answers_say_what_was_done(context: Context) -> CheckResult:
     return context.problem(f"the action is {quoted(action)}", context.request, at="action")
 
 
-@check("ACP-L344", on.result(CREATE))
-def content_comes_with_accepted_forms(context: Context) -> CheckResult:
+@rule(
+    "content-without-accept",
+    Facts(344, "elicitation", "warning", "implied", "client", "elicitation.mdx"),
+    on.result(CREATE),
+    fix="Send content with accepted forms alone.",
+)
+def content_without_accept(context: Context) -> CheckResult:
+    """`content` is not sent with `decline` or `cancel`, nor for url mode."""
     if context.request is None:
         return None
     if context.result_object.get("content") is None:
@@ -237,8 +311,14 @@ def content_comes_with_accepted_forms(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L346", on.response(CREATE))
-def unclaimed_modes_are_refused(context: Context) -> CheckResult:
+@rule(
+    "undeclared-elicitation-not-refused",
+    Facts(346, "elicitation", "error", "must", "client", "elicitation.mdx"),
+    on.response(CREATE),
+    fix="Answer a mode that you did not claim with -32602.",
+)
+def undeclared_elicitation_not_refused(context: Context) -> CheckResult:
+    """A mode the Client did not advertise is answered with -32602."""
     mode = context.request.params.get("mode") if context.request is not None else None
     if not is_one_of(mode, {"form", "url"}) or _claims(context, str(mode)):
         return None
@@ -256,8 +336,14 @@ def unclaimed_modes_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L347", on.notification("elicitation/complete"))
-def only_open_pages_are_completed(context: Context) -> CheckResult:
+@rule(
+    "unknown-elicitation-completed",
+    Facts(347, "elicitation", "warning", "implied", "agent", "elicitation.mdx"),
+    on.notification("elicitation/complete"),
+    fix="Complete each open page exactly once.",
+)
+def unknown_elicitation_completed(context: Context) -> CheckResult:
+    """`elicitation/complete` names an outstanding url elicitation, once."""
     pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if not isinstance(id_, str):
         return None
@@ -270,8 +356,16 @@ def only_open_pages_are_completed(context: Context) -> CheckResult:
     return context.problem(f"no page {quoted(id_)} is open", at="elicitationId")
 
 
-@check("ACP-L348", on.EVERY_MESSAGE)
-def what_was_entered_stays_there(context: Context) -> CheckResult:
+@rule(
+    "leaked-credential",
+    Facts(348, "elicitation", "error", "must", "agent", "elicitation.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Keep what the user entered there on the agent's side.",
+)
+def leaked_credential(context: Context) -> CheckResult:
+    """No credentials obtained out of band appear in later messages (heuristic: token-like strings
+    after completion).
+    """
     pages = context.state.of(_Pages)
     if context.seq > pages.until or context.side != "agent":
         return None

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_inspector.lint.text_checks import asks_secret, is_pattern, names_secret
 from acp_protocol.json_values import as_list, as_object
@@ -46,8 +47,16 @@ def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
     return {name: as_object(field) for name, field in fields.items()}
 
 
-@check("ACP-L337", on.request(CREATE))
-def forms_are_flat_objects(context: Context) -> CheckResult:
+@rule(
+    "invalid-form-schema",
+    Facts(337, "elicitation", "error", "schema", "agent", "rfds/elicitation.mdx", since="2026-11"),
+    on.request(CREATE),
+    fix='Ask by {"type": "object", "properties": {…}}, all flat.',
+)
+def invalid_form_schema(context: Context) -> CheckResult:
+    """Form mode has `requestedSchema` of type object with `properties` (v2: both keys required,
+    `type` exactly `"object"`); properties are flat primitives.
+    """
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -73,8 +82,14 @@ def forms_are_flat_objects(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L338", on.request(CREATE))
-def forms_are_plain(context: Context) -> CheckResult:
+@rule(
+    "unsupported-schema-keyword",
+    Facts(338, "elicitation", "warning", "implied", "agent", "rfds/elicitation.mdx"),
+    on.request(CREATE),
+    fix="Stay with what the restricted schema has.",
+)
+def unsupported_schema_keyword(context: Context) -> CheckResult:
+    """No `$schema`, `enumNames`, nested objects, conditionals."""
     schema = _schema(context.params)
     if not schema:
         return None
@@ -90,8 +105,16 @@ def forms_are_plain(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L339", on.request(CREATE))
-def forms_make_sense(context: Context) -> CheckResult:
+@rule(
+    "inconsistent-form-schema",
+    Facts(339, "elicitation", "warning", "heuristic", "agent", "rfds/elicitation.mdx"),
+    on.request(CREATE),
+    fix="Make the form one that can be filled in.",
+)
+def inconsistent_form_schema(context: Context) -> CheckResult:
+    """Schema is self-consistent: `required` names exist, min ≤ max, default satisfies the schema,
+    `pattern` compiles.
+    """
     schema = _schema(context.params)
     if not schema:
         return None
@@ -126,8 +149,16 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
         yield f"has a default that {fault}"
 
 
-@check("ACP-L340", on.request(CREATE))
-def forms_ask_for_no_secrets(context: Context) -> CheckResult:
+@rule(
+    "form-asks-secret",
+    Facts(340, "elicitation", "error", "must", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    fix="Ask for secrets on a page, by url mode.",
+)
+def form_asks_secret(context: Context) -> CheckResult:
+    """A form does not ask for secrets (property names/titles/messages about passwords, API keys,
+    tokens, private keys, card numbers).
+    """
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -153,8 +184,14 @@ def forms_ask_for_no_secrets(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L341", on.request(CREATE))
-def forms_hold_no_links(context: Context) -> CheckResult:
+@rule(
+    "url-in-form",
+    Facts(341, "elicitation", "warning", "should", "agent", "elicitation.mdx"),
+    on.request(CREATE),
+    fix="Send the user to a page by url mode.",
+)
+def url_in_form(context: Context) -> CheckResult:
+    """No clickable URLs in form fields."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -170,8 +207,14 @@ def forms_hold_no_links(context: Context) -> CheckResult:
 TEXT_KEYS: Final = ("title", "description")
 
 
-@check("ACP-L343", on.result(CREATE))
-def content_fits_the_form(context: Context) -> CheckResult:
+@rule(
+    "invalid-form-answer",
+    Facts(343, "elicitation", "warning", "should", "client", "elicitation.mdx"),
+    on.result(CREATE),
+    fix="Check what was entered before it is sent.",
+)
+def invalid_form_answer(context: Context) -> CheckResult:
+    """Accepted form content satisfies the requested schema (types, required, enum, bounds)."""
     schema = _schema(context.request.params) if context.request is not None else None
     if schema is None or context.result_object.get("action") != "accept":
         return None
@@ -249,8 +292,16 @@ def _offered(field: dict[str, Json]) -> list[Json]:
     return [*as_list(field.get("enum")), *(as_object(each).get("const") for each in titled)]
 
 
-@check("ACP-L345", on.result(CREATE))
-def content_is_flat(context: Context) -> CheckResult:
+@rule(
+    "nested-form-value",
+    Facts(345, "elicitation", "error", "schema", "client", "schema", version=1, since="2026-11"),
+    on.result(CREATE),
+    fix="Send strings, numbers, booleans and lists of strings.",
+)
+def nested_form_value(context: Context) -> CheckResult:
+    """`content` values are string, number, boolean or string array (no nesting). v2 admits any JSON
+    for custom property types.
+    """
     content = context.result_object.get("content")
     if not isinstance(content, dict):
         return None

@@ -9,9 +9,10 @@ import math
 from typing import Final, cast
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
@@ -42,8 +43,14 @@ class LastNotifications(dict[Side, Context]):
     """The last frame of each side, if it was a notification."""
 
 
-@check("ACP-L016", on.EVERY_MESSAGE)
-def jsonrpc_is_named(context: Context) -> CheckResult:
+@rule(
+    "wrong-jsonrpc-version",
+    Facts(16, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
+    on.EVERY_MESSAGE,
+    fix='Write "jsonrpc": "2.0" into every message.',
+)
+def wrong_jsonrpc_version(context: Context) -> CheckResult:
+    """`jsonrpc` is present and exactly the string `"2.0"`."""
     declared: Json = context.value.get("jsonrpc")
     if declared == "2.0":
         return OK
@@ -60,8 +67,16 @@ def _is_log(value: dict[str, Json]) -> bool:
     return not value.keys() & {"jsonrpc", "method", "result", "error"}
 
 
-@check("ACP-L017", on.EVERY_MESSAGE)
-def it_is_one_kind_of_message(context: Context) -> CheckResult:
+@rule(
+    "ambiguous-message",
+    Facts(17, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Send a request, a notification, a result or an error, and each whole.",
+)
+def ambiguous_message(context: Context) -> CheckResult:
+    """The object is exactly one of request, notification, success response, error response (no
+    `method` together with `result`/`error`; not none of them).
+    """
     value = context.value
     if "method" in value:
         if "result" in value or "error" in value:
@@ -72,8 +87,16 @@ def it_is_one_kind_of_message(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L018", on.response())
-def answers_are_one_thing(context: Context) -> CheckResult:
+@rule(
+    "result-and-error",
+    Facts(18, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
+    on.response(),
+    fix=("Answer with either a result or an error; leave the other key out, even if null."),
+)
+def result_and_error(context: Context) -> CheckResult:
+    """A response has exactly one of `result` and `error`; the `result` key exists even when
+    empty.
+    """
     if "result" not in context.value or "error" not in context.value:
         return OK
     if context.value["error"] is None:
@@ -83,8 +106,14 @@ def answers_are_one_thing(context: Context) -> CheckResult:
     return context.problem("the response has both a result and an error")
 
 
-@check("ACP-L019", on.EVERY_MESSAGE)
-def methods_are_named_by_strings(context: Context) -> CheckResult:
+@rule(
+    "invalid-method",
+    Facts(19, "envelope", "error", "schema", "sender", "schema"),
+    on.EVERY_MESSAGE,
+    fix="Name the method by a string.",
+)
+def invalid_method(context: Context) -> CheckResult:
+    """`method` is a non-empty string."""
     if "method" not in context.value:
         return None
     method: Json = context.value["method"]
@@ -93,8 +122,16 @@ def methods_are_named_by_strings(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L020", on.EVERY_MESSAGE)
-def ids_are_strings_or_integers(context: Context) -> CheckResult:
+@rule(
+    "invalid-id",
+    Facts(20, "envelope", "error", "schema", "sender", "schema"),
+    on.EVERY_MESSAGE,
+    fix="Use a string or a whole number of 64 bits as id.",
+)
+def invalid_id(context: Context) -> CheckResult:
+    """`id` is a string, a 64-bit integer or null; booleans, objects, arrays, fractions are
+    rejected.
+    """
     if "id" not in context.value:
         return None
     id_: Json = context.id
@@ -132,23 +169,43 @@ def _as_read(id_: Json) -> str | float:
     return quoted(id_)
 
 
-@check("ACP-L021", on.request())
-def requests_have_an_id(context: Context) -> CheckResult:
+@rule(
+    "null-request-id",
+    Facts(21, "envelope", "warning", "json-rpc", "sender", "schema", version=1, since="2026-11"),
+    on.request(),
+    fix="Give each request an id of its own.",
+)
+def null_request_id(context: Context) -> CheckResult:
+    """A request does not use `id: null` (v2: see unusable-request-id)."""
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
 
 
-@check("ACP-L022", on.call())
-def params_are_an_object(context: Context) -> CheckResult:
+@rule(
+    "positional-params",
+    Facts(22, "envelope", "error", "schema", "sender", "schema"),
+    on.call(),
+    fix="Pass params by name, in an object.",
+)
+def positional_params(context: Context) -> CheckResult:
+    """`params`, when present and non-null, is an object; positional arrays are not used by ACP."""
     params: Json = context.value.get("params")
     if params is None or isinstance(params, dict):
         return OK
     return context.problem(f"params are not an object: {quoted(params)}", path="params")
 
 
-@check("ACP-L023", on.request())
-def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
+@rule(
+    "reused-pending-id",
+    Facts(23, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
+    on.request(),
+    fix="Count ids up; use none again before its response came.",
+)
+def reused_pending_id(context: Context) -> CheckResult:
+    """A sender does not reuse an `id` while its earlier request with that id is still pending (per
+    direction).
+    """
     if context.key is None or context.id is None:
         return None
     earlier = context.state.requests.get(context.key)
@@ -160,8 +217,16 @@ def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L024", on.request())
-def ids_are_not_reused_later(context: Context) -> CheckResult:
+@rule(
+    "reused-id",
+    Facts(24, "envelope", "info", "heuristic", "sender", "cancellation.mdx"),
+    on.request(),
+    fix="Count ids up for the whole life of a connection.",
+)
+def reused_id(context: Context) -> CheckResult:
+    """Ids are not reused later on the same connection either (hurts traces and
+    `$/cancel_request`).
+    """
     if context.key is None or context.id is None:
         return None
     if context.key in context.state.of(_Ids) and context.key not in context.state.requests:
@@ -178,8 +243,16 @@ def _keep_id(context: Context) -> None:
         used.add(context.key)
 
 
-@check("ACP-L025", on.response())
-def responses_match_a_request(context: Context) -> CheckResult:
+@rule(
+    "unknown-response-id",
+    Facts(25, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
+    on.response(),
+    fix="Give back the id of the request as it came, type and all.",
+)
+def unknown_response_id(context: Context) -> CheckResult:
+    """A response `id` matches a pending request of the peer, same JSON type and value (`1` ≠
+    `"1"`).
+    """
     if "id" not in context.value:
         return context.problem("the response has no id", path="id")
     if context.id is None or not is_request_id(context.id):
@@ -204,8 +277,14 @@ def responses_match_a_request(context: Context) -> CheckResult:
     return context.problem(f"no request waits for a response with the id {quoted(context.id)}")
 
 
-@check("ACP-L026", on.response())
-def requests_are_answered_once(context: Context) -> CheckResult:
+@rule(
+    "duplicate-response",
+    Facts(26, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
+    on.response(),
+    fix="Answer each request once.",
+)
+def duplicate_response(context: Context) -> CheckResult:
+    """A request is answered at most once."""
     if context.key is None or context.id is None:
         return None
     earlier = context.state.responded.get(context.key)
@@ -214,8 +293,16 @@ def requests_are_answered_once(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L027")
-def requests_are_answered(ending: EndContext) -> CheckResult:
+@rule(
+    "unanswered-request",
+    Facts(27, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
+    on.END,
+    fix="Send a response to every request, if necessary an error.",
+)
+def unanswered_request(ending: EndContext) -> CheckResult:
+    """Every request is eventually answered; unanswered when the agent ends in order = error, at
+    abrupt EOF or when the client left first = warning.
+    """
     if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
     severity = "error" if ending.blames_responder else "warning"
@@ -230,8 +317,17 @@ def requests_are_answered(ending: EndContext) -> CheckResult:
     )
 
 
-@check("ACP-L028", on.response(), exercised_by=on.notification())
-def notifications_are_not_answered(context: Context) -> CheckResult:
+@rule(
+    "answered-notification",
+    Facts(28, "envelope", "error", "must", "responder", "overview.mdx"),
+    on.response(),
+    fix="Do not answer notifications, not even with an error.",
+    exercised_by=on.notification(),
+)
+def answered_notification(context: Context) -> CheckResult:
+    """A notification is never answered, neither with a result nor with an error (also inside
+    batches).
+    """
     notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or context.request is not None or notification is None:
         return OK
@@ -261,8 +357,14 @@ def _keep_notification(context: Context) -> None:
         last.pop(context.side, None)
 
 
-@check("ACP-L045", on.EVERY_MESSAGE)
-def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
+@rule(
+    "unknown-envelope-member",
+    Facts(45, "envelope", "warning", "must", "sender", "extensibility.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Put custom data into _meta.",
+)
+def unknown_envelope_member(context: Context) -> CheckResult:
+    """No unknown members at envelope level (`session`, `type`, `meta` …)."""
     if _is_log(context.value):
         return OK
     unknown = sorted(context.value.keys() - ENVELOPE)

@@ -9,8 +9,9 @@ import re
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.state import opposite
 from acp_protocol.jsonrpc import (
@@ -46,21 +47,35 @@ _TRACE: Final = re.compile(
 )
 
 
-@check("ACP-L029", on.response())
-def answers_without_id_say_why(context: Context) -> CheckResult:
+@rule(
+    "null-response-id",
+    Facts(29, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
+    on.response(),
+    fix="Answer with the id of the request.",
+)
+def null_response_id(context: Context) -> CheckResult:
+    """`id: null` responses carry only -32700 or -32600 errors (unless the request id really was
+    null).
+    """
     if context.id is not None or "id" not in context.value:
         return None
     if context.request is not None or (context.kind == "failure" and context.code in UNREADABLE):
         return OK
     if context.state.of(LastNotifications).get(opposite(context.side)) is not None:
-        # It answers a notification, which has no id: ACP-L028.
+        # It answers a notification, which has no id: `answered-notification`.
         return None
     what = "a result" if context.kind == "result" else f"the error {context.code}"
     return context.problem(f"{what} has the id null", path="id")
 
 
-@check("ACP-L030", on.error())
-def errors_have_code_and_message(context: Context) -> CheckResult:
+@rule(
+    "malformed-error",
+    Facts(30, "envelope", "error", "schema", "responder", "schema"),
+    on.error(),
+    fix="Write an integer code and a string message.",
+)
+def malformed_error(context: Context) -> CheckResult:
+    """`error` has an integer `code` (int32) and a string `message`."""
     error: Json = context.value.get("error")
     if not isinstance(error, dict):
         return context.problem(f"the error is not an object: {quoted(error)}", path="error")
@@ -73,8 +88,14 @@ def errors_have_code_and_message(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L031", on.error())
-def error_messages_are_short(context: Context) -> CheckResult:
+@rule(
+    "long-error-message",
+    Facts(31, "envelope", "info", "should", "responder", "schema"),
+    on.error(),
+    fix="Say it in one short sentence; put details into data.",
+)
+def long_error_message(context: Context) -> CheckResult:
+    """`error.message` is one short sentence (no newline, no stack trace; details go to `data`)."""
     message = context.error.get("message")
     if not isinstance(message, str):
         return None
@@ -85,8 +106,16 @@ def error_messages_are_short(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L032", on.error())
-def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
+@rule(
+    "foreign-error-code",
+    Facts(32, "envelope", "warning", "schema", "responder", "schema", since="2026-11"),
+    on.error(),
+    fix="Use the codes that JSON-RPC and ACP assign, or your own range.",
+)
+def foreign_error_code(context: Context) -> CheckResult:
+    """Codes in -32768..-32000 are ones ACP or JSON-RPC assigns: -32700, -32600..-32603, -32000,
+    -32002, and -32022 in v2. Others (-32001, -32003, -32004 …) point to a dialect.
+    """
     code = context.code
     if code is None or code not in RESERVED:
         return None
@@ -98,8 +127,16 @@ def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L033", on.error())
-def not_found_is_about_resources(context: Context) -> CheckResult:
+@rule(
+    "misused-not-found",
+    Facts(33, "envelope", "warning", "schema", "responder", "schema", since="2026-11"),
+    on.error(),
+    fix="Use -32002 for files and sessions that do not exist only.",
+)
+def misused_not_found(context: Context) -> CheckResult:
+    """-32002 is used for "resource not found" (file or session) only, not for "not initialized" or
+    "permission denied".
+    """
     if context.code != RESOURCE_NOT_FOUND:
         return None
     message = str(context.error.get("message"))
@@ -114,8 +151,14 @@ def not_found_is_about_resources(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L034", on.error())
-def auth_required_is_about_login(context: Context) -> CheckResult:
+@rule(
+    "misused-auth-required",
+    Facts(34, "envelope", "warning", "schema", "responder", "schema"),
+    on.error(),
+    fix="Use -32000 where the user has to log in, only.",
+)
+def misused_auth_required(context: Context) -> CheckResult:
+    """-32000 is used for authentication required only."""
     if context.code != AUTH_REQUIRED:
         return None
     message = str(context.error.get("message"))

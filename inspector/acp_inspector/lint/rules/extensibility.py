@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import check, check_at_end
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.methods import RETIRED, is_ours
 from acp_inspector.lint.state import opposite
 from acp_protocol.json_values import as_list, as_object
@@ -41,8 +42,14 @@ _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
-@check("ACP-L369", on.call())
-def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
+@rule(
+    "unprefixed-method",
+    Facts(369, "extensibility", "error", "must", "sender", "extensibility.mdx"),
+    on.call(),
+    fix="Begin the names of your own methods with “_”.",
+)
+def unprefixed_method(context: Context) -> CheckResult:
+    """Custom methods start with `_`."""
     method = context.method or ""
     if not method or method.startswith("$/") or is_method(method):
         return None
@@ -56,8 +63,14 @@ def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L370")
-def own_requests_are_answered(ending: EndContext) -> CheckResult:
+@rule(
+    "custom-request-unanswered",
+    Facts(370, "extensibility", "error", "must", "responder", "extensibility.mdx"),
+    on.END,
+    fix="Respond with a result, or with -32601.",
+)
+def custom_request_unanswered(ending: EndContext) -> CheckResult:
+    """Custom requests are answered (result or -32601)."""
     state = ending.state
     own = [ask for ask in state.open() if ask.method.startswith("_")]
     answered = [ask for ask in state.responded.values() if ask.method.startswith("_")]
@@ -76,8 +89,14 @@ def own_requests_are_answered(ending: EndContext) -> CheckResult:
     return tuple(found)
 
 
-@check("ACP-L372", on.EVERY_MESSAGE)
-def meta_is_an_object(context: Context) -> CheckResult:
+@rule(
+    "malformed-meta",
+    Facts(372, "extensibility", "error", "schema", "sender", "extensibility.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Make _meta an object.",
+)
+def malformed_meta(context: Context) -> CheckResult:
+    """`_meta` is an object or null."""
     found = list(_metas(context))
     for path, meta in found:
         if meta is not None and not isinstance(meta, dict):
@@ -104,8 +123,16 @@ def _metas(context: Context) -> Iterator[tuple[str, Json]]:
             todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(value))]
 
 
-@check("ACP-L374", on.EVERY_MESSAGE)
-def traces_are_well_formed(context: Context) -> CheckResult:
+@rule(
+    "malformed-trace",
+    Facts(374, "extensibility", "warning", "should", "sender", "extensibility.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Write traces as W3C Trace Context does.",
+)
+def malformed_trace(context: Context) -> CheckResult:
+    """`_meta.traceparent` has W3C form (`00-` 32 hex `-` 16 hex `-` 2 hex); `tracestate` and
+    `baggage` are strings.
+    """
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
@@ -119,8 +146,14 @@ def traces_are_well_formed(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L375", on.EVERY_MESSAGE)
-def traces_stand_at_the_root(context: Context) -> CheckResult:
+@rule(
+    "nested-trace",
+    Facts(375, "extensibility", "info", "should", "sender", "rfds/meta-propagation.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Put trace keys at the root of _meta.",
+)
+def nested_trace(context: Context) -> CheckResult:
+    """Trace keys are at the `_meta` root, not nested under a vendor key."""
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
@@ -138,8 +171,14 @@ def _speaks_of_traces(context: Context) -> bool:
     return may_be and any(name in raw for name in _QUOTED_TRACE)
 
 
-@check("ACP-L379", on.call())
-def own_methods_are_announced(context: Context) -> CheckResult:
+@rule(
+    "unannounced-extension",
+    Facts(379, "extensibility", "info", "should", "sender", "extensibility.mdx"),
+    on.call(),
+    fix="Send it only to a peer whose capabilities announce it in _meta.",
+)
+def unannounced_extension(context: Context) -> CheckResult:
+    """Extension methods are announced in a capability's `_meta` before use."""
     method = context.method or ""
     if not method.startswith("_") or context.version is None:
         return None
@@ -179,8 +218,16 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
             yield from _claimed_metas(inner)
 
 
-@check("ACP-L381", WITH_PATHS)
-def paths_are_absolute(context: Context) -> CheckResult:
+@rule(
+    "relative-path",
+    Facts(381, "extensibility", "warning", "must", "sender", "overview.mdx"),
+    WITH_PATHS,
+    fix="Send absolute paths.",
+)
+def relative_path(context: Context) -> CheckResult:
+    """Absolute paths everywhere a path is expected; relative, `~` or `file://` forms are
+    reported.
+    """
     raw = context.frame.data
     if not (b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw):
         return None

@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, Json
@@ -21,8 +22,22 @@ MACOS_PREFIX: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
-@check("ACP-L240", on.request(READ), capability="fs.readTextFile")
-@check("ACP-L241", on.request(WRITE), capability="fs.writeTextFile")
+@rule(
+    "undeclared-file-read",
+    Facts(240, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
+    on.request(READ),
+    says="`fs/read_text_file` only with `fs.readTextFile: true`.",
+    fix="Read files through the client only where it claims that.",
+    capability="fs.readTextFile",
+)
+@rule(
+    "undeclared-file-write",
+    Facts(241, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
+    on.request(WRITE),
+    says="`fs/write_text_file` only with `fs.writeTextFile: true`.",
+    fix="Write files through the client only where it claims that.",
+    capability="fs.writeTextFile",
+)
 def file_methods_are_supported(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -35,8 +50,14 @@ def file_methods_are_supported(context: Context, capability: str) -> CheckResult
     )
 
 
-@check("ACP-L242", on.request(READ, WRITE))
-def paths_are_absolute(context: Context) -> CheckResult:
+@rule(
+    "relative-file-path",
+    Facts(242, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
+    on.request(READ, WRITE),
+    fix="Send absolute paths.",
+)
+def relative_file_path(context: Context) -> CheckResult:
+    """`path` is absolute."""
     path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None
@@ -45,8 +66,22 @@ def paths_are_absolute(context: Context) -> CheckResult:
     return context.problem(f"the path is {quoted(path)}", at="path")
 
 
-@check("ACP-L243", on.request(READ), name="line")
-@check("ACP-L244", on.request(READ), name="limit")
+@rule(
+    "line-below-one",
+    Facts(243, "files", "warning", "implied", "agent", "v1/file-system.mdx", version=1),
+    on.request(READ),
+    says="`line` is ≥ 1: lines count from 1 (the schema also takes 0).",
+    fix="Count lines from 1.",
+    name="line",
+)
+@rule(
+    "limit-below-one",
+    Facts(244, "files", "info", "heuristic", "agent", "v1/file-system.mdx", version=1),
+    on.request(READ),
+    says="`limit` is ≥ 1.",
+    fix="Ask for one line at least, or leave the limit out.",
+    name="limit",
+)
 def _starts_at_one(context: Context, name: str) -> CheckResult:
     value: Json = context.params.get(name)
     if type(value) is not int:
@@ -56,8 +91,14 @@ def _starts_at_one(context: Context, name: str) -> CheckResult:
     return OK
 
 
-@check("ACP-L245", on.result(READ))
-def results_hold_the_text(context: Context) -> CheckResult:
+@rule(
+    "missing-file-content",
+    Facts(245, "files", "error", "schema", "client", "schema", version=1),
+    on.result(READ),
+    fix="Answer with the text as content.",
+)
+def missing_file_content(context: Context) -> CheckResult:
+    """The read result has a string `content`."""
     result = context.result_object
     if isinstance(result.get("content"), str):
         return OK
@@ -65,8 +106,14 @@ def results_hold_the_text(context: Context) -> CheckResult:
     return context.problem(f"the content {what}", context.request, at="content")
 
 
-@check("ACP-L246", on.result(READ))
-def limits_are_kept(context: Context) -> CheckResult:
+@rule(
+    "too-many-lines",
+    Facts(246, "files", "warning", "implied", "client", "v1/file-system.mdx", version=1),
+    on.result(READ),
+    fix="Return no more lines than the limit.",
+)
+def too_many_lines(context: Context) -> CheckResult:
+    """With `limit`, at most that many lines are returned."""
     limit = None if context.request is None else context.request.params.get("limit")
     content = context.result_object.get("content")
     if type(limit) is not int or limit < 1 or not isinstance(content, str):
@@ -80,8 +127,14 @@ def limits_are_kept(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L247", on.response(WRITE))
-def missing_files_are_created(context: Context) -> CheckResult:
+@rule(
+    "write-refused-as-missing",
+    Facts(247, "files", "error", "must", "client", "v1/file-system.mdx", version=1),
+    on.response(WRITE),
+    fix="Create the file, and its directories.",
+)
+def write_refused_as_missing(context: Context) -> CheckResult:
+    """Writing a missing file creates it; it is not refused with -32002."""
     if context.code != RESOURCE_NOT_FOUND:
         return OK
     ask = context.request
@@ -94,8 +147,14 @@ def missing_files_are_created(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L248", on.request(READ, WRITE))
-def paths_lie_in_the_session(context: Context) -> CheckResult:
+@rule(
+    "path-outside-roots",
+    Facts(248, "files", "warning", "should", "agent", "v1/session-setup.mdx", version=1),
+    on.request(READ, WRITE),
+    fix="Stay within cwd and the additional directories.",
+)
+def path_outside_roots(context: Context) -> CheckResult:
+    """Paths lie inside the session roots (`cwd` + `additionalDirectories`)."""
     path: Json = context.params.get("path")
     session = context.session
     if session is None or not isinstance(session.cwd, str) or not isinstance(path, str):
@@ -126,8 +185,14 @@ def _may_lie_in(path: str, root: str) -> bool:
     )
 
 
-@check("ACP-L249", on.request(READ, WRITE))
-def paths_are_no_uris(context: Context) -> CheckResult:
+@rule(
+    "file-uri-as-path",
+    Facts(249, "files", "warning", "heuristic", "agent", "v1/file-system.mdx", version=1),
+    on.request(READ, WRITE),
+    fix="Send the path that the URI names.",
+)
+def file_uri_as_path(context: Context) -> CheckResult:
+    """File URIs (`file://…`) are not used where paths are expected."""
     path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None

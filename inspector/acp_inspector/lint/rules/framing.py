@@ -16,6 +16,7 @@ from typing import Final, cast
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -35,7 +36,7 @@ from acp_inspector.lint.json_lines import (
     pieces_before,
     syntax_error,
 )
-from acp_inspector.lint.registry import check, check_at_end, check_event, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import IdKey, LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
@@ -75,8 +76,17 @@ class _Stderr:
     )
 
 
-@check("ACP-L001", on.INVALID, exercised_by=on.EVERY_FRAME)
-def every_line_is_json(context: Context) -> CheckResult:
+@rule(
+    "not-json",
+    Facts(1, "framing", "error", "must", "sender", "transports.mdx"),
+    on.INVALID,
+    fix="Write each message as one JSON text on a line of its own.",
+    exercised_by=on.EVERY_FRAME,
+)
+def not_json(context: Context) -> CheckResult:
+    """Every line parses as exactly one JSON text. Anything else on stdout (Agent) or stdin (Client)
+    is not an ACP message.
+    """
     pieces = pieces_before(context)
     # If a JSON text that seemed to begin does not continue, its lines are checked one by one.
     kept = context.state.of(LineState).pieces[context.side].lines
@@ -86,7 +96,7 @@ def every_line_is_json(context: Context) -> CheckResult:
     return (*stray, _no_json(context.frame, context.decoded.reason))
 
 
-@check_at_end("ACP-L001")
+@check("not-json", on.END)
 def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
     pieces = ending.state.of(LineState).pieces
     return _stray([*pieces["client"].lines, *pieces["agent"].lines]) or None
@@ -101,8 +111,17 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
     return Problem(f"a line is not JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.seq,))
 
 
-@check("ACP-L002", on.INVALID, exercised_by=on.EVERY_FRAME)
-def no_message_over_several_lines(context: Context) -> CheckResult:
+@rule(
+    "message-spans-lines",
+    Facts(2, "framing", "error", "must", "sender", "transports.mdx"),
+    on.INVALID,
+    fix="Serialise messages without line breaks.",
+    exercised_by=on.EVERY_FRAME,
+)
+def message_spans_lines(context: Context) -> CheckResult:
+    """A JSON value does not span several lines (pretty-printed output: line N fails to parse,
+    concatenation with the following lines succeeds).
+    """
     if not is_end(context):
         return OK
     frames = (*(piece.seq for piece in pieces_before(context)), context.seq)
@@ -174,8 +193,14 @@ def _keep_unparsable(context: Context) -> None:
         own.was_any = True
 
 
-@check("ACP-L519", on.response())
-def unparsable_lines_are_not_accepted(context: Context) -> CheckResult:
+@rule(
+    "parse-error-not-answered",
+    Facts(519, "envelope", "info", "json-rpc", "agent", "overview.mdx"),
+    on.response(),
+    fix="Respond to a line that cannot be parsed with -32700 and the id null.",
+)
+def parse_error_not_answered(context: Context) -> CheckResult:
+    """A line that is not JSON gets the error -32700 with `id: null`, not silence."""
     line = context.state.of(_Unparsable).accepted(context)
     if line is None:
         return None
@@ -192,7 +217,7 @@ def _answered_unparsable(context: Context) -> None:
         del own.open[line]
 
 
-@check_at_end("ACP-L519")
+@check("parse-error-not-answered", on.END)
 def unparsable_lines_were_refused(ending: EndContext) -> CheckResult:
     own, state = ending.state.of(_Unparsable), ending.state
     if not own.was_any:
@@ -227,8 +252,15 @@ def _explained(context: Context) -> bool:
     )
 
 
-@check("ACP-L003", on.INVALID, exercised_by=on.EVERY_FRAME)
-def bytes_are_utf8(context: Context) -> CheckResult:
+@rule(
+    "invalid-utf8",
+    Facts(3, "framing", "error", "must", "sender", "transports.mdx"),
+    on.INVALID,
+    fix="Encode what is written as UTF-8.",
+    exercised_by=on.EVERY_FRAME,
+)
+def invalid_utf8(context: Context) -> CheckResult:
+    """Bytes are valid UTF-8."""
     if context.kind != "broken" or context.value:
         return OK
     wrong = syntax_error(context)
@@ -237,36 +269,70 @@ def bytes_are_utf8(context: Context) -> CheckResult:
     return context.problem(f"the line is not UTF-8: byte {wrong[1]} begins no character")
 
 
-@check("ACP-L004", on.EVERY_FRAME)
-def no_byte_order_mark(context: Context) -> CheckResult:
+@rule(
+    "byte-order-mark",
+    Facts(4, "framing", "warning", "heuristic", "sender", "transports.mdx"),
+    on.EVERY_FRAME,
+    fix="Write UTF-8 without a byte order mark.",
+)
+def byte_order_mark(context: Context) -> CheckResult:
+    """No UTF-8 BOM at stream start or line start."""
     if context.frame.data.startswith(BOM):
         return context.problem("the line begins with a byte order mark")
     return OK
 
 
-@check("ACP-L005", on.EVERY_FRAME)
-def lines_end_with_lf(context: Context) -> CheckResult:
+@rule(
+    "crlf-line-end",
+    Facts(5, "framing", "warning", "heuristic", "sender", "transports.mdx"),
+    on.EVERY_FRAME,
+    fix="End lines with \\n alone, also on Windows.",
+)
+def crlf_line_end(context: Context) -> CheckResult:
+    """Delimiter is a bare LF; a CR before LF is tolerated but reported."""
     if context.frame.line_ending == b"\r\n":
         return context.problem("the line ends with \\r\\n instead of \\n")
     return OK
 
 
-@check("ACP-L006", on.INVALID, exercised_by=on.EVERY_FRAME)
-def no_empty_lines(context: Context) -> CheckResult:
+@rule(
+    "blank-line",
+    Facts(6, "framing", "info", "heuristic", "sender", "transports.mdx"),
+    on.INVALID,
+    fix="Write nothing between messages.",
+    exercised_by=on.EVERY_FRAME,
+)
+def blank_line(context: Context) -> CheckResult:
+    """No empty or whitespace-only lines between messages."""
     if not context.frame.data or context.frame.data.isspace():
         return context.problem("the line is empty")
     return OK
 
 
-@check("ACP-L007", on.INVALID, exercised_by=on.EVERY_FRAME)
-def no_lsp_headers(context: Context) -> CheckResult:
+@rule(
+    "content-length-header",
+    Facts(7, "framing", "error", "must", "sender", "transports.mdx"),
+    on.INVALID,
+    fix="Write lines, without LSP's headers.",
+    exercised_by=on.EVERY_FRAME,
+)
+def content_length_header(context: Context) -> CheckResult:
+    """No LSP header framing: a line matching `^Content-Length:` means a foreign transport."""
     if context.kind == "broken" and _HEADER.match(context.frame.data):
         return context.problem("the line is an LSP header, not a message")
     return OK
 
 
-@check("ACP-L008", on.EVERY_FRAME)
-def no_log_text_on_stdout(context: Context) -> CheckResult:
+@rule(
+    "text-on-stdout",
+    Facts(8, "framing", "error", "must", "agent", "transports.mdx"),
+    on.EVERY_FRAME,
+    fix="Write logs to stderr; stdout is for messages alone.",
+)
+def text_on_stdout(context: Context) -> CheckResult:
+    """No log text, banners, progress bars, ANSI escapes or stack traces on stdout; they belong on
+    stderr.
+    """
     if context.side != "agent":
         return None
     if not _is_log_text(context):
@@ -290,8 +356,16 @@ def _is_log_text(context: Context) -> bool:
     return text[:1] not in b"{[" or (text[:1] == b"[" and wrong[1] < len(text) and wrong[1] <= 1)
 
 
-@check("ACP-L009", on.INVALID, on.BATCHES, exercised_by=on.EVERY_FRAME)
-def top_level_is_an_object(context: Context) -> CheckResult:
+@rule(
+    "not-an-object",
+    Facts(9, "framing", "error", "must", "sender", "schema; v1/transports.mdx", since="2026-11"),
+    on.INVALID,
+    on.BATCHES,
+    fix="Send each message as an object on a line of its own.",
+    exercised_by=on.EVERY_FRAME,
+)
+def not_an_object(context: Context) -> CheckResult:
+    """Top-level JSON value is an object. Arrays (batches) do not exist in any version any more."""
     if context.kind == "batch":
         if is_piece(context):
             return OK
@@ -310,8 +384,14 @@ def top_level_is_an_object(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L011")
-def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
+@rule(
+    "truncated-last-line",
+    Facts(11, "framing", "warning", "heuristic", "sender", "transports.mdx"),
+    on.END,
+    fix="Write whole lines, and flush before the end.",
+)
+def truncated_last_line(ending: EndContext) -> CheckResult:
+    """The stream does not end with a partial, undelimited line (truncated message)."""
     last = ending.state.last
     if not last:
         return None
@@ -322,8 +402,17 @@ def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
     )
 
 
-@check("ACP-L012", on.INVALID, exercised_by=on.EVERY_FRAME)
-def one_message_on_a_line(context: Context) -> CheckResult:
+@rule(
+    "glued-messages",
+    Facts(12, "framing", "error", "must", "sender", "transports.mdx"),
+    on.INVALID,
+    fix="End each message with a line break.",
+    exercised_by=on.EVERY_FRAME,
+)
+def glued_messages(context: Context) -> CheckResult:
+    """Two messages are not glued on one line (`}{`), and no bytes follow the JSON value on its
+    line.
+    """
     if context.kind == "broken" and not context.value and _is_glued(context):
         return context.problem("bytes follow the JSON text on its line")
     return OK
@@ -343,8 +432,16 @@ def _is_glued(context: Context) -> bool:
     )
 
 
-@check("ACP-L013", on.EVERY_MESSAGE)
-def members_stand_once(context: Context) -> CheckResult:
+@rule(
+    "duplicate-member",
+    Facts(13, "framing", "warning", "json-rpc", "sender", "overview.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Write each member once.",
+)
+def duplicate_member(context: Context) -> CheckResult:
+    """No duplicate member names inside the envelope, params or result root (last-wins parsers
+    disagree).
+    """
     raw = context.frame.data
     inner = context.params or context.result_object
     if not (_may_repeat(raw, context.value) or (inner and _may_repeat(raw, inner))):
@@ -386,8 +483,14 @@ def _twice(raw: bytes) -> list[str]:
     ]
 
 
-@check("ACP-L014", on.EVERY_MESSAGE)
-def no_lone_surrogates(context: Context) -> CheckResult:
+@rule(
+    "lone-surrogate",
+    Facts(14, "framing", "warning", "must", "sender", "transports.mdx"),
+    on.EVERY_MESSAGE,
+    fix="Write both halves of a surrogate pair, or the character.",
+)
+def lone_surrogate(context: Context) -> CheckResult:
+    """Strings contain no lone UTF-16 surrogate escapes (not representable in UTF-8)."""
     if not context.value:
         return None
     if not _LONE_SURROGATE.search(context.frame.data):
@@ -402,8 +505,14 @@ def no_lone_surrogates(context: Context) -> CheckResult:
     return OK
 
 
-@check_event("ACP-L015")
-def stderr_is_utf8(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "stderr-not-utf8",
+    Facts(15, "framing", "info", "heuristic", "agent", "transports.mdx"),
+    on.EVENTS,
+    fix="Write UTF-8 to stderr.",
+)
+def stderr_not_utf8(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """Stderr output is UTF-8 text; never interpreted as protocol."""
     if not isinstance(entry, StderrChunk):
         return None
     stderr = state.of(_Stderr)

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, check_event, track, track_event
+from acp_inspector.lint.registry import check, rule, track, track_event
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
@@ -51,8 +52,14 @@ def _response(
     return entry, status, headers(entry), exchange
 
 
-@check_event("ACP-L411")
-def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "wrong-content-type",
+    Facts(411, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVENTS,
+    fix="Send Content-Type: application/json.",
+)
+def wrong_content_type(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """POST `Content-Type` is `application/json` (else expect 415)."""
     request = _request(entry)
     if request is None or request[1] != "POST":
         return None
@@ -62,8 +69,14 @@ def posts_are_json(entry: StderrChunk | JournalEvent, state: LintState) -> Check
     return _problem(request[0], f"the Content-Type is {quoted(kind)}")
 
 
-@check_event("ACP-L412")
-def streams_are_requested(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "wrong-accept-header",
+    Facts(412, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVENTS,
+    fix="Send Accept: text/event-stream.",
+)
+def wrong_accept_header(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """SSE GET `Accept` includes `text/event-stream` (else 406)."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
@@ -73,7 +86,7 @@ def streams_are_requested(entry: StderrChunk | JournalEvent, state: LintState) -
     return _problem(request[0], f"Accept is {quoted(accept)}")
 
 
-@check_event("ACP-L413")
+@check("wrong-initialize-response", on.EVENTS)
 def initialize_is_answered_at_once(
     entry: StderrChunk | JournalEvent, state: LintState
 ) -> CheckResult:
@@ -88,8 +101,18 @@ def initialize_is_answered_at_once(
     return OK
 
 
-@check("ACP-L413", on.result("initialize"))
-def connections_have_ids(context: Context) -> CheckResult:
+@rule(
+    "wrong-initialize-response",
+    Facts(
+        413, "http", "warning", "implied", "agent", "rfds/streamable-http-websocket-transport.mdx"
+    ),
+    on.result("initialize"),
+    fix="Answer initialize with 200, the result and Acp-Connection-Id.",
+)
+def wrong_initialize_response(context: Context) -> CheckResult:
+    """`initialize` over POST returns 200 with the JSON-RPC response and, if it succeeds,
+    `Acp-Connection-Id`.
+    """
     found = carrier_of(context)
     if found is None or found[0].name != "http_response" or CONNECTION in found[1].headers:
         return None
@@ -98,7 +121,7 @@ def connections_have_ids(context: Context) -> CheckResult:
     return context.problem("the response to initialize has no Acp-Connection-Id", context.request)
 
 
-@check_event("ACP-L414")
+@check("wrong-post-response", on.EVENTS)
 def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     response = _response(entry, state)
     if response is None or response[3].method != "POST" or response[3].asks == "initialize":
@@ -109,8 +132,14 @@ def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> C
     return _problem(event, f"the POST is answered with {status}", exchange.frame)
 
 
-@check("ACP-L414", on.EVERY_FRAME)
-def bodies_are_empty(context: Context) -> CheckResult:
+@rule(
+    "wrong-post-response",
+    Facts(414, "http", "error", "implied", "agent", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVERY_FRAME,
+    fix="Respond with 202 at once; send the result on a stream.",
+)
+def wrong_post_response(context: Context) -> CheckResult:
+    """Other POSTs return 202 with an empty body; no JSON-RPC response in the POST body."""
     found = carrier_of(context)
     if found is None or found[0].name != "http_response" or context.side != "agent":
         return None
@@ -120,8 +149,14 @@ def bodies_are_empty(context: Context) -> CheckResult:
     return context.problem("a message is in the response to a POST")
 
 
-@check("ACP-L415", on.EVERY_FRAME)
-def posts_name_their_connection(context: Context) -> CheckResult:
+@rule(
+    "missing-connection-id",
+    Facts(415, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVERY_FRAME,
+    fix="Send the Acp-Connection-Id that initialize was answered with.",
+)
+def missing_connection_id(context: Context) -> CheckResult:
+    """Every request after initialize carries `Acp-Connection-Id` (missing 400, unknown 404)."""
     exchange = post_of(context)
     if exchange is None or context.method == "initialize":
         return None
@@ -134,9 +169,26 @@ def posts_name_their_connection(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L416", on.response())
-@check("ACP-L416", on.call(), fix="Send Acp-Session-Id as the message has it.")
-def posts_name_their_session(context: Context) -> CheckResult:
+@rule(
+    "missing-session-header",
+    Facts(
+        416,
+        "http",
+        "error",
+        "must",
+        "client",
+        "rfds/streamable-http-websocket-transport.mdx",
+        since="2026-11",
+    ),
+    on.response(),
+    fix="Send Acp-Session-Id as the request had it.",
+)
+@check("missing-session-header", on.call(), fix="Send Acp-Session-Id as the message has it.")
+def missing_session_header(context: Context) -> CheckResult:
+    """Session-scoped POSTs carry `Acp-Session-Id` equal to the body's `sessionId`; SDK servers
+    demand it for every `params.sessionId` and for responses to requests received on a session
+    stream.
+    """
     exchange = post_of(context)
     if exchange is None or context.session_id is None:
         return None
@@ -147,8 +199,19 @@ def posts_name_their_session(context: Context) -> CheckResult:
     return context.problem(f"Acp-Session-Id {what}; the message has {quoted(context.session_id)}")
 
 
-@check("ACP-L417", on.call(), on.response())
-def messages_come_on_their_stream(context: Context) -> CheckResult:
+@rule(
+    "wrong-stream",
+    Facts(
+        417, "http", "warning", "implied", "agent", "rfds/streamable-http-websocket-transport.mdx"
+    ),
+    on.call(),
+    on.response(),
+    fix="Send what is about a session on its stream.",
+)
+def wrong_stream(context: Context) -> CheckResult:
+    """Messages arrive on the right stream: session traffic on the session stream,
+    `session/new`/`session/load` responses on the connection stream.
+    """
     found = carrier_of(context)
     if found is None or found[0].name != "sse_event" or context.side != "agent":
         return None
@@ -164,8 +227,24 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
     return context.problem(f"the message comes on {where}")
 
 
-@check_event("ACP-L418")
-def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "http-batch-accepted",
+    Facts(
+        418,
+        "http",
+        "warning",
+        "implied",
+        "agent",
+        "rfds/streamable-http-websocket-transport.mdx",
+        since="2026-11",
+    ),
+    on.EVENTS,
+    fix="Reject arrays with 400 or 501.",
+)
+def http_batch_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """Batches over HTTP are refused: 501 (RFD) or 400 with a -32600 body (SDK). The Rust SDK
+    accepts them.
+    """
     response = _response(entry, state)
     if response is None or not response[3].is_batch:
         return None
@@ -175,8 +254,14 @@ def batches_are_refused(entry: StderrChunk | JournalEvent, state: LintState) -> 
     return _problem(event, f"an array is answered with {status}", exchange.frame)
 
 
-@check_event("ACP-L419")
-def cookies_come_back(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "cookie-not-returned",
+    Facts(419, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVENTS,
+    fix="Send back the cookies that were set.",
+)
+def cookie_not_returned(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """Cookies set by the server are sent back on later requests of the connection."""
     request, cookies = _request(entry), state.of(HttpState).cookies
     if request is None or not cookies:
         return None
@@ -187,8 +272,22 @@ def cookies_come_back(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     return OK
 
 
-@check_event("ACP-L420")
-def http_is_version_2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "not-http2",
+    Facts(
+        420,
+        "http",
+        "warning",
+        "must",
+        "both",
+        "rfds/streamable-http-websocket-transport.mdx",
+        since="2026-11",
+    ),
+    on.EVENTS,
+    fix="Speak HTTP/2.",
+)
+def not_http2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """Streamable HTTP runs on HTTP/2 (RFD MUST; no SDK enforces it)."""
     request = _request(entry)
     if request is None or "upgrade" in request[2]:
         return None
@@ -198,8 +297,16 @@ def http_is_version_2(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     return _problem(request[0], f"the connection is over {quoted(version)}")
 
 
-@check_event("ACP-L423")
-def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "used-after-delete",
+    Facts(
+        423, "http", "warning", "implied", "client", "rfds/streamable-http-websocket-transport.mdx"
+    ),
+    on.EVENTS,
+    fix="End with DELETE, and begin anew with initialize.",
+)
+def used_after_delete(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """DELETE ends the connection; nothing is sent with that id afterwards."""
     request, deleted = _request(entry), state.of(HttpState).deleted
     if request is None or not deleted:
         return None
@@ -209,8 +316,21 @@ def nothing_follows_the_end(entry: StderrChunk | JournalEvent, state: LintState)
     return OK
 
 
-@check("ACP-L424", on.request())
-def streams_are_open_in_time(context: Context) -> CheckResult:
+@rule(
+    "stream-opened-late",
+    Facts(
+        424,
+        "http",
+        "warning",
+        "heuristic",
+        "client",
+        "rfds/streamable-http-websocket-transport.mdx",
+    ),
+    on.request(),
+    fix="Open the connection's stream right after initialize.",
+)
+def stream_opened_late(context: Context) -> CheckResult:
+    """The connection stream is opened before the first request whose response it carries."""
     exchange = post_of(context)
     if exchange is None or context.method == "initialize":
         return None
@@ -220,8 +340,14 @@ def streams_are_open_in_time(context: Context) -> CheckResult:
     return context.problem("no stream is open that the response could come on")
 
 
-@check_event("ACP-L512")
-def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "second-stream-reader",
+    Facts(512, "http-observed", "warning", "implied", "client", "sdk 2.4.0"),
+    on.EVENTS,
+    fix="Open each stream only once.",
+)
+def second_stream_reader(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """At most one reader per SSE stream (a second GET gets 409 from the SDK)."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
@@ -234,8 +360,16 @@ def streams_have_one_reader(entry: StderrChunk | JournalEvent, state: LintState)
     return OK
 
 
-@check("ACP-L513", on.EVERY_FRAME)
-def events_hold_one_object(context: Context) -> CheckResult:
+@rule(
+    "malformed-sse-event",
+    Facts(513, "http-observed", "error", "implied", "agent", "sdk 2.4.0"),
+    on.EVERY_FRAME,
+    fix="Send one object in each event.",
+)
+def malformed_sse_event(context: Context) -> CheckResult:
+    """Each SSE event is one JSON object in `data`; arrays and scalars are never sent; no event
+    needs `id` or `event`.
+    """
     found = carrier_of(context)
     if found is None or found[0].name != "sse_event":
         return None
@@ -244,8 +378,16 @@ def events_hold_one_object(context: Context) -> CheckResult:
     return context.problem("the event holds no object")
 
 
-@check("ACP-L514", on.request("initialize"))
-def initialize_comes_without_connection(context: Context) -> CheckResult:
+@rule(
+    "initialize-with-connection-id",
+    Facts(514, "http-observed", "error", "implied", "client", "sdk 2.4.0"),
+    on.request("initialize"),
+    fix="Send initialize first, without Acp-Connection-Id.",
+)
+def initialize_with_connection_id(context: Context) -> CheckResult:
+    """`initialize` is not POSTed with an `Acp-Connection-Id` (400) nor sent twice on a WebSocket
+    (-32600).
+    """
     found = carrier_of(context)
     if found is None:
         return None
@@ -257,8 +399,16 @@ def initialize_comes_without_connection(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L516", on.call(*sorted(SESSIONLESS)))
-def sessionless_messages_use_the_connection_stream(context: Context) -> CheckResult:
+@rule(
+    "cancel-on-session-stream",
+    Facts(516, "http-observed", "info", "heuristic", "agent", "sdk 2.4.0"),
+    on.call(*sorted(SESSIONLESS)),
+    fix="Send it on the connection's stream.",
+)
+def cancel_on_session_stream(context: Context) -> CheckResult:
+    """`$/cancel_request` and `mcp/message` travel on the connection stream and may overtake
+    session-stream messages; do not judge their order.
+    """
     found = carrier_of(context)
     if found is None or found[0].name != "sse_event":
         return None
@@ -267,8 +417,16 @@ def sessionless_messages_use_the_connection_stream(context: Context) -> CheckRes
     return OK
 
 
-@check_event("ACP-L517")
-def origins_are_checked(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "unchecked-origin",
+    Facts(517, "http-observed", "warning", "heuristic", "agent", "sdk 2.4.0"),
+    on.EVENTS,
+    fix="Reject unknown origins.",
+)
+def unchecked_origin(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """A server reachable from browsers validates `Origin`/`Host` itself (of the SDKs, only the one
+    for Rust does).
+    """
     response = _response(entry, state)
     if response is None or "origin" not in response[3].headers:
         return None
@@ -433,8 +591,16 @@ CODES: Final = frozenset({1000, 1001, 1002, 1005, 1006, 1008, 1011})
 PROTOCOL: Final = 1002
 
 
-@check("ACP-L421", on.EVERY_FRAME)
-def sockets_begin_with_initialize(context: Context) -> CheckResult:
+@rule(
+    "wrong-websocket-message",
+    Facts(421, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVERY_FRAME,
+    fix="Send initialize first, and each message as text.",
+)
+def wrong_websocket_message(context: Context) -> CheckResult:
+    """WebSocket: first message is `initialize`; messages are text frames, one JSON-RPC message
+    each.
+    """
     found = carrier_of(context)
     if found is None or found[0].name != "ws_message" or context.side != "client":
         return None
@@ -446,8 +612,16 @@ def sockets_begin_with_initialize(context: Context) -> CheckResult:
     return OK
 
 
-@check_event("ACP-L422")
-def sockets_have_a_connection(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "missing-websocket-connection-id",
+    Facts(422, "http", "error", "must", "agent", "rfds/streamable-http-websocket-transport.mdx"),
+    on.EVENTS,
+    fix="Send Acp-Connection-Id with 101.",
+)
+def missing_websocket_connection_id(
+    entry: StderrChunk | JournalEvent, state: LintState
+) -> CheckResult:
+    """WebSocket: the 101 response has `Acp-Connection-Id`."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
     if entry.data.get("status") != SWITCHED:
@@ -457,8 +631,16 @@ def sockets_have_a_connection(entry: StderrChunk | JournalEvent, state: LintStat
     return (Problem("the response 101 has no Acp-Connection-Id", (entry.seq,)),)
 
 
-@check_event("ACP-L515")
-def sockets_close_with_a_reason(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "wrong-close-code",
+    Facts(515, "http-observed", "info", "heuristic", "agent", "sdk 2.4.0"),
+    on.EVENTS,
+    fix="Close with 1002, 1008 or 1011, as fits.",
+)
+def wrong_close_code(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """WebSocket close codes: 1002 for a non-`initialize` first message, 1008 for limits, 1011 for
+    internal errors.
+    """
     if not isinstance(entry, JournalEvent) or entry.name != "ws_close":
         return None
     if entry.data.get("from") == "client":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     INITIALIZE,
     OK,
@@ -17,7 +18,7 @@ from acp_inspector.lint.context import (
     is_version_1_in_disguise,
     quoted,
 )
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
@@ -40,8 +41,14 @@ class _Refusal:
     point: Point | None = None
 
 
-@check("ACP-L048", on.call())
-def initialize_comes_first(context: Context) -> CheckResult:
+@rule(
+    "initialize-not-first",
+    Facts(48, "initialization", "error", "must", "client", "initialization.mdx"),
+    on.call(),
+    fix="Begin each connection with initialize.",
+)
+def initialize_not_first(context: Context) -> CheckResult:
+    """The first request on a connection is `initialize`; no other method precedes it."""
     if context.side != "client" or context.state.calls["client"]:
         return None
     if context.method in INITIALIZE:
@@ -49,8 +56,16 @@ def initialize_comes_first(context: Context) -> CheckResult:
     return context.problem(f"the first message is {quoted(context.method)}", path="method")
 
 
-@check("ACP-L049", on.call())
-def nothing_overtakes_the_answer(context: Context) -> CheckResult:
+@rule(
+    "request-before-initialized",
+    Facts(49, "initialization", "error", "must", "client", "session-setup.mdx"),
+    on.call(),
+    fix="Wait for the response to initialize.",
+)
+def request_before_initialized(context: Context) -> CheckResult:
+    """Nothing that needs negotiation (sessions, auth, providers) is sent before the `initialize`
+    response arrived (no pipelining).
+    """
     state = context.state
     if context.side != "client" or state.initialize is None or state.initialize.responded:
         return None
@@ -63,13 +78,23 @@ def nothing_overtakes_the_answer(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L049", on.result("initialize"))
+@check("request-before-initialized", on.result("initialize"))
 def the_answer_came_first(context: Context) -> CheckResult:
     return OK if context.state.calls["client"] else None
 
 
-@check("ACP-L050", on.request("initialize"))
-def initialize_is_sent_once(context: Context) -> CheckResult:
+@rule(
+    "repeated-initialize",
+    Facts(
+        50, "initialization", "warning", "implied", "client", "v2/migration.mdx", since="2026-11"
+    ),
+    on.request("initialize"),
+    fix="Initialize once, before everything else.",
+)
+def repeated_initialize(context: Context) -> CheckResult:
+    """v1: `initialize` is sent once per connection. v2: it may be repeated before the first other
+    request, again for version 2 or newer; the latest success counts (late-initialize).
+    """
     earlier = context.state.initialize
     if earlier is None or context.state.version is None:
         return OK
@@ -78,13 +103,16 @@ def initialize_is_sent_once(context: Context) -> CheckResult:
     return context.problem("initialize is sent a second time", earlier, path="method")
 
 
-@check(
-    "ACP-L051",
+@rule(
+    "agent-speaks-first",
+    Facts(51, "initialization", "error", "implied", "agent", "initialization.mdx"),
     on.request(),
     on.notification("session/update"),
+    fix="Send nothing before the response to initialize.",
     exercised_by=on.result("initialize"),
 )
-def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
+def agent_speaks_first(context: Context) -> CheckResult:
+    """The Agent sends no request or `session/update` before it answered `initialize`."""
     if context.side != "agent" or context.method == "proxy/successor":
         # A proxy has to send initialize to its successor before it can respond.
         return None
@@ -97,8 +125,15 @@ def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L052", on.request("initialize"), on.result("initialize"))
-def versions_are_numbers(context: Context) -> CheckResult:
+@rule(
+    "invalid-protocol-version",
+    Facts(52, "initialization", "error", "schema", "both", "initialization.mdx"),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Send a whole number such as 1.",
+)
+def invalid_protocol_version(context: Context) -> CheckResult:
+    """`protocolVersion` is an integer 0..65535 (not `"1.0.0"`, not a date)."""
     place, version = _version(context)
     if type(version) is int and version in VERSIONS:
         return OK
@@ -106,8 +141,15 @@ def versions_are_numbers(context: Context) -> CheckResult:
     return context.problem(f"protocolVersion {fields}", path=f"{place}.protocolVersion")
 
 
-@check("ACP-L053", on.request("initialize"), on.result("initialize"))
-def version_0_is_over(context: Context) -> CheckResult:
+@rule(
+    "prerelease-version",
+    Facts(53, "initialization", "warning", "schema", "both", "schema"),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Request version 1 or newer.",
+)
+def prerelease_version(context: Context) -> CheckResult:
+    """Version 0 (pre-release) is not negotiated."""
     place, version = _version(context)
     if type(version) is not int:
         return None
@@ -122,8 +164,25 @@ def _version(context: Context) -> tuple[str, Json]:
     return "result", context.result_object.get("protocolVersion")
 
 
-@check("ACP-L054", on.result("initialize"))
-def another_version_is_worth_a_look(context: Context) -> CheckResult:
+@rule(
+    "other-version-answered",
+    Facts(
+        54,
+        "initialization",
+        "info",
+        "must",
+        "agent",
+        "initialization.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.result("initialize"),
+    fix="Respond with the requested version if you support it.",
+)
+def other_version_answered(context: Context) -> CheckResult:
+    """Answered version differs from the requested one: verify the Agent truly lacks the requested
+    version and that it is its newest (v2: wrong-version-answered).
+    """
     wanted, answered = _wanted(context), context.result_object.get("protocolVersion")
     if wanted is None or type(answered) is not int:
         return None
@@ -152,9 +211,16 @@ def _keep_refusal(context: Context) -> None:
         refusal.answered = 1
 
 
-@check("ACP-L055", on.call(), exercised_by=on.result("initialize"))
-def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
-    """Flag a client that continues after a response above the requested version.
+@rule(
+    "version-mismatch-ignored",
+    Facts(55, "initialization", "error", "should", "client", "initialization.mdx"),
+    on.call(),
+    fix="Close the connection if you do not support the version in the response.",
+    exercised_by=on.result("initialize"),
+)
+def version_mismatch_ignored(context: Context) -> CheckResult:
+    """After an unacceptable version answer the Client closes instead of continuing with methods of
+    another version.
 
     A client may support a lower version too; rules about methods and schemas report messages of
     another version.
@@ -175,8 +241,18 @@ def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L056", on.call(), on.result(), exercised_by=on.result("initialize"))
-def names_are_of_the_answered_version(context: Context) -> CheckResult:
+@rule(
+    "shape-of-other-version",
+    Facts(56, "initialization", "error", "must", "both", "initialization.mdx"),
+    on.call(),
+    on.result(),
+    fix="Use the names of the version that was agreed upon.",
+    exercised_by=on.result("initialize"),
+)
+def shape_of_other_version(context: Context) -> CheckResult:
+    """All later traffic uses the shapes of the *answered* version (v1 field names on v2 and vice
+    versa are errors).
+    """
     if context.version is None or context.method is None:
         return None
     place = "params" if context.kind != "result" else "result"
@@ -207,13 +283,28 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
 """Members by which a message shows that it is of the other version."""
 
 
-@check("ACP-L057", on.request("initialize"), on.result("initialize"))
-def both_sides_say_who_they_are(context: Context) -> CheckResult:
+@rule(
+    "missing-implementation-info",
+    Facts(57, "initialization", "warning", "should", "both", "v1/initialization.mdx", version=1),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Send your name and version.",
+)
+def missing_implementation_info(context: Context) -> CheckResult:
+    """`clientInfo` / `agentInfo` are present with `name` and `version`."""
     name = "clientInfo" if context.kind == "request" else "agentInfo"
     return _introduced(context, name)
 
 
-@check("ACP-L058", on.request("initialize"), on.result("initialize"), name="info")
+@rule(
+    "missing-info",
+    Facts(58, "initialization", "error", "must", "both", "v2/initialization.mdx", version=2),
+    on.request("initialize"),
+    on.result("initialize"),
+    says="`info` with `name` and `version` is present in params and result.",
+    fix="Send your name and version.",
+    name="info",
+)
 def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
     fields = context.params if context.kind == "request" else context.result_object
@@ -226,8 +317,18 @@ def _introduced(context: Context, name: str) -> CheckResult:
     return OK
 
 
-@check("ACP-L059", on.request("initialize"), on.result("initialize"))
-def introductions_fit_their_version(context: Context) -> CheckResult:
+@rule(
+    "mixed-initialize-fields",
+    Facts(59, "initialization", "warning", "schema", "both", "v2/migration.mdx"),
+    on.request("initialize"),
+    on.result("initialize"),
+    fix="Use the names of that version.",
+)
+def mixed_initialize_fields(context: Context) -> CheckResult:
+    """Initialize fields match the version:
+    `clientCapabilities`/`clientInfo`/`agentCapabilities`/`agentInfo` for v1, `capabilities`/`info`
+    for v2. Exempt: a dual-version Client that sends both sets with `protocolVersion: 2`.
+    """
     if context.version is None:
         return None
     place = "params" if context.kind == "request" else "result"
@@ -244,8 +345,16 @@ def introductions_fit_their_version(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L518", on.result("initialize"))
-def answers_have_the_form_of_their_version(context: Context) -> CheckResult:
+@rule(
+    "version-in-disguise",
+    Facts(518, "initialization", "error", "schema", "agent", "schema"),
+    on.result("initialize"),
+    fix="Respond with version 1, or with the capabilities and info of version 2.",
+)
+def version_in_disguise(context: Context) -> CheckResult:
+    """The result of `initialize` has the form of its `protocolVersion`: version 2 has
+    `capabilities` and `info`. One with `agentCapabilities` instead is read as version 1.
+    """
     if not is_version_1_in_disguise(context.result_object):
         return OK
     version = context.result_object["protocolVersion"]

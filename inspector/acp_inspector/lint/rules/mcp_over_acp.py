@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
@@ -99,8 +100,16 @@ def _end_request(context: Context) -> None:
         del open_[inner]
 
 
-@check("ACP-L382", on.call(MESSAGE))
-def servers_are_declared(context: Context) -> CheckResult:
+@rule(
+    "unknown-mcp-server",
+    Facts(382, "mcp-over-acp", "error", "schema", "agent", "schema", since="2026-11"),
+    on.call(MESSAGE),
+    fix="Name the serverId that the client declared.",
+)
+def unknown_mcp_server(context: Context) -> CheckResult:
+    """`mcp/message.serverId` was declared in a `type:"acp"` server of a session (field is not
+    `id`/`acpId`; `connectionId`, `mcp/connect`, `mcp/disconnect` belong to the retired binding).
+    """
     if "connectionId" in context.params:
         return context.problem("connectionId is of the retired binding", at="connectionId")
     server = context.params.get("serverId")
@@ -113,8 +122,16 @@ def servers_are_declared(context: Context) -> CheckResult:
     return context.problem(f"no session declared the server {quoted(server)}", at="serverId")
 
 
-@check("ACP-L383", on.call())
-def messages_go_the_right_way(context: Context) -> CheckResult:
+@rule(
+    "wrong-mcp-direction",
+    Facts(383, "mcp-over-acp", "error", "implied", "sender", "schema", since="2026-11"),
+    on.call(),
+    fix="Let the agent ask, and the client tell.",
+)
+def wrong_mcp_direction(context: Context) -> CheckResult:
+    """`mcp/message` requests go from the consumer to the declaring side (A→C), notifications the
+    other way.
+    """
     if context.method != MESSAGE:
         return None
     caller = "agent" if context.kind == "request" else "client"
@@ -123,8 +140,16 @@ def messages_go_the_right_way(context: Context) -> CheckResult:
     return context.problem(f"a {context.kind} comes from the {context.side}", path="method")
 
 
-@check("ACP-L384", on.request(MESSAGE))
-def inner_ids_are_not_reused(context: Context) -> CheckResult:
+@rule(
+    "duplicate-mcp-request",
+    Facts(384, "mcp-over-acp", "error", "implied", "sender", "sdk 2.4.0", since="2026-11"),
+    on.request(MESSAGE),
+    fix="Count inner ids up.",
+)
+def duplicate_mcp_request(context: Context) -> CheckResult:
+    """The inner `requestId` (a string) is unique among the active requests of its `serverId` (else
+    -32602).
+    """
     request = context.params.get("requestId")
     if not isinstance(request, str):
         return context.problem(f"requestId is {quoted(request)}", at="requestId")
@@ -137,8 +162,16 @@ def inner_ids_are_not_reused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L385", on.notification(MESSAGE))
-def notifications_are_about_open_requests(context: Context) -> CheckResult:
+@rule(
+    "stale-mcp-notification",
+    Facts(385, "mcp-over-acp", "error", "implied", "sender", "schema; sdk 2.4.0", since="2026-11"),
+    on.notification(MESSAGE),
+    fix="Report requests that are open.",
+)
+def stale_mcp_notification(context: Context) -> CheckResult:
+    """An `mcp/message` notification names an inner request that is still active; none follows its
+    response.
+    """
     inner = _inner(context.params)
     if inner is None:
         return context.problem("no inner request is named", at="requestId")
@@ -147,8 +180,14 @@ def notifications_are_about_open_requests(context: Context) -> CheckResult:
     return context.problem(f"the inner request {quoted(inner[1])} is not open", at="requestId")
 
 
-@check("ACP-L386", on.call(MESSAGE))
-def messages_are_flat(context: Context) -> CheckResult:
+@rule(
+    "nested-mcp-envelope",
+    Facts(386, "mcp-over-acp", "error", "schema", "sender", "rfds/mcp-over-acp.mdx"),
+    on.call(MESSAGE),
+    fix="Put method and params where they belong.",
+)
+def nested_mcp_envelope(context: Context) -> CheckResult:
+    """`mcp/message` is flattened (`method`, `params`); no nested JSON-RPC envelope."""
     nested = sorted(ENVELOPE & context.params.keys())
     if nested:
         return context.problem(f"params hold {nested[0]}", at=f"{nested[0]}")
@@ -157,9 +196,14 @@ def messages_are_flat(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L387", on.request(*OPENING))
-def server_ids_are_unique(context: Context) -> CheckResult:
-    """Flag an id that two servers of one request, or of two open sessions, share.
+@rule(
+    "duplicate-mcp-server",
+    Facts(387, "mcp-over-acp", "error", "schema", "client", "schema"),
+    on.request(*OPENING),
+    fix="Give each server an id of its own.",
+)
+def duplicate_mcp_server(context: Context) -> CheckResult:
+    """`serverId` is unique among acp servers visible on the connection.
 
     A resumed or forked session brings its own servers.
     """
@@ -182,8 +226,16 @@ def server_ids_are_unique(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L507", on.result(MESSAGE))
-def carriers_hold_one_outcome(context: Context) -> CheckResult:
+@rule(
+    "malformed-mcp-result",
+    Facts(507, "mcp-payloads", "error", "schema", "responder", "schema"),
+    on.result(MESSAGE),
+    fix="Answer with either result or error, inside the result.",
+)
+def malformed_mcp_result(context: Context) -> CheckResult:
+    """An `mcp/message` result has exactly one of `result` and `error`; `error` is an object with
+    integer `code` and string `message`.
+    """
     reply = context.result_object
     if ("result" in reply) == ("error" in reply):
         what = "both" if "result" in reply else "neither"
@@ -199,15 +251,31 @@ def carriers_hold_one_outcome(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L508", on.response(MESSAGE))
-def inner_errors_stay_inside(context: Context) -> CheckResult:
+@rule(
+    "mcp-error-sent-outside",
+    Facts(508, "mcp-payloads", "warning", "implied", "responder", "schema; sdk 2.4.0"),
+    on.response(MESSAGE),
+    fix="Put what the server says into the result.",
+)
+def mcp_error_sent_outside(context: Context) -> CheckResult:
+    """Inner MCP errors are not sent as outer errors; outer codes are binding failures (-32602,
+    -32800, -33000, -33001, -33002).
+    """
     if context.kind == "result" or context.code in OUTER_CODES:
         return OK
     return context.problem(f"the outer error is {context.code}", context.request, path="error.code")
 
 
-@check("ACP-L509", on.request(MESSAGE))
-def inner_requests_say_who_asks(context: Context) -> CheckResult:
+@rule(
+    "incomplete-mcp-meta",
+    Facts(509, "mcp-payloads", "warning", "implied", "sender", "sdk 2.4.0"),
+    on.request(MESSAGE),
+    fix="Say the revision and the capabilities in each request.",
+)
+def incomplete_mcp_meta(context: Context) -> CheckResult:
+    """Inner `params._meta` has `io.modelcontextprotocol/protocolVersion` (string) and
+    `io.modelcontextprotocol/clientCapabilities` (object).
+    """
     meta = as_object(as_object(context.params.get("params")).get("_meta"))
     if not isinstance(meta.get(VERSION_KEY), str):
         return context.problem(f"{VERSION_KEY} is missing", at="params._meta")
@@ -216,16 +284,30 @@ def inner_requests_say_who_asks(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L510", on.call(MESSAGE))
-def there_is_no_handshake(context: Context) -> CheckResult:
+@rule(
+    "inner-mcp-initialize",
+    Facts(510, "mcp-payloads", "warning", "implied", "sender", "sdk 2.4.0"),
+    on.call(MESSAGE),
+    fix="Begin with what you want; there are no MCP sessions here.",
+)
+def inner_mcp_initialize(context: Context) -> CheckResult:
+    """No inner `initialize` or session handshake is sent."""
     method = context.params.get("method")
     if is_one_of(method, HANDSHAKE):
         return context.problem(f"the inner method is {quoted(method)}", at="method")
     return OK
 
 
-@check("ACP-L511", on.request(*OPENING))
-def ids_of_servers_are_not_reused(context: Context) -> CheckResult:
+@rule(
+    "redeclared-mcp-server",
+    Facts(511, "mcp-payloads", "warning", "implied", "client", "schema; sdk 2.4.0"),
+    on.request(*OPENING),
+    fix="Give each server an id of its own, for ever.",
+)
+def redeclared_mcp_server(context: Context) -> CheckResult:
+    """A `serverId` is not declared for a second server on the same connection, even after the first
+    is gone.
+    """
     declared = context.state.of(_Servers).declared
     is_any = False
     for place, id_ in _declared(context):

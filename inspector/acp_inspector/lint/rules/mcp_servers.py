@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Place, Problem, Violation, quoted
-from acp_inspector.lint.registry import check, each_of
+from acp_inspector.lint.registry import each_of, rule
 from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -39,8 +40,14 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
-@check("ACP-L086", on.request("session/new", "session/load"))
-def servers_are_listed(context: Context) -> CheckResult:
+@rule(
+    "missing-mcp-servers",
+    Facts(86, "sessions", "error", "schema", "client", "schema", version=1),
+    on.request("session/new", "session/load"),
+    fix='Send "mcpServers": [] where there are none.',
+)
+def missing_mcp_servers(context: Context) -> CheckResult:
+    """`session/new` and `session/load` contain the `mcpServers` array, even if empty."""
     servers: Json = context.params.get("mcpServers")
     if isinstance(servers, list):
         return OK
@@ -53,8 +60,24 @@ def servers_are_listed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L087", on.request(*OPENING), wanted="http", path="mcpCapabilities.http")
-@check("ACP-L088", on.request(*OPENING), wanted="sse", path="mcpCapabilities.sse")
+@rule(
+    "undeclared-mcp-http",
+    Facts(87, "sessions", "error", "must", "client", "v1/session-setup.mdx", version=1),
+    on.request(*OPENING),
+    says='MCP `type:"http"` only with `mcpCapabilities.http: true`.',
+    fix="Send http servers only with mcpCapabilities.http: true.",
+    wanted="http",
+    path="mcpCapabilities.http",
+)
+@rule(
+    "undeclared-mcp-sse",
+    Facts(88, "sessions", "error", "must", "client", "v1/session-setup.mdx", version=1),
+    on.request(*OPENING),
+    says='MCP `type:"sse"` only with `mcpCapabilities.sse: true`.',
+    fix="Send sse servers only with mcpCapabilities.sse: true.",
+    wanted="sse",
+    path="mcpCapabilities.sse",
+)
 def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     """Find servers of one transport whose capability the agent did not claim."""
     if not context.state.is_ready:
@@ -78,22 +101,44 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     )
 
 
-@check("ACP-L089", on.request(*OPENING))
-def transports_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-mcp-transport",
+    Facts(89, "sessions", "error", "must", "client", "v2/session-setup.mdx", version=2),
+    on.request(*OPENING),
+    fix=("Send only servers of a transport listed below session.mcp in the agent's capabilities."),
+)
+def undeclared_mcp_transport(context: Context) -> CheckResult:
+    """MCP `type:"stdio"` only with `session.mcp.stdio`, `type:"http"` only with
+    `session.mcp.http`.
+    """
     found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
 
 
-@check("ACP-L090", on.request(*OPENING))
+@rule(
+    "mcp-sse-in-v2",
+    Facts(90, "sessions", "error", "must", "client", "v2/migration.mdx", version=2),
+    on.request(*OPENING),
+    fix="Use http, or leave the server out.",
+)
 @each_of(_servers)
-def there_is_no_sse(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
+def mcp_sse_in_v2(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
+    """MCP `type:"sse"` does not exist in v2."""
     if server.get("type") == "sse":
         yield "an MCP server is of type sse, which version 2 does not have", f"{place}.type"
 
 
-@check("ACP-L091", on.request(*OPENING))
-def servers_have_a_type(context: Context) -> CheckResult:
+@rule(
+    "unknown-mcp-transport",
+    Facts(91, "sessions", "error", "schema", "client", "schema; v2/extensibility.mdx", version=2),
+    on.request(*OPENING),
+    fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
+)
+def unknown_mcp_transport(context: Context) -> CheckResult:
+    """Every `mcpServers[]` entry has a `type`; unknown transports that do not begin with `_` are
+    reserved for ACP (warning).
+    """
     servers = list(_servers(context))
     problems: list[Problem] = []
     for place, server in servers:
@@ -107,11 +152,19 @@ def servers_have_a_type(context: Context) -> CheckResult:
     return tuple(problems) if servers else None
 
 
-@check("ACP-L092", on.request(*OPENING))
+@rule(
+    "incomplete-mcp-server",
+    Facts(92, "sessions", "error", "schema", "client", "schema", version=1),
+    on.request(*OPENING),
+    fix=("Send name, command, args and env for a stdio server, name, url and headers for others."),
+)
 @each_of(_servers)
-def servers_are_complete(
+def incomplete_mcp_server(
     context: Context, place: str, server: dict[str, Json]
 ) -> Iterator[Violation]:
+    """Stdio entries carry `name`, `command`, `args`, `env`; http/sse entries `name`, `url`,
+    `headers` (arrays even if empty).
+    """
     transport = _transport(server, 1)
     if transport == "acp":
         return
@@ -136,11 +189,17 @@ def _commands(context: Context) -> list[Place]:
     ]
 
 
-@check("ACP-L093", on.request(*OPENING))
+@rule(
+    "relative-mcp-command",
+    Facts(93, "sessions", "error", "implied", "client", "session-setup.mdx"),
+    on.request(*OPENING),
+    fix="Resolve the command to its absolute path first.",
+)
 @each_of(_commands)
-def commands_are_absolute(
+def relative_mcp_command(
     context: Context, place: str, server: dict[str, Json]
 ) -> Iterator[Violation]:
+    """Stdio `command` is an absolute path."""
     if not is_absolute(server["command"]):
         text = f"the command is not an absolute path: {quoted(server['command'])}"
         yield text, f"{place}.command"
@@ -151,11 +210,15 @@ def _with_pairs(context: Context) -> list[Place]:
     return [each for each in servers if any(each[1].get(name) is not None for name in PAIRS)]
 
 
-@check("ACP-L094", on.request(*OPENING))
+@rule(
+    "mcp-env-not-list",
+    Facts(94, "sessions", "error", "schema", "client", "schema"),
+    on.request(*OPENING),
+    fix='Write {"name": …, "value": …} for each, in an array.',
+)
 @each_of(_with_pairs)
-def variables_and_headers_are_pairs(
-    context: Context, place: str, server: dict[str, Json]
-) -> Iterator[Violation]:
+def mcp_env_not_list(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
+    """`env` and `headers` are arrays of `{name,value}` strings, not objects."""
     for name in PAIRS:
         pairs = server.get(name)
         if pairs is not None and not isinstance(pairs, list):
@@ -171,7 +234,13 @@ def variables_and_headers_are_pairs(
                     yield f"{part} is missing or no string", f"{where}.{part}"
 
 
-@check("ACP-L095", on.request(*OPENING))
-def acp_is_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-acp-server",
+    Facts(95, "sessions", "error", "schema", "client", "rfds/mcp-over-acp.mdx"),
+    on.request(*OPENING),
+    fix="Send servers of type acp only if the agent claimed mcp over acp.",
+)
+def undeclared_acp_server(context: Context) -> CheckResult:
+    """`type:"acp"` MCP servers only with `mcpCapabilities.acp` (v1u) / `session.mcp.acp` (v2u)."""
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
     return _gated(context, "acp", path)

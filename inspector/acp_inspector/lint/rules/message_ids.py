@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, RESTORING, WHOLE_MESSAGES
@@ -116,8 +117,14 @@ def _keep_chunk(context: Context) -> None:
         by_session.messages[name] = _Message(role, context.point, context.session.last_prompt)
 
 
-@check("ACP-L182", on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES))
-def messages_have_ids(context: Context) -> CheckResult:
+@rule(
+    "missing-message-id",
+    Facts(182, "updates", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
+    on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
+    fix="Send the messageId with every piece.",
+)
+def missing_message_id(context: Context) -> CheckResult:
+    """Every message update and chunk has a non-null string `messageId`."""
     if isinstance(context.update.get("messageId"), str):
         return OK
     what = "no string" if "messageId" in context.update else "missing"
@@ -134,8 +141,25 @@ def _known(context: Context) -> _Message | None:
     return by_session.messages.get(id_)
 
 
-@check("ACP-L185", on.update(*MESSAGE_CHUNKS))
-def ids_are_of_one_role(context: Context) -> CheckResult:
+@rule(
+    "message-id-changes-role",
+    Facts(
+        185,
+        "updates",
+        "error",
+        "implied",
+        "agent",
+        "rfds/message-id.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.update(*MESSAGE_CHUNKS),
+    fix="Use different messageIds for messages of different kinds.",
+)
+def message_id_changes_role(context: Context) -> CheckResult:
+    """One `messageId` is used for one role only (user, agent, thought). v2 gives each message type
+    its own id space.
+    """
     message = _known(context)
     if message is None:
         return None
@@ -148,8 +172,16 @@ def ids_are_of_one_role(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L186", on.update(*MESSAGE_CHUNKS))
-def messages_are_not_interleaved(context: Context) -> CheckResult:
+@rule(
+    "older-message-continued",
+    Facts(186, "updates", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
+    on.update(*MESSAGE_CHUNKS),
+    fix="End one message before the next of its kind begins.",
+)
+def older_message_continued(context: Context) -> CheckResult:
+    """After a chunk with another `messageId` of the same kind, an older `messageId` is not
+    continued.
+    """
     message, by_session = _known(context), _session_messages(context)
     if message is None or by_session is None or message.role != context.variant:
         return None
@@ -161,8 +193,14 @@ def messages_are_not_interleaved(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L187", on.update(*MESSAGE_CHUNKS))
-def ids_are_there_or_not(context: Context) -> CheckResult:
+@rule(
+    "inconsistent-message-ids",
+    Facts(187, "updates", "info", "heuristic", "agent", "rfds/message-id.mdx", version=1),
+    on.update(*MESSAGE_CHUNKS),
+    fix="Send the messageId with every chunk, or with none.",
+)
+def inconsistent_message_ids(context: Context) -> CheckResult:
+    """Chunks of one stream consistently have or lack `messageId`."""
     by_session = _session_messages(context)
     stream = None if by_session is None else by_session.streams.get(context.variant or "")
     if stream is None or context.session is None or context.session.is_replaying:
@@ -176,15 +214,27 @@ def ids_are_there_or_not(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L188", on.call(*CLIENT_CALLS))
-def clients_invent_no_ids(context: Context) -> CheckResult:
+@rule(
+    "client-message-id",
+    Facts(188, "updates", "error", "implied", "client", "rfds/message-id.mdx"),
+    on.call(*CLIENT_CALLS),
+    fix="Leave ids of messages to the agent.",
+)
+def client_message_id(context: Context) -> CheckResult:
+    """Clients never invent message ids (no `messageId` in requests)."""
     if "messageId" not in context.params:
         return OK
     return context.problem(f"{context.method} has a messageId", at="messageId")
 
 
-@check("ACP-L189", on.update(*MESSAGE_CHUNKS))
-def ids_are_not_used_again(context: Context) -> CheckResult:
+@rule(
+    "reused-message-id",
+    Facts(189, "updates", "warning", "implied", "agent", "rfds/message-id.mdx"),
+    on.update(*MESSAGE_CHUNKS),
+    fix="Give every message an id of its own.",
+)
+def reused_message_id(context: Context) -> CheckResult:
+    """A message id is not reused for a later, different message in the session (outside replay)."""
     message = _known(context)
     if context.version != 1 or message is None or context.session is None:
         return None
@@ -199,7 +249,7 @@ def ids_are_not_used_again(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L189", on.result("session/prompt"))
+@check("reused-message-id", on.result("session/prompt"))
 def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
     """Flag two prompts of version 2 with the same message id.
 
@@ -230,7 +280,7 @@ def _keep_inserted(context: Context) -> None:
 
 
 @check(
-    "ACP-L191",
+    "reordered-updates",
     on.update(*WHOLE_MESSAGES),
     fix="Send the whole message before the pieces that follow it.",
 )
@@ -259,8 +309,16 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L191", on.update("tool_call"))
-def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
+@rule(
+    "reordered-updates",
+    Facts(191, "updates", "info", "heuristic", "agent", "v2/prompt-lifecycle.mdx"),
+    on.update("tool_call"),
+    fix="Announce a tool call before it is updated.",
+)
+def reordered_updates(context: Context) -> CheckResult:
+    """Updates for one entity are not reordered: no chunk before the update that its text depends
+    on.
+    """
     id_ = context.update.get("toolCallId")
     if context.version != 1 or context.session is None or not isinstance(id_, str):
         return None

@@ -9,8 +9,9 @@ import re
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.envelope import LastNotifications, has_other_cause
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -36,8 +37,16 @@ EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 """Methods whose empty result was once null."""
 
 
-@check("ACP-L035", on.call())
-def methods_are_known(context: Context) -> CheckResult:
+@rule(
+    "unknown-method",
+    Facts(35, "envelope", "error", "must", "sender", "extensibility.mdx"),
+    on.call(),
+    fix="Use methods of the version, or one that begins with “_”.",
+)
+def unknown_method(context: Context) -> CheckResult:
+    """A method name is in the negotiated version's method table or starts with `_` (or `$/` for
+    protocol notifications). Unstable names are reported as info unless unstable is enabled.
+    """
     method = context.method or ""
     if not method or method.startswith(("_", "$/")):
         return None
@@ -71,8 +80,33 @@ def is_ours(method: str) -> bool:
     return method.partition("/")[0] in _NAMESPACES
 
 
-@check("ACP-L036", on.call(), other=1)
-@check("ACP-L037", on.call(), other=2)
+@rule(
+    "v1-method",
+    Facts(
+        36, "envelope", "error", "must", "sender", "v2/migration.mdx", version=2, since="2026-11"
+    ),
+    on.call(),
+    says=(
+        "v1-only methods (`authenticate`, `logout`, `session/load`, "
+        "`session/set_mode`, `fs/*`, v1's five `terminal/*`; `terminal/cancel` is v2) "
+        "are not used after negotiating 2."
+    ),
+    fix="Use version 2's way, or ask for version 1.",
+    other=1,
+)
+@rule(
+    "v2-method",
+    Facts(
+        37, "envelope", "error", "schema", "sender", "v2/migration.mdx", version=1, since="2026-11"
+    ),
+    on.call(),
+    says=(
+        "v2-only methods (`auth/login`, `auth/logout`, `tool_call/cancel`, "
+        "`terminal/cancel`) are not used after negotiating 1."
+    ),
+    fix="Use version 1's way, or ask for version 2.",
+    other=2,
+)
 def _of_other_version(context: Context, other: int) -> CheckResult:
     method = context.method or ""
     if context.version is None or context.version == other or not method:
@@ -86,8 +120,16 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
     return OK
 
 
-@check("ACP-L038", on.call())
-def methods_come_from_the_right_side(context: Context) -> CheckResult:
+@rule(
+    "wrong-direction",
+    Facts(38, "envelope", "error", "schema", "sender", "schema"),
+    on.call(),
+    fix="Send only what your side sends.",
+)
+def wrong_direction(context: Context) -> CheckResult:
+    """Direction is right: agent-side methods only from the Client, client-side methods only from
+    the Agent.
+    """
     rows = _rows(context)
     if not rows:
         return None
@@ -96,8 +138,17 @@ def methods_come_from_the_right_side(context: Context) -> CheckResult:
     return context.problem(f"{context.method} comes from the {context.side}", path="method")
 
 
-@check("ACP-L039", on.request())
-def notifications_have_no_id(context: Context) -> CheckResult:
+@rule(
+    "notification-with-id",
+    Facts(39, "envelope", "error", "schema", "sender", "schema", since="2026-11"),
+    on.request(),
+    fix="Send it without an id.",
+)
+def notification_with_id(context: Context) -> CheckResult:
+    """Notification-only methods carry no `id`: `session/cancel`, `session/update`,
+    `elicitation/complete`, `$/cancel_request`, `auth/status_update` (unstable), retired
+    `nes/accept`, `nes/reject`, `document/*`; `mcp/message` is a request A→C and a notification C→A.
+    """
     kinds = _kinds(context)
     if "request" in kinds:
         return OK
@@ -106,8 +157,16 @@ def notifications_have_no_id(context: Context) -> CheckResult:
     return context.problem(f"{context.method} is a notification and has an id", path="id")
 
 
-@check("ACP-L040", on.notification())
-def requests_have_ids(context: Context) -> CheckResult:
+@rule(
+    "request-without-id",
+    Facts(40, "envelope", "error", "schema", "sender", "schema"),
+    on.notification(),
+    fix="Send it with an id, and wait for the response.",
+)
+def request_without_id(context: Context) -> CheckResult:
+    """Request-only methods carry an `id` (e.g. `session/request_permission` or `session/prompt`
+    sent as a notification).
+    """
     kinds = _kinds(context)
     if not kinds:
         return None
@@ -116,8 +175,16 @@ def requests_have_ids(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L041", on.response())
-def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
+@rule(
+    "unknown-method-not-refused",
+    Facts(41, "envelope", "error", "json-rpc", "responder", "extensibility.mdx"),
+    on.response(),
+    fix="Answer unknown methods with -32601.",
+)
+def unknown_method_not_refused(context: Context) -> CheckResult:
+    """An unknown request method gets -32601, not silence, not -32603. (-32600 is right if the
+    request is invalid in itself, or comes before `initialize`.)
+    """
     ask = context.request
     if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
         return None
@@ -149,8 +216,15 @@ def _of_the_other_version(context: Context) -> CheckResult:
     return OK if context.code == METHOD_NOT_FOUND else None
 
 
-@check("ACP-L042", on.error(), exercised_by=on.notification())
-def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
+@rule(
+    "unknown-notification-has-effect",
+    Facts(42, "envelope", "warning", "should", "responder", "extensibility.mdx"),
+    on.error(),
+    fix="Pass over notifications that are not known.",
+    exercised_by=on.notification(),
+)
+def unknown_notification_has_effect(context: Context) -> CheckResult:
+    """An unknown notification has no visible effect (no error response, no disconnect)."""
     notification = context.state.of(LastNotifications).get(opposite(context.side))
     if context.id is not None or notification is None or notification.method is None:
         return OK
@@ -164,8 +238,14 @@ def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L043", on.error())
-def claimed_methods_are_there(context: Context) -> CheckResult:
+@rule(
+    "supported-method-refused",
+    Facts(43, "envelope", "error", "must", "responder", "initialization.mdx"),
+    on.error(),
+    fix="Answer what was claimed, or do not claim it.",
+)
+def supported_method_refused(context: Context) -> CheckResult:
+    """A baseline method, or one whose capability was advertised, is never answered with -32601."""
     ask = context.request
     if ask is None or context.version is None:
         return None
@@ -193,8 +273,16 @@ def _is_due(state: LintState, row: MethodSpec) -> bool:
     return state.claims("client" if whose == "clientCapabilities" else "agent", path)
 
 
-@check("ACP-L044", on.result())
-def empty_results_are_objects(context: Context) -> CheckResult:
+@rule(
+    "null-result",
+    Facts(44, "envelope", "warning", "schema", "responder", "schema"),
+    on.result(),
+    fix="Answer with {} where there is nothing to tell.",
+)
+def null_result(context: Context) -> CheckResult:
+    """Empty results are `{}`; `result: null` is the older spelling for `session/load`,
+    `fs/write_text_file`, `authenticate`.
+    """
     if context.request is None:
         return None
     row = find_method(context.request.method, context.version or 1)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.config_options import SeenOptions, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -83,8 +84,14 @@ def _ids(fields: dict[str, Json]) -> list[Json]:
     return [as_object(each).get("id") for each in as_list(fields.get("availableModes"))]
 
 
-@check("ACP-L288", on.request("session/set_mode"))
-def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
+@rule(
+    "session-without-modes",
+    Facts(288, "modes", "error", "implied", "client", "v1/session-modes.mdx", version=1),
+    on.request("session/set_mode"),
+    fix="Offer modes only where a session has some.",
+)
+def session_without_modes(context: Context) -> CheckResult:
+    """`session/set_mode` only if the session has `modes`."""
     modes = context.state.of(_Modes)
     if context.session_id in modes.without:
         session = context.session
@@ -94,8 +101,14 @@ def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
     return OK if context.session_id in modes.of else None
 
 
-@check("ACP-L289", on.request("session/set_mode"))
-def modes_that_are_set_exist(context: Context) -> CheckResult:
+@rule(
+    "unknown-mode",
+    Facts(289, "modes", "error", "must", "client", "v1/session-modes.mdx", version=1),
+    on.request("session/set_mode"),
+    fix="Set one of the available modes.",
+)
+def unknown_mode(context: Context) -> CheckResult:
+    """`modeId` is one of `availableModes[].id`."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     if mode is None:
         return None
@@ -107,8 +120,14 @@ def modes_that_are_set_exist(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L290", on.result(*OPENING))
-def the_first_mode_exists(context: Context) -> CheckResult:
+@rule(
+    "unknown-current-mode",
+    Facts(290, "modes", "error", "implied", "agent", "v1/session-modes.mdx", version=1),
+    on.result(*OPENING),
+    fix="Begin in one of the available modes.",
+)
+def unknown_current_mode(context: Context) -> CheckResult:
+    """`modes.currentModeId` is one of `availableModes[].id`."""
     fields = _mode_fields(context)
     if not fields:
         return None
@@ -121,8 +140,14 @@ def the_first_mode_exists(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L291", on.update("current_mode_update"))
-def updates_name_the_current_mode(context: Context) -> CheckResult:
+@rule(
+    "misnamed-mode-id",
+    Facts(291, "modes", "error", "schema", "agent", "schema", version=1),
+    on.update("current_mode_update"),
+    fix="Call it currentModeId.",
+)
+def misnamed_mode_id(context: Context) -> CheckResult:
+    """`current_mode_update` uses `currentModeId` (not `modeId`)."""
     if "modeId" in context.update and "currentModeId" not in context.update:
         return context.problem(
             "the update says modeId instead of currentModeId", at="currentModeId"
@@ -130,8 +155,14 @@ def updates_name_the_current_mode(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L292", on.update("current_mode_update"))
-def reported_modes_exist(context: Context) -> CheckResult:
+@rule(
+    "unknown-reported-mode",
+    Facts(292, "modes", "error", "implied", "agent", "v1/session-modes.mdx", version=1),
+    on.update("current_mode_update"),
+    fix="Switch to one of the available modes.",
+)
+def unknown_reported_mode(context: Context) -> CheckResult:
+    """`current_mode_update.currentModeId` is an available mode."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     current = context.update.get("currentModeId")
     if mode is None or not isinstance(current, str):
@@ -143,8 +174,14 @@ def reported_modes_exist(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L293", on.result(*OPENING))
-def mode_ids_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-mode",
+    Facts(293, "modes", "error", "schema", "agent", "schema", version=1),
+    on.result(*OPENING),
+    fix="Give each mode an id of its own.",
+)
+def duplicate_mode(context: Context) -> CheckResult:
+    """Mode ids are unique."""
     seen: set[str] = set()
     ids = _ids(_mode_fields(context))
     for place, id_ in enumerate(ids):
@@ -157,8 +194,14 @@ def mode_ids_are_unique(context: Context) -> CheckResult:
     return OK if ids else None
 
 
-@check("ACP-L309", on.result("session/prompt"))
-def mode_and_option_agree(context: Context) -> CheckResult:
+@rule(
+    "mode-differs-from-option",
+    Facts(309, "modes", "warning", "should", "agent", "v1/session-config-options.mdx", version=1),
+    on.result("session/prompt"),
+    fix="Update the mode and its config option together.",
+)
+def mode_differs_from_option(context: Context) -> CheckResult:
+    """If both `modes` and a `mode` config option exist they change together."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     options = context.state.of(SeenOptions).get(context.session_id or "")
     if mode is None or mode.current is None or options is None:
@@ -177,16 +220,28 @@ def mode_and_option_agree(context: Context) -> CheckResult:
     return None
 
 
-@check("ACP-L310", on.request("session/set_mode"))
-def options_go_before_modes(context: Context) -> CheckResult:
+@rule(
+    "set-mode-despite-options",
+    Facts(310, "modes", "info", "should", "client", "v1/session-config-options.mdx", version=1),
+    on.request("session/set_mode"),
+    fix="Use session/set_config_option.",
+)
+def set_mode_despite_options(context: Context) -> CheckResult:
+    """With `configOptions` present the Client does not use `session/set_mode`."""
     options = context.state.of(SeenOptions).get(context.session_id or "")
     if options is None or not options.by_id:
         return OK
     return context.problem("the session has config options", options.point, path="method")
 
 
-@check("ACP-L311", on.result(*OPENING))
-def version_2_has_no_modes(context: Context) -> CheckResult:
+@rule(
+    "modes-in-v2",
+    Facts(311, "modes", "warning", "must", "agent", "v2/migration.mdx", version=2),
+    on.result(*OPENING),
+    fix="Report modes by a config option.",
+)
+def modes_in_v2(context: Context) -> CheckResult:
+    """No `modes` field in session responses."""
     if "modes" in context.result_object:
         return context.problem("version 2 has no modes", at="modes")
     return OK

@@ -9,6 +9,7 @@ import json
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -19,7 +20,7 @@ from acp_inspector.lint.context import (
     quoted,
     repeated,
 )
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.rules.tool_calls import (
     EXECUTED_STATUSES,
     TOOL_CALL_UPDATES,
@@ -52,8 +53,14 @@ def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
     return [as_object(each) for each in as_list(params.get("options"))]
 
 
-@check("ACP-L222", on.request(PERMISSION))
-def there_is_a_choice(context: Context) -> CheckResult:
+@rule(
+    "no-permission-options",
+    Facts(222, "permissions", "error", "schema", "agent", "tool-calls.mdx"),
+    on.request(PERMISSION),
+    fix="Offer at least one option.",
+)
+def no_permission_options(context: Context) -> CheckResult:
+    """`options` is a non-empty array (schema minimum in v2, useless otherwise in v1)."""
     options: Json = context.params.get("options")
     if isinstance(options, list) and options:
         return OK
@@ -61,8 +68,14 @@ def there_is_a_choice(context: Context) -> CheckResult:
     return context.problem(f"options is {what}", at="options")
 
 
-@check("ACP-L223", on.request(PERMISSION))
-def option_ids_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-permission-option",
+    Facts(223, "permissions", "error", "must", "agent", "tool-calls.mdx", since="2026-11"),
+    on.request(PERMISSION),
+    fix="Give every option of a request an optionId of its own.",
+)
+def duplicate_permission_option(context: Context) -> CheckResult:
+    """`optionId`s are unique within a request (v2: MUST)."""
     ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
         return None
@@ -73,8 +86,14 @@ def option_ids_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L224", on.request(PERMISSION))
-def options_are_complete(context: Context) -> CheckResult:
+@rule(
+    "incomplete-permission-option",
+    Facts(224, "permissions", "error", "schema", "agent", "schema"),
+    on.request(PERMISSION),
+    fix="Give every option optionId, name and kind.",
+)
+def incomplete_permission_option(context: Context) -> CheckResult:
+    """Each option has `optionId`, `name`, `kind`."""
     options = options_of(context.params)
     if not options:
         return None
@@ -86,8 +105,14 @@ def options_are_complete(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L225", on.request(PERMISSION))
-def kinds_of_options_are_known(context: Context) -> CheckResult:
+@rule(
+    "unknown-option-kind",
+    Facts(225, "permissions", "error", "schema", "agent", "schema", version=1),
+    on.request(PERMISSION),
+    fix="Use allow_once, allow_always, reject_once or …_always.",
+)
+def unknown_option_kind(context: Context) -> CheckResult:
+    """`kind` is `allow_once`, `allow_always`, `reject_once` or `reject_always`."""
     kinds = [
         (kind, index)
         for index, option in enumerate(options_of(context.params))
@@ -102,8 +127,14 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L233", on.request(PERMISSION))
-def the_tool_call_is_named(context: Context) -> CheckResult:
+@rule(
+    "permission-without-tool-call",
+    Facts(233, "permissions", "error", "schema", "agent", "schema", version=1),
+    on.request(PERMISSION),
+    fix='Send "toolCall": {"toolCallId": …} in params.',
+)
+def permission_without_tool_call(context: Context) -> CheckResult:
+    """`toolCall` with `toolCallId` is present at params root."""
     tool: Json = context.params.get("toolCall")
     if not isinstance(tool, dict):
         what = "is not an object" if "toolCall" in context.params else "is missing"
@@ -113,8 +144,14 @@ def the_tool_call_is_named(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L234", on.request(PERMISSION))
-def requests_have_a_title(context: Context) -> CheckResult:
+@rule(
+    "permission-without-title",
+    Facts(234, "permissions", "error", "schema", "agent", "v2/migration.mdx", version=2),
+    on.request(PERMISSION),
+    fix="Send title, and what it is about as subject.",
+)
+def permission_without_title(context: Context) -> CheckResult:
+    """`title` is present; `toolCall` is not at params root (use `subject`)."""
     problems: list[Problem] = []
     if not isinstance(context.params.get("title"), str):
         problems += context.problem("the request has no title", at="title")
@@ -123,8 +160,14 @@ def requests_have_a_title(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L235", on.request(PERMISSION))
-def commands_are_complete(context: Context) -> CheckResult:
+@rule(
+    "incomplete-command-subject",
+    Facts(235, "permissions", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
+    on.request(PERMISSION),
+    fix="Send the command, and the absolute cwd it is to run in.",
+)
+def incomplete_command_subject(context: Context) -> CheckResult:
+    """A `command` subject has `command` and an absolute `cwd`."""
     subject = as_object(context.params.get("subject"))
     if subject.get("type") != "command":
         return None
@@ -137,8 +180,14 @@ def commands_are_complete(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L236", on.request(PERMISSION))
-def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
+@rule(
+    "permission-for-finished-call",
+    Facts(236, "permissions", "warning", "implied", "agent", "tool-calls.mdx"),
+    on.request(PERMISSION),
+    fix="Ask before the tool call is carried out.",
+)
+def permission_for_finished_call(context: Context) -> CheckResult:
+    """Permission is not requested for a call that already has a terminal status."""
     tool, session = known_tool(context), context.session
     id_ = as_object(context.params.get("subject")).get("toolCallId")
     if tool is None and session is not None and isinstance(id_, str):
@@ -153,8 +202,14 @@ def ended_tool_calls_need_no_permission(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L237", on.request(PERMISSION))
-def asking_renames_nothing(context: Context) -> CheckResult:
+@rule(
+    "permission-renames-call",
+    Facts(237, "permissions", "warning", "implied", "agent", "v2/migration.mdx", version=2),
+    on.request(PERMISSION),
+    fix="Set the request's title; do not change the tool call's.",
+)
+def permission_renames_call(context: Context) -> CheckResult:
+    """`subject.toolCall.title` is not used for prompt copy (it would rename the call)."""
     reported, tool = permission_tool(context.params), known_tool(context)
     title = reported.get("title")
     if tool is None or not isinstance(title, str) or not isinstance(tool.title, str):
@@ -168,8 +223,14 @@ def asking_renames_nothing(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L238", on.request(PERMISSION))
-def one_can_reject(context: Context) -> CheckResult:
+@rule(
+    "no-reject-option",
+    Facts(238, "permissions", "info", "heuristic", "agent", "tool-calls.mdx"),
+    on.request(PERMISSION),
+    fix="Offer a way to reject.",
+)
+def no_reject_option(context: Context) -> CheckResult:
+    """At least one reject option is offered."""
     kinds = [each.get("kind") for each in options_of(context.params)]
     if not kinds:
         return None
@@ -178,8 +239,15 @@ def one_can_reject(context: Context) -> CheckResult:
     return context.problem("no option rejects", at="options")
 
 
-@check("ACP-L239", on.request(PERMISSION), exercised_by=on.result(PERMISSION))
-def choices_for_good_last(context: Context) -> CheckResult:
+@rule(
+    "permission-asked-again",
+    Facts(239, "permissions", "info", "heuristic", "client", "tool-calls.mdx"),
+    on.request(PERMISSION),
+    fix="Remember what was chosen for good.",
+    exercised_by=on.result(PERMISSION),
+)
+def permission_asked_again(context: Context) -> CheckResult:
+    """After `allow_always`/`reject_always` the same kind of request is not asked again."""
     choices = context.state.of(_Choices)
     if not choices:
         return None
@@ -225,8 +293,14 @@ def _outcome(context: Context) -> dict[str, Json]:
     return as_object(context.result_object.get("outcome"))
 
 
-@check("ACP-L226", on.result(PERMISSION))
-def choices_were_offered(context: Context) -> CheckResult:
+@rule(
+    "option-not-offered",
+    Facts(226, "permissions", "error", "implied", "client", "tool-calls.mdx"),
+    on.result(PERMISSION),
+    fix="Select one of the options that were offered.",
+)
+def option_not_offered(context: Context) -> CheckResult:
+    """The selected `optionId` was offered in that request."""
     outcome, ask = _outcome(context), context.request
     if ask is None or outcome.get("outcome") != "selected":
         return None
@@ -238,8 +312,16 @@ def choices_were_offered(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L227", on.result(PERMISSION))
-def outcomes_are_nested(context: Context) -> CheckResult:
+@rule(
+    "malformed-permission-outcome",
+    Facts(227, "permissions", "error", "schema", "client", "schema"),
+    on.result(PERMISSION),
+    fix='Answer {"outcome": {"outcome": "selected", "optionId": …}}.',
+)
+def malformed_permission_outcome(context: Context) -> CheckResult:
+    """The result is `{outcome:{outcome:…}}`; flattened or string outcomes (`"allow_once"`) are
+    invalid.
+    """
     outcome: Json = context.result_object.get("outcome")
     if isinstance(outcome, dict):
         if isinstance(as_object(outcome).get("outcome"), str):
@@ -251,8 +333,14 @@ def outcomes_are_nested(context: Context) -> CheckResult:
     return context.problem(f"the outcome {what}", context.request, at="outcome")
 
 
-@check("ACP-L228", on.result(PERMISSION))
-def outcomes_are_known(context: Context) -> CheckResult:
+@rule(
+    "unknown-permission-outcome",
+    Facts(228, "permissions", "error", "schema", "client", "schema", version=1),
+    on.result(PERMISSION),
+    fix='Answer "selected" with an optionId, or "cancelled".',
+)
+def unknown_permission_outcome(context: Context) -> CheckResult:
+    """`outcome.outcome` is `selected` (with `optionId`) or `cancelled`."""
     outcome = _outcome(context)
     name = outcome.get("outcome")
     if not isinstance(name, str):
@@ -270,8 +358,14 @@ def outcomes_are_known(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L229", on.result(PERMISSION))
-def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
+@rule(
+    "reserved-permission-outcome",
+    Facts(229, "permissions", "warning", "must", "client", "v2/tool-calls.mdx", version=2),
+    on.result(PERMISSION),
+    fix="Begin outcomes of your own with “_”.",
+)
+def reserved_permission_outcome(context: Context) -> CheckResult:
+    """Unknown outcomes start with `_`."""
     name = _outcome(context).get("outcome")
     if not isinstance(name, str):
         return None
@@ -282,8 +376,14 @@ def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L230", TOOL_CALL_UPDATES)
-def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
+@rule(
+    "unknown-outcome-approves",
+    Facts(230, "permissions", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
+    TOOL_CALL_UPDATES,
+    fix="Treat an unknown outcome as a refusal.",
+)
+def unknown_outcome_approves(context: Context) -> CheckResult:
+    """An unknown outcome is never treated as approval (no `in_progress` afterwards)."""
     tool = live_tool(context)
     if tool is None or tool.permission is None or tool.permission.responded is None:
         return None
@@ -311,8 +411,25 @@ def _keep_stop(context: Context) -> None:
         context.state.of(_Stops)[context.session.id] = context.point
 
 
-@check("ACP-L231", on.result(PERMISSION))
-def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
+@rule(
+    "rejection-as-cancelled",
+    Facts(
+        231,
+        "permissions",
+        "warning",
+        "implied",
+        "client",
+        "tool-calls.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.result(PERMISSION),
+    fix='Select an option that rejects; "cancelled" is for work that was stopped.',
+)
+def rejection_as_cancelled(context: Context) -> CheckResult:
+    """`cancelled` is used only when the turn/work was cancelled or the session closed; a user
+    rejection selects a reject option. (v2 also allows it for dismissal and policy decline.)
+    """
     ask, session = context.request, context.session
     if ask is None or session is None or _outcome(context).get("outcome") != "cancelled":
         return None
@@ -328,8 +445,26 @@ def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L232", on.response("session/prompt"), exercised_by=on.result(PERMISSION))
-def requests_are_answered_within_the_turn(context: Context) -> CheckResult:
+@rule(
+    "permission-outlives-turn",
+    Facts(
+        232,
+        "permissions",
+        "error",
+        "implied",
+        "client",
+        "prompt-turn.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.response("session/prompt"),
+    fix="Answer requests for permission while the turn runs.",
+    exercised_by=on.result(PERMISSION),
+)
+def permission_outlives_turn(context: Context) -> CheckResult:
+    """A permission request is answered before the turn ends (v2: requests for background work may
+    stay open).
+    """
     session, prompt = context.session, context.request
     if session is None or prompt is None or session.cancel is not None:
         return None
@@ -368,7 +503,11 @@ def _drop_open(context: Context) -> None:
         context.state.of(_Open).pop(context.request.seq, None)
 
 
-@check("ACP-L459", on.response(*sorted(WAITING)), fix="Cancel open requests of cancelled work.")
+@check(
+    "permission-not-withdrawn",
+    on.response(*sorted(WAITING)),
+    fix="Cancel open requests of cancelled work.",
+)
 def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     """Flag responses to requests of work that ended as cancelled and left them open.
 
@@ -389,8 +528,16 @@ def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L459")
-def cancelled_work_withdrew_its_requests(ending: EndContext) -> CheckResult:
+@rule(
+    "permission-not-withdrawn",
+    Facts(459, "version-2", "warning", "should", "agent", "schema", version=2),
+    on.END,
+    fix="Cancel open requests of cancelled work with $/cancel_request.",
+)
+def permission_not_withdrawn(ending: EndContext) -> CheckResult:
+    """After `session/cancel` the Agent sends `$/cancel_request` for the cancelled work's pending
+    permission (and no longer needed elicitation) requests and ignores late answers.
+    """
     found: list[Problem] = []
     for ask, cancel in ending.state.of(_Open).values():
         session = ending.state.sessions.get(ask.session or "")
@@ -424,8 +571,16 @@ def _is_in(id_: Json, ids: set[str]) -> bool:
     return isinstance(id_, str) and id_ in ids
 
 
-@check("ACP-L460", on.response("session/request_permission"))
-def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
+@rule(
+    "withdrawn-permission-not-cancelled",
+    Facts(460, "version-2", "warning", "implied", "client", "schema", version=2),
+    on.response("session/request_permission"),
+    fix="Answer withdrawn requests for permission with the outcome cancelled.",
+)
+def withdrawn_permission_not_cancelled(context: Context) -> CheckResult:
+    """A permission request named by the Agent's `$/cancel_request` is answered with outcome
+    `cancelled`.
+    """
     ask = context.request
     if ask is None or ask.cancelled is None or not context.had_received(ask.cancelled):
         return None
@@ -441,9 +596,14 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L461", on.update("tool_call_update"))
-def nothing_runs_without_approval(context: Context) -> CheckResult:
-    """Flag tool calls that run after their permission request was cancelled or had no choice.
+@rule(
+    "runs-without-approval",
+    Facts(461, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update("tool_call_update"),
+    fix="Treat a cancelled or unknown outcome as a refusal.",
+)
+def runs_without_approval(context: Context) -> CheckResult:
+    """Outcome `cancelled`, or an `optionId` that was not offered, never leads to execution.
 
     A call that ran before the request and then completes may not have needed permission.
     """

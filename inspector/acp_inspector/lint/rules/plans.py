@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -49,8 +50,14 @@ class _Plans(dict[Key, _Plan]):
     """The last reported plans."""
 
 
-@check("ACP-L276", on.update("plan", "plan_update"))
-def entries_are_whole(context: Context) -> CheckResult:
+@rule(
+    "incomplete-plan-entry",
+    Facts(276, "plans", "error", "schema", "agent", "agent-plan.mdx"),
+    on.update("plan", "plan_update"),
+    fix="Give entries content, priority and status.",
+)
+def incomplete_plan_entry(context: Context) -> CheckResult:
+    """Plan entries have `content`, `priority`, `status`."""
     found: CheckResult = None
     for place, entry in _entries(context):
         found = OK
@@ -61,8 +68,16 @@ def entries_are_whole(context: Context) -> CheckResult:
     return found
 
 
-@check("ACP-L277", on.update("plan", "plan_update"))
-def entries_use_known_words(context: Context) -> CheckResult:
+@rule(
+    "unknown-plan-word",
+    Facts(277, "plans", "error", "schema", "agent", "agent-plan.mdx", version=1),
+    on.update("plan", "plan_update"),
+    fix="Use the priorities and statuses there are.",
+)
+def unknown_plan_word(context: Context) -> CheckResult:
+    """`priority` ∈ high/medium/low and `status` ∈ pending/in_progress/completed (v2 adds
+    `cancelled`; unknown values need `_`).
+    """
     found: CheckResult = None
     for place, entry in _entries(context):
         found = OK
@@ -73,9 +88,15 @@ def entries_use_known_words(context: Context) -> CheckResult:
     return found
 
 
-@check("ACP-L278", on.update("plan", "plan_update"))
-def plans_are_whole(context: Context) -> CheckResult:
-    """Flag plans that look partial: some earlier entries, but most unfinished ones missing.
+@rule(
+    "partial-plan",
+    Facts(278, "plans", "warning", "must", "agent", "agent-plan.mdx"),
+    on.update("plan", "plan_update"),
+    fix="Send all entries each time.",
+)
+def partial_plan(context: Context) -> CheckResult:
+    """Each plan update is complete: an update that drops most unfinished entries of the previous
+    one looks like a delta.
 
     A new plan with other entries may replace an earlier one.
     """
@@ -96,8 +117,14 @@ def plans_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L280", on.update("plan_update"))
-def plans_have_type_and_id(context: Context) -> CheckResult:
+@rule(
+    "incomplete-plan",
+    Facts(280, "plans", "error", "schema", "agent", "v2/agent-plan.mdx", version=2),
+    on.update("plan_update"),
+    fix="Give each plan a type and a planId.",
+)
+def incomplete_plan(context: Context) -> CheckResult:
+    """`plan_update.plan` has `type` and `planId`, also for unknown types."""
     plan: Json = context.update.get("plan")
     if not isinstance(plan, dict):
         return context.problem("the update has no plan", at="plan")
@@ -109,8 +136,14 @@ def plans_have_type_and_id(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L281", on.update("plan_update"))
-def types_of_ones_own_are_marked(context: Context) -> CheckResult:
+@rule(
+    "reserved-plan-type",
+    Facts(281, "plans", "warning", "must", "agent", "v2/agent-plan.mdx", version=2),
+    on.update("plan_update"),
+    fix="Begin custom types with “_”.",
+)
+def reserved_plan_type(context: Context) -> CheckResult:
+    """Unknown `plan.type` values start with `_`."""
     type_ = as_object(context.update.get("plan")).get("type")
     if not isinstance(type_, str):
         return None
@@ -119,8 +152,14 @@ def types_of_ones_own_are_marked(context: Context) -> CheckResult:
     return context.problem(f"the plan's type is {quoted(type_)}", at="plan.type")
 
 
-@check("ACP-L282", on.update("plan_update", "plan_removed"))
-def ids_of_plans_are_called_so(context: Context) -> CheckResult:
+@rule(
+    "misnamed-plan-id",
+    Facts(282, "plans", "error", "schema", "agent", "schema"),
+    on.update("plan_update", "plan_removed"),
+    fix="Call the plan's id planId.",
+)
+def misnamed_plan_id(context: Context) -> CheckResult:
+    """Plan ids are sent as `planId` (not `id`)."""
     is_update = context.variant == "plan_update"
     plan = as_object(context.update.get("plan")) if is_update else context.update
     if "planId" not in plan and "id" in plan:
@@ -129,8 +168,14 @@ def ids_of_plans_are_called_so(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L283", on.update("plan_removed"))
-def removed_plans_exist(context: Context) -> CheckResult:
+@rule(
+    "unknown-plan-removed",
+    Facts(283, "plans", "warning", "implied", "agent", "rfds/plan-operations.mdx"),
+    on.update("plan_removed"),
+    fix="Remove plans that you reported, once.",
+)
+def unknown_plan_removed(context: Context) -> CheckResult:
+    """`plan_removed` names a plan that exists."""
     key, session = _key(context), context.session
     if key is None or session is None or session.is_replaying:
         return None
@@ -142,8 +187,14 @@ def removed_plans_exist(context: Context) -> CheckResult:
     return context.problem(f"there is no plan {quoted(key[1])}", at="planId")
 
 
-@check("ACP-L284", on.update("plan_update"))
-def files_of_plans_have_uris(context: Context) -> CheckResult:
+@rule(
+    "relative-plan-uri",
+    Facts(284, "plans", "error", "must", "agent", "v2/draft/agent-plan.mdx", version=2),
+    on.update("plan_update"),
+    fix="Send the file's absolute URI.",
+)
+def relative_plan_uri(context: Context) -> CheckResult:
+    """File plan `uri` is absolute (unstable)."""
     plan = as_object(context.update.get("plan"))
     uri = plan.get("uri")
     if plan.get("type") != "file" or not isinstance(uri, str):
@@ -154,9 +205,14 @@ def files_of_plans_have_uris(context: Context) -> CheckResult:
     return context.problem(f"the plan's uri is {quoted(uri)}", at="plan.uri")
 
 
-@check("ACP-L285", on.update("plan", "plan_update"))
-def entries_go_on(context: Context) -> CheckResult:
-    """Flag completed entries that are open again, and several entries in progress.
+@rule(
+    "plan-entry-reopened",
+    Facts(285, "plans", "info", "heuristic", "agent", "agent-plan.mdx"),
+    on.update("plan", "plan_update"),
+    fix="Go on from entry to entry.",
+)
+def plan_entry_reopened(context: Context) -> CheckResult:
+    """Entry status does not regress from `completed`; at most one entry is `in_progress`.
 
     A new prompt may restart the same plan.
     """
@@ -176,8 +232,15 @@ def entries_go_on(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L286", on.result("session/prompt"), on.update("state_update"))
-def entries_end_within_turns(context: Context) -> CheckResult:
+@rule(
+    "plan-left-in-progress",
+    Facts(286, "plans", "info", "heuristic", "agent", "agent-plan.mdx"),
+    on.result("session/prompt"),
+    on.update("state_update"),
+    fix="Report how each entry ended before the turn does.",
+)
+def plan_left_in_progress(context: Context) -> CheckResult:
+    """At `end_turn` no entry is left `in_progress`."""
     source = context.result_object if context.kind == "result" else context.update
     if source.get("stopReason") != "end_turn" or context.session is None:
         return None
@@ -199,8 +262,14 @@ def entries_end_within_turns(context: Context) -> CheckResult:
     return found
 
 
-@check("ACP-L287", on.update("plan", "plan_update"))
-def entries_are_objects(context: Context) -> CheckResult:
+@rule(
+    "plan-entry-not-object",
+    Facts(287, "plans", "error", "schema", "agent", "schema"),
+    on.update("plan", "plan_update"),
+    fix="Send entries as objects, in entries.",
+)
+def plan_entry_not_object(context: Context) -> CheckResult:
+    """`plan.entries` are objects, not strings (`steps` arrays are a dialect)."""
     place, plan = _body(context)
     if "entries" not in plan:
         if "steps" in plan or "items" in plan:

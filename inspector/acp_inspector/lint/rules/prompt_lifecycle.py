@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -18,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end
+from acp_inspector.lint.registry import check, rule
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
@@ -33,8 +34,25 @@ MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""
 
 
-@check("ACP-L158", on.result("session/prompt"))
-def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
+@rule(
+    "stop-reason-in-result",
+    Facts(
+        158,
+        "prompt-lifecycle",
+        "error",
+        "schema",
+        "agent",
+        "v2/prompt-lifecycle.mdx",
+        version=2,
+        since="2026-11",
+    ),
+    on.result("session/prompt"),
+    fix="Name the messageId; tell the stop when idle.",
+)
+def stop_reason_in_result(context: Context) -> CheckResult:
+    """The `session/prompt` result has no `stopReason`; it acknowledges insertion and names the
+    `messageId`.
+    """
     if "stopReason" in context.result_object:
         return context.problem(
             "the result of session/prompt has a stopReason, as in version 1",
@@ -44,8 +62,14 @@ def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L431", on.result("session/prompt"))
-def results_name_the_message(context: Context) -> CheckResult:
+@rule(
+    "prompt-result-without-id",
+    Facts(431, "version-2", "error", "schema", "agent", "schema", version=2),
+    on.result("session/prompt"),
+    fix="Name the user message's id in the result.",
+)
+def prompt_result_without_id(context: Context) -> CheckResult:
+    """The `session/prompt` result has a non-null string `messageId` (`{}` is the alpha.3 shape)."""
     id_ = context.result_object.get("messageId")
     if isinstance(id_, str):
         return OK
@@ -55,9 +79,15 @@ def results_name_the_message(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L159", on.result("session/prompt"))
-def prompts_are_answered_before_their_work_ends(context: Context) -> CheckResult:
-    """Flag results that come only after the work has ended.
+@rule(
+    "prompt-result-after-work",
+    Facts(159, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
+    on.result("session/prompt"),
+    fix="Respond as soon as the prompt is accepted.",
+)
+def prompt_result_after_work(context: Context) -> CheckResult:
+    """The prompt response does not wait for completion: an idle state update ending the work before
+    the response is a v1 habit.
 
     The work certainly belongs to the prompt if the prompt's message was reported before.
     """
@@ -86,12 +116,19 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
 
 
 @check(
-    "ACP-L160",
+    "prompt-not-echoed",
     on.update("state_update"),
     fix="Report each accepted prompt by a user_message with the id of its result.",
     is_under_other_id=False,
 )
-@check("ACP-L432", on.update("state_update"), is_under_other_id=True)
+@rule(
+    "echo-with-other-id",
+    Facts(432, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update("state_update"),
+    says="The live echo of a prompt uses exactly the `messageId` of its result.",
+    fix="Use the id of the result in the user message.",
+    is_under_other_id=True,
+)
 def prompts_are_reported_in_time(context: Context, *, is_under_other_id: bool) -> CheckResult:
     if context.update.get("state") != "idle" or context.session is None:
         return None
@@ -104,8 +141,18 @@ def prompts_are_reported_in_time(context: Context, *, is_under_other_id: bool) -
     )
 
 
-@check_at_end("ACP-L160", is_under_other_id=False)
-@check_at_end("ACP-L432", is_under_other_id=True)
+@rule(
+    "prompt-not-echoed",
+    Facts(160, "prompt-lifecycle", "error", "must", "agent", "schema", version=2, since="2026-11"),
+    on.END,
+    says=(
+        "Each accepted prompt is echoed live by a `user_message` or "
+        "`user_message_chunk` with the `messageId` of its result; either order."
+    ),
+    fix="Report each accepted prompt by a user_message.",
+    is_under_other_id=False,
+)
+@check("echo-with-other-id", on.END, is_under_other_id=True)
 def prompts_are_reported_by_the_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
     found: list[Problem] = []
     for own in foregrounds_of(ending.state).values():
@@ -169,8 +216,18 @@ def _normalized(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     return " ".join(words), tuple(sorted(others))
 
 
-@check("ACP-L168", on.response("session/prompt"))
-def waiting_prompts_are_reported(context: Context) -> CheckResult:
+@rule(
+    "long-held-prompt",
+    Facts(
+        168, "prompt-lifecycle", "info", "implied", "client", "schema", version=2, since="2026-11"
+    ),
+    on.response("session/prompt"),
+    fix="Report that the prompt is waiting.",
+)
+def long_held_prompt(context: Context) -> CheckResult:
+    """`session/prompt` during work is legal: the Agent inserts it or holds it (request stays open).
+    Report long-held prompts.
+    """
     if context.request is None:
         return None
     waited = context.time - context.request.time
@@ -179,8 +236,14 @@ def waiting_prompts_are_reported(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L173", on.update(*USER_MESSAGES))
-def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
+@rule(
+    "rejected-prompt-echoed",
+    Facts(173, "prompt-lifecycle", "error", "must", "agent", "schema", version=2, since="2026-11"),
+    on.update(*USER_MESSAGES),
+    fix="Do not report rejected prompts as user messages.",
+)
+def rejected_prompt_echoed(context: Context) -> CheckResult:
+    """A rejected prompt (error response) produces no user-message update."""
     session = context.session
     last = None if session is None else session.last_prompt
     if session is None or last is None or last.error is None or session.is_replaying:
@@ -198,9 +261,23 @@ def rejected_prompts_are_not_sent_back(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L174", on.result("session/prompt"), on.update("user_message"))
-def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
-    """Flag user messages whose content differs from their prompt.
+@rule(
+    "echo-differs-from-prompt",
+    Facts(
+        174,
+        "prompt-lifecycle",
+        "warning",
+        "heuristic",
+        "agent",
+        "v2/prompt-lifecycle.mdx",
+        version=2,
+    ),
+    on.result("session/prompt"),
+    on.update("user_message"),
+    fix="Send the user's message back as it was sent.",
+)
+def echo_differs_from_prompt(context: Context) -> CheckResult:
+    """The acknowledged user message content equals the prompt content.
 
     White space, and the content of links and resources, may differ.
     """
@@ -222,8 +299,16 @@ def prompts_are_sent_back_unchanged(context: Context) -> CheckResult:
     return context.problem("the user message differs from its prompt", ask, at)
 
 
-@check("ACP-L433", on.error("session/prompt"))
-def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResult:
+@rule(
+    "echoed-prompt-fails",
+    Facts(433, "version-2", "error", "must", "agent", "schema", version=2),
+    on.error("session/prompt"),
+    fix="End the work with the stop reason error.",
+)
+def echoed_prompt_fails(context: Context) -> CheckResult:
+    """After the user message was inserted (echo seen) the prompt is not answered with an error;
+    failures end in idle with `stopReason:"error"`.
+    """
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None
@@ -238,16 +323,30 @@ def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResul
     return OK
 
 
-@check("ACP-L434", on.request("session/prompt"))
-def prompts_are_not_empty(context: Context) -> CheckResult:
+@rule(
+    "empty-prompt",
+    Facts(434, "version-2", "error", "must", "client", "schema", version=2),
+    on.request("session/prompt"),
+    fix="Send at least one content block.",
+)
+def empty_prompt(context: Context) -> CheckResult:
+    """`prompt` is not an empty array."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
     return OK if prompt else context.problem("the prompt is empty", at="prompt")
 
 
-@check("ACP-L435", on.response("session/prompt"))
-def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckResult:
+@rule(
+    "unsupported-block-accepted",
+    Facts(435, "version-2", "warning", "must", "agent", "schema", version=2),
+    on.response("session/prompt"),
+    fix="Reject prompts with unsupported blocks with -32602.",
+)
+def unsupported_block_accepted(context: Context) -> CheckResult:
+    """A prompt with an unsupported (unadvertised or unknown) block type is answered -32602, not
+    accepted.
+    """
     if context.request is None or not context.state.is_ready:
         return None
     for block in map(as_object, as_list(context.request.params.get("prompt"))):
@@ -276,7 +375,7 @@ def _is_taken(state: LintState, type_: str) -> bool:
 
 
 @check(
-    "ACP-L439",
+    "held-prompt-unanswered",
     on.response("session/prompt"),
     fix="Respond with -32800 to the prompts that are pending when a session is closed.",
 )
@@ -295,8 +394,16 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L439")
-def held_prompts_were_answered(ending: EndContext) -> CheckResult:
+@rule(
+    "held-prompt-unanswered",
+    Facts(439, "version-2", "error", "must", "agent", "schema", version=2),
+    on.END,
+    fix="Respond to the prompts that are pending when a session is closed.",
+)
+def held_prompt_unanswered(ending: EndContext) -> CheckResult:
+    """Prompts still held when the session closes are answered: -32800 if not inserted,
+    `{messageId}` if inserted.
+    """
     found: list[Problem] = []
     for session in ending.state.sessions.values():
         if session.closed is None or ending.point.time - session.closed.time <= DELIVERY_TIMEOUT_S:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import DELIVERY_TIMEOUT_S, OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -43,8 +44,16 @@ class _UserEchoes(dict[str, int]):
     """
 
 
-@check("ACP-L134", on.request("session/prompt"))
-def one_prompt_at_a_time(context: Context) -> CheckResult:
+@rule(
+    "concurrent-prompts",
+    Facts(134, "prompt-turn", "warning", "implied", "client", "v1/prompt-turn.mdx", version=1),
+    on.request("session/prompt"),
+    fix="Wait for the response before the next prompt.",
+)
+def concurrent_prompts(context: Context) -> CheckResult:
+    """At most one `session/prompt` per session is in flight; the next one follows the previous
+    response.
+    """
     session = context.session
     if session is None:
         return None
@@ -57,8 +66,14 @@ def one_prompt_at_a_time(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L135", on.request("session/prompt"))
-def prompts_are_arrays(context: Context) -> CheckResult:
+@rule(
+    "prompt-not-list",
+    Facts(135, "prompt-turn", "error", "schema", "client", "schema"),
+    on.request("session/prompt"),
+    fix="Send the prompt as an array of content blocks.",
+)
+def prompt_not_list(context: Context) -> CheckResult:
+    """`prompt` is an array of content blocks (not a string, not named `content`)."""
     if "prompt" not in context.params:
         instead = [name for name in ("content", "text", "message") if name in context.params]
         what = f', but "{instead[0]}"' if instead else ""
@@ -69,8 +84,23 @@ def prompts_are_arrays(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L136", on.request("session/prompt"))
-def prompts_say_something(context: Context) -> CheckResult:
+@rule(
+    "blank-prompt",
+    Facts(
+        136,
+        "prompt-turn",
+        "warning",
+        "heuristic",
+        "client",
+        "prompt-turn.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.request("session/prompt"),
+    fix="Send a prompt that says something.",
+)
+def blank_prompt(context: Context) -> CheckResult:
+    """`prompt` is not empty and contains at least one non-blank block (v2: empty-prompt)."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
@@ -82,8 +112,16 @@ def prompts_say_something(context: Context) -> CheckResult:
     return context.problem(f"the prompt {what}", at="prompt")
 
 
-@check("ACP-L144", on.result("session/prompt"))
-def turns_end_for_a_known_reason(context: Context) -> CheckResult:
+@rule(
+    "invalid-stop-reason",
+    Facts(144, "prompt-turn", "error", "schema", "agent", "v1/prompt-turn.mdx", version=1),
+    on.result("session/prompt"),
+    fix="End the turn with one of the stop reasons.",
+)
+def invalid_stop_reason(context: Context) -> CheckResult:
+    """The prompt result has a `stopReason` from the closed enum (`end_turn`, `max_tokens`,
+    `max_turn_requests`, `refusal`, `cancelled`).
+    """
     result = context.result_object
     reason = result.get("stopReason")
     if not isinstance(context.result, dict):
@@ -97,8 +135,16 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L149", on.update(*OUTPUT))
-def work_is_reported_within_turns(context: Context) -> CheckResult:
+@rule(
+    "update-outside-turn",
+    Facts(149, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
+    on.update(*OUTPUT),
+    fix="Report work while a prompt has no response yet.",
+)
+def update_outside_turn(context: Context) -> CheckResult:
+    """Turn-type updates (`agent_message_chunk`, `agent_thought_chunk`, `tool_call`,
+    `tool_call_update`, `plan`) do not arrive while no prompt or load is in flight.
+    """
     session = context.session
     if session is None:
         return None
@@ -132,8 +178,14 @@ def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest 
     return ask
 
 
-@check("ACP-L150", on.result("session/prompt"))
-def tool_calls_end_within_turns(context: Context) -> CheckResult:
+@rule(
+    "unfinished-tool-call",
+    Facts(150, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
+    on.result("session/prompt"),
+    fix="Report how each tool call ended first.",
+)
+def unfinished_tool_call(context: Context) -> CheckResult:
+    """At `end_turn` no tool call of the turn is still `pending` or `in_progress`."""
     session, ask = context.session, context.request
     if session is None or ask is None or context.result_object.get("stopReason") != "end_turn":
         return None
@@ -166,9 +218,15 @@ def _is_only_requested(tool: SeenToolCall) -> bool:
     )
 
 
-@check("ACP-L152", on.response("session/prompt"))
-def requests_end_within_turns(context: Context) -> CheckResult:
-    """Flag requests of the agent that are pending when their turn ends.
+@rule(
+    "request-outlives-turn",
+    Facts(152, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
+    on.response("session/prompt"),
+    fix="Wait for your own requests before the response.",
+)
+def request_outlives_turn(context: Context) -> CheckResult:
+    """No pending agent request (permission, terminal wait, fs) of the session is left open when the
+    prompt response is sent.
 
     Another rule reports requests left open by a cancelled turn.
     """
@@ -181,8 +239,14 @@ def requests_end_within_turns(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L154", on.update("user_message_chunk"))
-def the_user_is_not_echoed(context: Context) -> CheckResult:
+@rule(
+    "user-message-echo",
+    Facts(154, "prompt-turn", "info", "heuristic", "agent", "v1/prompt-turn.mdx", version=1),
+    on.update("user_message_chunk"),
+    fix="Send the user's words in replays only.",
+)
+def user_message_echo(context: Context) -> CheckResult:
+    """`user_message_chunk` outside a load replay (echo) may be rendered twice."""
     session = context.session
     if session is None:
         return None
@@ -203,8 +267,14 @@ def _keep_echo(context: Context) -> None:
         context.state.of(_UserEchoes)[session.id] = turn
 
 
-@check("ACP-L155", on.result("session/prompt"))
-def results_carry_no_output(context: Context) -> CheckResult:
+@rule(
+    "content-in-prompt-result",
+    Facts(155, "prompt-turn", "warning", "schema", "agent", "schema", version=1),
+    on.result("session/prompt"),
+    fix="Send it in agent_message_chunk updates.",
+)
+def content_in_prompt_result(context: Context) -> CheckResult:
+    """The prompt result has no extra content (`content`, `message`); output belongs in updates."""
     for name in UPDATE_FIELDS_IN_RESULT:
         if name in context.result_object:
             return context.problem(
@@ -213,8 +283,16 @@ def results_carry_no_output(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L156", on.request("session/prompt"))
-def prompts_have_no_foreign_members(context: Context) -> CheckResult:
+@rule(
+    "foreign-prompt-field",
+    Facts(156, "prompt-turn", "warning", "must", "client", "extensibility.mdx"),
+    on.request("session/prompt"),
+    fix="Leave out the mode; use config options.",
+)
+def foreign_prompt_field(context: Context) -> CheckResult:
+    """Prompt params carry no foreign fields (`model`, `stream`, `temperature`, `maxTokens`,
+    `messageId`).
+    """
     for name in FOREIGN:
         if name in context.params:
             return context.problem(f'the prompt has "{name}"', at=name)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -70,8 +71,14 @@ def _switch_provider(context: Context) -> None:
         named[1].disabled = context.point if context.method == "providers/disable" else None
 
 
-@check("ACP-L399", on.request(*METHODS))
-def providers_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-providers",
+    Facts(399, "providers", "error", "should", "client", "rfds/custom-llm-endpoint.mdx"),
+    on.request(*METHODS),
+    fix="Use providers only where the agent claims them.",
+)
+def undeclared_providers(context: Context) -> CheckResult:
+    """`providers/*` only with the `providers` capability."""
     if context.state.claims("agent", "providers"):
         return OK
     return context.problem(
@@ -79,8 +86,14 @@ def providers_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L400", on.response("providers/disable"))
-def required_providers_stay(context: Context) -> CheckResult:
+@rule(
+    "required-provider-disabled",
+    Facts(400, "providers", "error", "must", "agent", "rfds/custom-llm-endpoint.mdx"),
+    on.response("providers/disable"),
+    fix="Refuse with -32602.",
+)
+def required_provider_disabled(context: Context) -> CheckResult:
+    """Disabling a `required` provider is answered -32602."""
     named = _named(context)
     if named is None or not named[1].is_required:
         return None
@@ -94,8 +107,14 @@ def required_providers_stay(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L401", on.result("providers/list"))
-def disabled_providers_stay_listed(context: Context) -> CheckResult:
+@rule(
+    "disabled-provider-missing",
+    Facts(401, "providers", "error", "must", "agent", "rfds/custom-llm-endpoint.mdx"),
+    on.result("providers/list"),
+    fix="List it, without current.",
+)
+def disabled_provider_missing(context: Context) -> CheckResult:
+    """A disabled provider stays listed with `current` null or absent."""
     pairs = ((each.get("providerId"), each) for each in _listed(context))
     listed = {id_: each for id_, each in pairs if isinstance(id_, str)}
     is_any = False
@@ -112,8 +131,14 @@ def disabled_providers_stay_listed(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L402", on.result("providers/list"))
-def lists_hold_no_headers(context: Context) -> CheckResult:
+@rule(
+    "provider-headers-listed",
+    Facts(402, "providers", "error", "implied", "agent", "rfds/custom-llm-endpoint.mdx"),
+    on.result("providers/list"),
+    fix="Leave out headers; they hold secrets.",
+)
+def provider_headers_listed(context: Context) -> CheckResult:
+    """`providers/list` never returns headers."""
     for n, each in enumerate(_listed(context)):
         for place, held in (("", each), (".current", as_object(each.get("current")))):
             if "headers" in held:
@@ -121,8 +146,14 @@ def lists_hold_no_headers(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L403", on.request("providers/set"))
-def kinds_are_supported(context: Context) -> CheckResult:
+@rule(
+    "unsupported-api-type",
+    Facts(403, "providers", "warning", "should", "client", "rfds/custom-llm-endpoint.mdx"),
+    on.request("providers/set"),
+    fix="Set listed providers to kinds that they support; refuse others with -32602.",
+)
+def unsupported_api_type(context: Context) -> CheckResult:
+    """`apiType` is in `supported`; unknown ids expect -32602."""
     named, kind = _named(context), context.params.get("apiType")
     if named is None or not isinstance(kind, str):
         return None
@@ -133,7 +164,7 @@ def kinds_are_supported(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L403", on.response("providers/set"))
+@check("unsupported-api-type", on.response("providers/set"))
 def unknown_providers_are_refused(context: Context) -> CheckResult:
     known, ask = context.state.of(_Providers), context.request
     id_ = ask.params.get("providerId") if ask is not None else None

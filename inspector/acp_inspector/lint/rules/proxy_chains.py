@@ -13,8 +13,9 @@ from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, check_event, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, parse
@@ -50,8 +51,16 @@ def _keep_version(context: Context) -> None:
         hop.version = context.result_object.get("protocolVersion")
 
 
-@check("ACP-L501", on.call(SUCCESSOR))
-def proxies_are_begun_as_such(context: Context) -> CheckResult:
+@rule(
+    "wrong-proxy-initialize",
+    Facts(501, "proxy-chains", "error", "must", "proxy", "schema; rfds/proxy-chains.mdx"),
+    on.call(SUCCESSOR),
+    fix="Begin each component with a successor as a proxy.",
+)
+def wrong_proxy_initialize(context: Context) -> CheckResult:
+    """The conductor sends `proxy/initialize` to every component with a successor and plain
+    `initialize` to the last one.
+    """
     begun = context.state.initialize
     if begun is None:
         return None
@@ -60,8 +69,16 @@ def proxies_are_begun_as_such(context: Context) -> CheckResult:
     return context.problem("the hop began with a plain initialize", begun, path="method")
 
 
-@check("ACP-L502", on.response(INITIALIZE))
-def proxies_ask_their_successor_first(context: Context) -> CheckResult:
+@rule(
+    "initialize-not-forwarded",
+    Facts(502, "proxy-chains", "error", "must", "proxy", "schema"),
+    on.response(INITIALIZE),
+    fix="Ask the successor before answering.",
+)
+def initialize_not_forwarded(context: Context) -> CheckResult:
+    """A proxy forwards `initialize` through `proxy/successor` before it answers `proxy/initialize`
+    successfully.
+    """
     if context.kind == "failure":
         return None
     if context.state.of(_Hop).forwarded is not None:
@@ -69,8 +86,14 @@ def proxies_ask_their_successor_first(context: Context) -> CheckResult:
     return context.problem("the successor got no initialize request", context.request)
 
 
-@check("ACP-L503", on.result(INITIALIZE))
-def proxies_keep_the_version(context: Context) -> CheckResult:
+@rule(
+    "proxy-changes-version",
+    Facts(503, "proxy-chains", "error", "must", "proxy", "schema"),
+    on.result(INITIALIZE),
+    fix="Answer with the successor's version.",
+)
+def proxy_changes_version(context: Context) -> CheckResult:
+    """The `proxy/initialize` response keeps the successor's `protocolVersion`."""
     hop = context.state.of(_Hop)
     if hop.version is None:
         return None
@@ -84,16 +107,32 @@ def proxies_keep_the_version(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L504", on.call(SUCCESSOR))
-def wrapped_params_are_structured(context: Context) -> CheckResult:
+@rule(
+    "malformed-successor-params",
+    Facts(504, "proxy-chains", "error", "must", "proxy", "schema"),
+    on.call(SUCCESSOR),
+    fix="Wrap params as they are: an object or an array.",
+)
+def malformed_successor_params(context: Context) -> CheckResult:
+    """`proxy/successor.params`, if present and non-null, is an object or array; result and error of
+    the wrapped request pass unchanged.
+    """
     params = context.params.get("params")
     if params is None or isinstance(params, dict | list):
         return OK
     return context.problem(f"the wrapped params are {quoted(params)}", at="params")
 
 
-@check("ACP-L505", on.call(SUCCESSOR))
-def metas_are_kept_apart(context: Context) -> CheckResult:
+@rule(
+    "proxy-copies-meta",
+    Facts(505, "proxy-chains", "warning", "implied", "proxy", "schema"),
+    on.call(SUCCESSOR),
+    fix="Leave the wrapped _meta alone.",
+)
+def proxy_copies_meta(context: Context) -> CheckResult:
+    """Envelope `_meta` is not copied into the wrapped message, and the wrapped `_meta` is left
+    alone.
+    """
     outer = as_object(context.params.get("_meta"))
     inner = as_object(as_object(context.params.get("params")).get("_meta"))
     if not outer:
@@ -103,8 +142,16 @@ def metas_are_kept_apart(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L506", on.call(SUCCESSOR))
-def cancelling_stays_on_its_hop(context: Context) -> CheckResult:
+@rule(
+    "cancel-wrapped",
+    Facts(506, "proxy-chains", "error", "must", "proxy", "schema"),
+    on.call(SUCCESSOR),
+    fix="Cancel the envelope's request on its own hop.",
+)
+def cancel_wrapped(context: Context) -> CheckResult:
+    """`$/cancel_request` is not wrapped or forwarded to another hop; it names the envelope request
+    of its own hop.
+    """
     if context.params.get("method") == "$/cancel_request":
         return context.problem("a $/cancel_request is wrapped", at="method")
     return OK
@@ -114,8 +161,14 @@ DEPTH: Final = 64
 """Levels of a message to search."""
 
 
-@check_event("ACP-L380")
-def what_is_not_known_passes(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+@rule(
+    "unknown-value-lost",
+    Facts(380, "extensibility", "warning", "should", "proxy", "v2/extensibility.mdx", version=2),
+    on.EVENTS,
+    fix="Pass on what you do not know, and every _meta, as it came.",
+)
+def unknown_value_lost(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
+    """A proxy or replayer preserves unknown values and `_meta` (compare both sides of a hop)."""
     if not isinstance(entry, JournalEvent) or entry.name != "edited":
         return None
     was, now = (_message(entry.data.get(name)) for name in ("was", "now"))

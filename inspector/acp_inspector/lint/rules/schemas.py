@@ -14,8 +14,9 @@ from functools import cache
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.methods import EMPTY
 from acp_inspector.lint.state import SentRequest, opposite
 from acp_protocol.framing import Side
@@ -141,8 +142,17 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
     return tuple(find(what)[:PLACES])
 
 
-@check("ACP-L046", on.call(), on.result())
-def messages_fit_their_schema(context: Context) -> CheckResult:
+@rule(
+    "schema-error",
+    Facts(46, "envelope", "error", "schema", "sender", "schema"),
+    on.call(),
+    on.result(),
+    fix="Send what the schema requires; see the method's page.",
+)
+def schema_error(context: Context) -> CheckResult:
+    """All schema-required params and result fields are present and well-typed; fields without the
+    lenient annotation make the message invalid.
+    """
     return _each(context, lambda what: _schema_errors(context, what, lenient=False))
 
 
@@ -155,7 +165,7 @@ def _keep_invalid_request(context: Context) -> None:
     what = schema_subject(context) if context.side == "client" else None
     if not isinstance(what, SchemaSubject):
         return
-    # An invalid entry of a list that a reader may leave out: ACP-L464.
+    # An invalid entry of a list that a reader may leave out: `malformed-list-accepted`.
     errors = [
         each
         for each in _schema_errors(context, what, lenient=False)
@@ -172,8 +182,16 @@ def is_malformed_list(path: str | None, text: str) -> bool:
     return names[1:2] != [] and names[1] in NULL_TOLERANT and "is missing" not in text
 
 
-@check("ACP-L520", on.result())
-def invalid_requests_are_refused(context: Context) -> CheckResult:
+@rule(
+    "invalid-request-accepted",
+    Facts(520, "envelope", "info", "json-rpc", "agent", "overview.mdx"),
+    on.result(),
+    fix="Refuse it with an error: -32602 for invalid params, -32600 before initialize.",
+)
+def invalid_request_accepted(context: Context) -> CheckResult:
+    """A request that must be refused gets an error, not a result: invalid params (no prompt, an
+    unknown content block), an unknown method to log in, or anything before `initialize`.
+    """
     ask = context.request
     if ask is None or ask.side != "client" or find_method(ask.method, context.version or 1) is None:
         return None
@@ -196,8 +214,19 @@ def _why_to_refuse(context: Context, ask: SentRequest) -> str:
     return why if version == context.version else ""
 
 
-@check("ACP-L047", on.call(), on.result())
-def tolerated_members_are_well_formed(context: Context) -> CheckResult:
+@rule(
+    "tolerated-schema-error",
+    Facts(47, "envelope", "warning", "schema", "sender", "schema", since="2026-11"),
+    on.call(),
+    on.result(),
+    fix="Send what the schema requires, even if readers tolerate this.",
+)
+def tolerated_schema_error(context: Context) -> CheckResult:
+    """Malformed values in lenient (`x-deserialize-default-on-error`) fields or skipped list items
+    are reported although readers survive them. Fields that are only null-tolerant
+    (`x-deserialize-default-on-null`: `mcpServers`, `additionalDirectories`, MCP/terminal/auth
+    `args`, `env`, `headers`) are not lenient: schema-error applies.
+    """
     return _each(context, lambda what: _schema_errors(context, what, lenient=True))
 
 
@@ -209,8 +238,16 @@ def _schema_errors(context: Context, what: SchemaSubject, *, lenient: bool) -> l
     ]
 
 
-@check("ACP-L377", on.call(), on.result())
-def words_of_version_1_are_known(context: Context) -> CheckResult:
+@rule(
+    "unknown-value",
+    Facts(377, "extensibility", "error", "schema", "sender", "schema", version=1),
+    on.call(),
+    on.result(),
+    fix="Use one of the known values; version 1 takes no other.",
+)
+def unknown_value(context: Context) -> CheckResult:
+    """No unknown values in closed v1 enums and unions (including `_x`)."""
+
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(str(each), (context.seq,), None, each.path)
@@ -221,8 +258,16 @@ def words_of_version_1_are_known(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L376", on.call(), on.result())
-def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
+@rule(
+    "reserved-value",
+    Facts(376, "extensibility", "warning", "must", "sender", "v2/extensibility.mdx", version=2),
+    on.call(),
+    on.result(),
+    fix="Begin values of your own with “_”.",
+)
+def reserved_value(context: Context) -> CheckResult:
+    """Custom enum and union values start with `_`; unknown others are reserved."""
+
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(f"{path} is not known and does not begin with “_”", (context.seq,), None, path)
@@ -234,8 +279,16 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L371", on.call(), on.result())
-def members_are_known(context: Context) -> CheckResult:
+@rule(
+    "unknown-member",
+    Facts(371, "extensibility", "warning", "must", "sender", "extensibility.mdx"),
+    on.call(),
+    on.result(),
+    fix="Put custom data into _meta.",
+)
+def unknown_member(context: Context) -> CheckResult:
+    """No unknown members at the root of spec-defined objects; use `_meta`."""
+
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(
@@ -249,8 +302,16 @@ def members_are_known(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L373", on.call(), on.result())
-def meta_is_spelt_right(context: Context) -> CheckResult:
+@rule(
+    "misspelt-meta",
+    Facts(373, "extensibility", "warning", "heuristic", "sender", "extensibility.mdx"),
+    on.call(),
+    on.result(),
+    fix="Call it _meta.",
+)
+def misspelt_meta(context: Context) -> CheckResult:
+    """`meta`, `metadata`, `extensions` at the root are misspelt `_meta`."""
+
     def find(what: SchemaSubject) -> list[Problem]:
         return [
             Problem(
@@ -267,8 +328,18 @@ def meta_is_spelt_right(context: Context) -> CheckResult:
     return _each(context, find)
 
 
-@check("ACP-L378", on.call(), on.result())
-def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
+@rule(
+    "wrong-case",
+    Facts(378, "extensibility", "warning", "implied", "sender", "overview.mdx"),
+    on.call(),
+    on.result(),
+    fix="Write members in camelCase, values in snake_case.",
+)
+def wrong_case(context: Context) -> CheckResult:
+    """Property keys are camelCase (`session_id`, `tool_call_id` are dialect), discriminator values
+    snake_case.
+    """
+
     def find(what: SchemaSubject) -> list[Problem]:
         found: list[Problem] = []
         for path in what.unknown_members():

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.session_list import listed
@@ -51,13 +52,25 @@ def _filter(params: dict[str, Json]) -> Json:
     return "exclude" if wanted is None else wanted
 
 
-@check("ACP-L466", on.request(*ARCHIVE_METHODS))
-def archive_is_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-archive",
+    Facts(466, "session-admin", "error", "schema", "client", "schema"),
+    on.request(*ARCHIVE_METHODS),
+    fix="Archive sessions only where the agent claimed archive.",
+)
+def undeclared_archive(context: Context) -> CheckResult:
+    """`session/archive` and `session/unarchive` only with the `archive` capability."""
     return gated(context, "sessionCapabilities.archive", "session.archive")
 
 
-@check("ACP-L467", on.result("initialize"))
-def archives_can_be_listed(context: Context) -> CheckResult:
+@rule(
+    "archive-without-list",
+    Facts(467, "session-admin", "error", "must", "agent", "schema", version=1),
+    on.result("initialize"),
+    fix="Claim list together with archive.",
+)
+def archive_without_list(context: Context) -> CheckResult:
+    """`sessionCapabilities.archive` implies `sessionCapabilities.list`."""
     claims = as_object(context.result_object.get("agentCapabilities"))
     sessions = as_object(claims.get("sessionCapabilities"))
     if sessions.get("archive") is None:
@@ -70,8 +83,14 @@ def archives_can_be_listed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L468", on.result("session/list"))
-def listed_sessions_are_flagged(context: Context) -> CheckResult:
+@rule(
+    "missing-archived-flag",
+    Facts(468, "session-admin", "error", "must", "agent", "schema"),
+    on.result("session/list"),
+    fix="List every session with archived: true or false.",
+)
+def missing_archived_flag(context: Context) -> CheckResult:
+    """With `archive` advertised every listed session has a boolean `archived`."""
     if gated(context, "sessionCapabilities.archive", "session.archive") != OK:
         return None
     return context.problems(
@@ -81,8 +100,14 @@ def listed_sessions_are_flagged(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L469", on.request("session/list"))
-def the_filter_is_claimed_and_kept(context: Context) -> CheckResult:
+@rule(
+    "invalid-archived-filter",
+    Facts(469, "session-admin", "error", "must", "client", "schema"),
+    on.request("session/list"),
+    fix="Filter by archived only where it is claimed, and the same way on every page.",
+)
+def invalid_archived_filter(context: Context) -> CheckResult:
+    """The `archived` filter is sent only with the capability and keeps its value while paging."""
     wanted, cursor = context.params.get("archived"), context.params.get("cursor")
     before = context.state.of(_Archive).cursors.get(cursor) if isinstance(cursor, str) else None
     if wanted is None and before is None:
@@ -94,8 +119,14 @@ def the_filter_is_claimed_and_kept(context: Context) -> CheckResult:
     return gated(context, "sessionCapabilities.archive", "session.archive")
 
 
-@check("ACP-L470", on.result("session/list"))
-def lists_keep_to_the_filter(context: Context) -> CheckResult:
+@rule(
+    "archived-filter-ignored",
+    Facts(470, "session-admin", "error", "implied", "agent", "schema"),
+    on.result("session/list"),
+    fix="List only sessions that fit the filter.",
+)
+def archived_filter_ignored(context: Context) -> CheckResult:
+    """List results match the filter (`exclude` default: none archived; `only`: all archived)."""
     if context.request is None:
         return None
     wanted = _filter(context.request.params)
@@ -118,7 +149,7 @@ def lists_keep_to_the_filter(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L471",
+    "archive-leaves-work",
     on.response("session/prompt"),
     fix='End running work first, with the stopReason "cancelled".',
 )
@@ -126,14 +157,27 @@ def prompts_of_archived_sessions_are_cancelled(context: Context) -> CheckResult:
     return ended_by(context, "session/archive") if context.version == 1 else None
 
 
-@check("ACP-L471", on.result("session/archive"))
-def work_is_ended_before_it_is_archived(context: Context) -> CheckResult:
+@rule(
+    "archive-leaves-work",
+    Facts(471, "session-admin", "error", "must", "agent", "schema"),
+    on.result("session/archive"),
+    fix='Send idle with the stopReason "cancelled" before the session is archived.',
+)
+def archive_leaves_work(context: Context) -> CheckResult:
+    """Archiving an active session first ends its work like `session/close` (v1 pending prompt
+    `cancelled`; v2 idle `cancelled` before the response).
+    """
     return idle_before(context) if context.version == 2 else None
 
 
-@check("ACP-L472", on.response(*ARCHIVE_METHODS))
-def archiving_again_succeeds(context: Context) -> CheckResult:
-    """Flag errors for archiving a session again, and wrong errors for unknown sessions.
+@rule(
+    "repeated-archive-fails",
+    Facts(472, "session-admin", "warning", "implied", "agent", "schema"),
+    on.response(*ARCHIVE_METHODS),
+    fix="Succeed where nothing is to be done; -32002 if unknown.",
+)
+def repeated_archive_fails(context: Context) -> CheckResult:
+    """Repeated archive/unarchive succeeds; an unknown session gets -32002.
 
     The agent may know a session that is not in the recording: if the error may have another reason,
     the severity is info.
@@ -155,8 +199,14 @@ def archiving_again_succeeds(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L473", on.response("session/list"))
-def unknown_filters_are_refused(context: Context) -> CheckResult:
+@rule(
+    "unknown-filter-accepted",
+    Facts(473, "session-admin", "error", "must", "agent", "schema"),
+    on.response("session/list"),
+    fix="Respond with -32602 to an unknown archived filter.",
+)
+def unknown_filter_accepted(context: Context) -> CheckResult:
+    """An unsupported `archived` value is answered -32602, not treated as `exclude`."""
     wanted = context.request.params.get("archived") if context.request is not None else None
     if wanted is None or (isinstance(wanted, str) and (wanted in FILTERS or wanted[:1] == "_")):
         return None
@@ -171,8 +221,17 @@ def unknown_filters_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L474", on.call("session/update"), exercised_by=on.result("session/unarchive"))
-def unarchiving_loads_nothing(context: Context) -> CheckResult:
+@rule(
+    "unarchive-loads",
+    Facts(474, "session-admin", "error", "implied", "agent", "schema"),
+    on.call("session/update"),
+    fix="Wait for a load or resume before anything is reported.",
+    exercised_by=on.result("session/unarchive"),
+)
+def unarchive_loads(context: Context) -> CheckResult:
+    """`session/unarchive` loads nothing: no replay, no updates; the session needs load/resume
+    before use.
+    """
     quiet = context.state.of(_Archive).quiet
     if not quiet or context.session_id not in quiet:
         return None
@@ -181,8 +240,14 @@ def unarchiving_loads_nothing(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L475", on.request(*RESTORING))
-def archived_sessions_are_taken_out_first(context: Context) -> CheckResult:
+@rule(
+    "archived-session-loaded",
+    Facts(475, "session-admin", "info", "should", "client", "schema"),
+    on.request(*RESTORING),
+    fix="Unarchive the session first.",
+)
+def archived_session_loaded(context: Context) -> CheckResult:
+    """An archived session is unarchived before load/resume."""
     known = context.state.of(_Archive).flags.get(context.session_id or "")
     if known is None:
         return None

@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
@@ -41,8 +42,14 @@ def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
     ]
 
 
-@check("ACP-L120", on.result("session/list"))
-def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
+@rule(
+    "deleted-session-listed",
+    Facts(120, "sessions", "error", "implied", "agent", "session-delete.mdx"),
+    on.result("session/list"),
+    fix="Leave deleted sessions out of the list.",
+)
+def deleted_session_listed(context: Context) -> CheckResult:
+    """A deleted session does not show up in later `session/list` results."""
     if context.request is None:
         return None
     problems: list[Problem] = []
@@ -59,8 +66,16 @@ def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L122", on.result("session/list"))
-def sessions_are_an_array(context: Context) -> CheckResult:
+@rule(
+    "sessions-not-list",
+    Facts(122, "sessions", "error", "schema", "agent", "session-list.mdx"),
+    on.result("session/list"),
+    fix='Answer with "sessions": [] where there are none.',
+)
+def sessions_not_list(context: Context) -> CheckResult:
+    """`session/list` result has `sessions` as an array (`[]` when nothing matches), never null or
+    missing.
+    """
     sessions: Json = context.result_object.get("sessions")
     if isinstance(sessions, list):
         return OK
@@ -70,8 +85,14 @@ def sessions_are_an_array(context: Context) -> CheckResult:
     return context.problem(f"sessions is {what}", context.request, at="sessions")
 
 
-@check("ACP-L123", on.result("session/list"))
-def listed_sessions_are_complete(context: Context) -> CheckResult:
+@rule(
+    "incomplete-listed-session",
+    Facts(123, "sessions", "error", "schema", "agent", "session-list.mdx"),
+    on.result("session/list"),
+    fix="List each session with its id and absolute cwd.",
+)
+def incomplete_listed_session(context: Context) -> CheckResult:
+    """Each listed session has `sessionId` and absolute `cwd`."""
     if context.request is None or not listed(context):
         return None
     problems: list[Problem] = []
@@ -86,9 +107,15 @@ def listed_sessions_are_complete(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L124", on.result("session/list"))
-def lists_keep_to_the_directory(context: Context) -> CheckResult:
-    """Flag sessions of other directories than the requested one.
+@rule(
+    "session-of-other-directory",
+    Facts(124, "sessions", "error", "implied", "agent", "session-list.mdx", since="2026-11"),
+    on.result("session/list"),
+    fix="List only the sessions of the requested directory.",
+)
+def session_of_other_directory(context: Context) -> CheckResult:
+    """With a `cwd` filter only sessions with that same directory are returned (no subdirectories or
+    extra roots; path normalization allowed).
 
     Another path may be a symbolic link to the same directory. It cannot be if it is below the
     requested directory, or if the page has sessions of two directories: that is an error.
@@ -116,8 +143,22 @@ def lists_keep_to_the_directory(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L128", DATED, is_strict=False)
-@check("ACP-L129", DATED, is_strict=True)
+@rule(
+    "updated-at-not-iso",
+    Facts(128, "sessions", "warning", "implied", "agent", "v1/session-list.mdx", version=1),
+    DATED,
+    says="`updatedAt` is ISO 8601.",
+    fix="Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.",
+    is_strict=False,
+)
+@rule(
+    "updated-at-not-rfc3339",
+    Facts(129, "sessions", "error", "schema", "agent", "v2/session-list.mdx", version=2),
+    DATED,
+    says="`updatedAt` is RFC 3339.",
+    fix="Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.",
+    is_strict=True,
+)
 def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     listings = listed(context) if context.kind == "result" else [("params.update", context.update)]
     dates = [
@@ -147,8 +188,14 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
     return True
 
 
-@check("ACP-L130", on.result("session/list"))
-def listed_directories_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-listed-directories",
+    Facts(130, "sessions", "error", "must", "agent", "session-list.mdx"),
+    on.result("session/list"),
+    fix="List absolute additionalDirectories, and only where they are claimed.",
+)
+def undeclared_listed_directories(context: Context) -> CheckResult:
+    """`SessionInfo.additionalDirectories` only with the advertised capability; entries absolute."""
     listings = [
         (place, each) for place, each in listed(context) if each.get("additionalDirectories")
     ]
@@ -173,8 +220,14 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L131", on.update("session_info_update"))
-def updates_change_no_directory(context: Context) -> CheckResult:
+@rule(
+    "foreign-session-info-field",
+    Facts(131, "sessions", "warning", "implied", "agent", "session-list.mdx"),
+    on.update("session_info_update"),
+    fix="Update only title, updatedAt and _meta of a session.",
+)
+def foreign_session_info_field(context: Context) -> CheckResult:
+    """`session_info_update` does not contain `sessionId`, `cwd` or `additionalDirectories`."""
     return context.problems(
         (f"session_info_update has {name}", f"params.update.{name}")
         for name in FIXED
@@ -182,8 +235,16 @@ def updates_change_no_directory(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L133", on.request("session/list"))
-def only_known_filters_are_used(context: Context) -> CheckResult:
+@rule(
+    "unknown-list-filter",
+    Facts(133, "sessions", "info", "heuristic", "client", "session-list.mdx", since="2026-11"),
+    on.request("session/list"),
+    fix="Filter what was listed yourself.",
+)
+def unknown_list_filter(context: Context) -> CheckResult:
+    """A client-supplied filter other than `cwd`/`cursor` (and unstable `archived`) is unknown to
+    ACP (`search`, `limit`, `createdAfter`).
+    """
     return context.problems(
         (f"session/list has no filter {quoted(name)}", f"params.{name}")
         for name in context.params
@@ -219,8 +280,16 @@ def _cursor(context: Context) -> str | None:
     return cursor if isinstance(cursor, str) and context.state.is_ready else None
 
 
-@check("ACP-L125", on.request("session/list"))
-def cursors_are_given_back(context: Context) -> CheckResult:
+@rule(
+    "unknown-list-cursor",
+    Facts(125, "sessions", "error", "must", "client", "session-list.mdx"),
+    on.request("session/list"),
+    fix="Send a nextCursor back unchanged, and only on this connection.",
+)
+def unknown_list_cursor(context: Context) -> CheckResult:
+    """`cursor` equals a `nextCursor` received earlier for the same filter (opaque, not
+    constructed).
+    """
     cursor = _cursor(context)
     if cursor is None:
         return None
@@ -232,9 +301,15 @@ def cursors_are_given_back(context: Context) -> CheckResult:
     return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], at="cursor")
 
 
-@check("ACP-L126", on.request("session/list"))
-def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
-    """Flag requests for a page after the last one, with a cursor that was never returned.
+@rule(
+    "page-after-last",
+    Facts(126, "sessions", "warning", "implied", "client", "session-list.mdx", since="2026-11"),
+    on.request("session/list"),
+    fix="Stop at the page without nextCursor.",
+)
+def page_after_last(context: Context) -> CheckResult:
+    """No further page is requested after a response without `nextCursor` (an empty string is a
+    valid v2 cursor).
 
     A cursor that was returned leads back to an earlier page, which is legal.
     """
@@ -248,8 +323,14 @@ def no_page_is_requested_after_the_last(context: Context) -> CheckResult:
     return context.problem("a page after the last one is requested", last, at="cursor")
 
 
-@check("ACP-L127", on.result("session/list"))
-def pages_make_progress(context: Context) -> CheckResult:
+@rule(
+    "repeated-page",
+    Facts(127, "sessions", "warning", "heuristic", "agent", "session-list.mdx"),
+    on.result("session/list"),
+    fix="Go on after the last session of the page before.",
+)
+def repeated_page(context: Context) -> CheckResult:
+    """Pagination makes progress: a page does not repeat its own cursor or earlier session ids."""
     ask, next_ = context.request, context.result_object.get("nextCursor")
     if ask is None:
         return None

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Json
@@ -162,13 +163,18 @@ def _may_be_echo(context: Context) -> bool:
     return bool(session.prompts) or answer.get("messageId", "") == context.update.get("messageId")
 
 
-@check(
-    "ACP-L110",
+@rule(
+    "resume-replays-history",
+    Facts(110, "sessions", "error", "must", "agent", "v1/session-setup.mdx", version=1),
     on.update(*MESSAGE_CHUNKS),
     on.update("tool_call", "tool_call_update", "plan"),
+    fix="Replay history only for session/load.",
     exercised_by=on.request("session/resume"),
 )
-def resume_replays_nothing(context: Context) -> CheckResult:
+def resume_replays_history(context: Context) -> CheckResult:
+    """`session/resume` replays no history before its response (message chunks, tool calls,
+    plans).
+    """
     pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
     resumes = [each for each in pending if each.ask.method == "session/resume" and each.is_quiet]
     if not resumes:
@@ -179,9 +185,14 @@ def resume_replays_nothing(context: Context) -> CheckResult:
     return context.problem(f"{context.variant} came before the resume was answered", restore.ask)
 
 
-@check("ACP-L111", on.result("session/resume"))
-def resume_replays_nothing_unasked(context: Context) -> CheckResult:
-    """Flag replayed history in version 2 that was not requested.
+@rule(
+    "unrequested-replay",
+    Facts(111, "sessions", "error", "must", "agent", "v2/session-setup.mdx", version=2),
+    on.result("session/resume"),
+    fix="Replay history only if replayFrom asks for it.",
+)
+def unrequested_replay(context: Context) -> CheckResult:
+    """`session/resume` without `replayFrom` replays no history before its response.
 
     If the session is running, updates may come from that work; then only user messages count.
     Background work must be reported before it is listed.
@@ -205,9 +216,16 @@ def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L112", on.result(*RESTORING))
-def history_is_replayed(context: Context) -> CheckResult:
-    """Flag sessions with messages whose requested replay has none.
+@rule(
+    "missing-replay",
+    Facts(112, "sessions", "error", "must", "agent", "session-setup.mdx", since="2026-11"),
+    on.result(*RESTORING),
+    fix="Send the whole conversation before the response.",
+)
+def missing_replay(context: Context) -> CheckResult:
+    """`session/load` / `replayFrom:start`: if the session had messages (seen earlier in the
+    recording), they are replayed before the response. v2 obliges only *retained* history: report as
+    info there.
 
     A recording does not show how much history must be replayed; in version 2 the agent decides what
     it retains.
@@ -232,9 +250,15 @@ def _was_refused(prompt: SentRequest | None) -> bool:
     return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
-@check("ACP-L113", on.update(*USER_MESSAGES))
-def history_comes_before_the_answer(context: Context) -> CheckResult:
-    """Flag user messages after a load or resume that belong to no prompt.
+@rule(
+    "late-replay",
+    Facts(113, "sessions", "warning", "must", "agent", "session-setup.mdx"),
+    on.update(*USER_MESSAGES),
+    fix="Send history before the session is answered for.",
+)
+def late_replay(context: Context) -> CheckResult:
+    """No replayed `user_message*` or other history of a load/resume arrives after its response:
+    neither while no prompt is active nor during a prompt that it does not repeat.
 
     Other late history cannot be distinguished from work that the agent began by itself. During a
     prompt of version 1, a message that does not repeat that prompt belongs to an earlier turn.
@@ -269,9 +293,15 @@ def _is_of_earlier_turn(context: Context, done: _Restore) -> bool:
     return not is_echo(prompt.params.get("prompt"), context.update.get("content"))
 
 
-@check("ACP-L114", on.response("session/resume"))
-def unknown_cursors_are_refused(context: Context) -> CheckResult:
-    """Flag successful resumes from an unknown cursor.
+@rule(
+    "replay-cursor-not-refused",
+    Facts(114, "sessions", "error", "must", "agent", "schema", version=2, since="2026-11"),
+    on.response("session/resume"),
+    fix="Respond with -32602 to an unknown replayFrom.",
+)
+def replay_cursor_not_refused(context: Context) -> CheckResult:
+    """An unsupported or malformed `replayFrom` is answered -32602, never replaced by another cursor
+    or by no replay.
 
     A general error may have another reason: it is a warning.
     """
@@ -294,8 +324,14 @@ def unknown_cursors_are_refused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L115", on.request("session/resume"))
-def cursors_are_objects(context: Context) -> CheckResult:
+@rule(
+    "replay-cursor-not-object",
+    Facts(115, "sessions", "error", "schema", "client", "schema", version=2, since="2026-11"),
+    on.request("session/resume"),
+    fix='Send "replayFrom": {"type": "start"}.',
+)
+def replay_cursor_not_object(context: Context) -> CheckResult:
+    """`replayFrom` is an object with `type`, not a string (strict field now: -32602)."""
     cursor: Json = context.params.get("replayFrom")
     if cursor is None:
         return None

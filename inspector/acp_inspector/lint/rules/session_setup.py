@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import OTHER_REASONS
@@ -27,8 +28,16 @@ from acp_protocol.schema.vocabulary import OPENING, RESTORING
 ROOTS = "params.additionalDirectories"
 
 
-@check("ACP-L085", on.request(*OPENING))
-def cwd_is_absolute(context: Context) -> CheckResult:
+@rule(
+    "relative-cwd",
+    Facts(85, "sessions", "error", "must", "client", "session-setup.mdx"),
+    on.request(*OPENING),
+    fix="Send the absolute path of the session's directory as cwd.",
+)
+def relative_cwd(context: Context) -> CheckResult:
+    """`cwd` of new/load/resume/fork is present and absolute (POSIX `/…`, Windows drive or UNC
+    path).
+    """
     cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
         return OK
@@ -37,8 +46,14 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
 
-@check("ACP-L096", on.request(*OPENING))
-def roots_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-additional-directories",
+    Facts(96, "sessions", "error", "must", "client", "session-setup.mdx"),
+    on.request(*OPENING),
+    fix="Send additionalDirectories only where the agent claimed them.",
+)
+def undeclared_additional_directories(context: Context) -> CheckResult:
+    """`additionalDirectories` (non-empty) only if the Agent advertised the capability."""
     if not as_list(context.params.get("additionalDirectories")):
         return None
     found = gated(
@@ -53,8 +68,16 @@ def roots_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L097", on.request(*OPENING))
-def roots_are_absolute(context: Context) -> CheckResult:
+@rule(
+    "invalid-additional-directory",
+    Facts(97, "sessions", "error", "must", "client", "rfds/additional-directories.mdx"),
+    on.request(*OPENING),
+    fix="List absolute paths, or leave the member out.",
+)
+def invalid_additional_directory(context: Context) -> CheckResult:
+    """Every `additionalDirectories` entry is a non-empty absolute string; the field is an array,
+    not null.
+    """
     if "additionalDirectories" not in context.params:
         return None
     roots: Json = context.params["additionalDirectories"]
@@ -69,8 +92,14 @@ def roots_are_absolute(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L098", on.request(*OPENING))
-def roots_are_named_once(context: Context) -> CheckResult:
+@rule(
+    "duplicate-additional-directory",
+    Facts(98, "sessions", "warning", "should", "client", "rfds/additional-directories.mdx"),
+    on.request(*OPENING),
+    fix="Name each directory once, and cwd only as cwd.",
+)
+def duplicate_additional_directory(context: Context) -> CheckResult:
+    """No exact duplicates in `additionalDirectories` and none equal to `cwd`."""
     roots = as_list(context.params.get("additionalDirectories"))
     if not roots:
         return None
@@ -90,9 +119,14 @@ def roots_are_named_once(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L099", on.result(*OPENING))
-def bad_roots_are_refused(context: Context) -> CheckResult:
-    """Flag sessions that were created although a requested directory is invalid.
+@rule(
+    "invalid-directory-ignored",
+    Facts(99, "sessions", "error", "must", "agent", "rfds/additional-directories.mdx"),
+    on.result(*OPENING),
+    fix="Respond with -32602 if a directory cannot be granted.",
+)
+def invalid_directory_ignored(context: Context) -> CheckResult:
+    """Invalid or ungrantable roots lead to an error, not to a session with fewer roots.
 
     A recording does not show which valid directories an agent must refuse.
     """
@@ -111,7 +145,7 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L099", on.result("session/list"))
+@check("invalid-directory-ignored", on.result("session/list"))
 def roots_are_not_left_out(context: Context) -> CheckResult:
     problems: list[Problem] = []
     is_reported = False
@@ -131,8 +165,24 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
     return tuple(problems) if is_reported else None
 
 
-@check("ACP-L132", on.request(*RESTORING))
-def sessions_keep_their_directory(context: Context) -> CheckResult:
+@rule(
+    "session-cwd-changed",
+    Facts(
+        132,
+        "sessions",
+        "warning",
+        "must",
+        "client",
+        "schema; rfds/additional-directories.mdx",
+        since="2026-11",
+    ),
+    on.request(*RESTORING),
+    fix="Load or resume a session in the directory that it was created with.",
+)
+def session_cwd_changed(context: Context) -> CheckResult:
+    """load/resume uses the session's known `cwd` (v2: MUST; the Agent may answer -32602 or
+    normalize).
+    """
     session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
         return None
@@ -157,9 +207,15 @@ class _Refused(dict[str, SentRequest]):
     """The last refused setting of each session, if nothing was set since."""
 
 
-@check("ACP-L436", on.result("session/resume"))
-def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
-    """Flag resumed sessions that do not report a state.
+@rule(
+    "resume-without-state",
+    Facts(436, "version-2", "error", "must", "agent", "schema", version=2),
+    on.result("session/resume"),
+    fix="Send the session's state before the response.",
+)
+def resume_without_state(context: Context) -> CheckResult:
+    """`session/resume`: a `state_update` for the session is sent after any replay and before the
+    response.
 
     A running state may come before the message that it works on.
     """
@@ -177,8 +233,17 @@ def a_resumed_session_reports_its_state(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L437", on.update(), on.request("session/request_permission", "elicitation/create"))
-def closed_sessions_are_silent(context: Context) -> CheckResult:
+@rule(
+    "message-after-close",
+    Facts(437, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update(),
+    on.request("session/request_permission", "elicitation/create"),
+    fix="Send remaining updates of a session before you respond to session/close.",
+)
+def message_after_close(context: Context) -> CheckResult:
+    """After its `session/close` response the Agent sends nothing more for that session on the
+    connection.
+    """
     session = context.session
     if session is None or session.closed is None or context.side != "agent":
         return None
@@ -190,8 +255,16 @@ def closed_sessions_are_silent(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L438", on.response("session/close"))
-def nothing_can_be_closed(context: Context) -> CheckResult:
+@rule(
+    "missing-session-close-fails",
+    Facts(438, "version-2", "warning", "should", "both", "schema", version=2),
+    on.response("session/close"),
+    fix="Respond with {} if there is nothing to close.",
+)
+def missing_session_close_fails(context: Context) -> CheckResult:
+    """Closing a missing or inactive session succeeds; a Client does not report -32002 on close as a
+    failure.
+    """
     if context.code == RESOURCE_NOT_FOUND:
         return context.problem(
             "session/close fails because the session is not there", context.request
@@ -199,8 +272,14 @@ def nothing_can_be_closed(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L455", on.result(*SETUPS_WITHOUT_LOAD))
-def lists_are_not_null(context: Context) -> CheckResult:
+@rule(
+    "null-session-lists",
+    Facts(455, "version-2", "error", "must", "agent", "schema", version=2),
+    on.result(*SETUPS_WITHOUT_LOAD),
+    fix="Send [] where there is nothing to list.",
+)
+def null_session_lists(context: Context) -> CheckResult:
+    """`configOptions` and `availableCommands` of session results are arrays, never null."""
     found: CheckResult = None
     for name in ("configOptions", "availableCommands"):
         if name not in context.result_object:
@@ -215,7 +294,7 @@ def lists_are_not_null(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L456",
+    "invalid-option-accepted",
     on.response("session/set_config_option"),
     fix="Respond with -32602 to unknown options and values.",
 )
@@ -232,8 +311,16 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
     return context.problem(f"setting {quoted(id_)} is {how}, though {fault}", ask, options.point)
 
 
-@check("ACP-L456", on.update("config_option_update"))
-def refused_settings_change_nothing(context: Context) -> CheckResult:
+@rule(
+    "invalid-option-accepted",
+    Facts(456, "version-2", "error", "must", "agent", "schema", version=2),
+    on.update("config_option_update"),
+    fix="Do not change an option that you refused to set.",
+)
+def invalid_option_accepted(context: Context) -> CheckResult:
+    """An unknown `configId`, invalid value or unsupported value type is answered -32602 and changes
+    no option.
+    """
     session = context.session_id or ""
     refused = context.state.of(_Refused).get(session)
     options = context.state.of(SeenOptions).get(session)
@@ -285,9 +372,14 @@ def _fault(option: SeenOption | None, params: dict[str, Json]) -> str | None:
     return None
 
 
-@check("ACP-L457", on.response(*SETUPS_WITHOUT_LOAD))
-def unknown_transports_are_refused(context: Context) -> CheckResult:
-    """Flag sessions that were created although the agent does not support a server's transport.
+@rule(
+    "unsupported-transport-accepted",
+    Facts(457, "version-2", "error", "must", "agent", "schema", version=2),
+    on.response(*SETUPS_WITHOUT_LOAD),
+    fix="Reject servers with a transport that you do not claim with -32602.",
+)
+def unsupported_transport_accepted(context: Context) -> CheckResult:
+    """An MCP server with an unadvertised or unknown transport is answered -32602, not skipped.
 
     Transports that begin with “_” are custom.
     """
@@ -312,8 +404,16 @@ def unknown_transports_are_refused(context: Context) -> CheckResult:
     return None
 
 
-@check("ACP-L458", on.request(*SETUPS_WITHOUT_LOAD))
-def names_of_servers_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-env-name",
+    Facts(458, "version-2", "warning", "should", "client", "schema; sdk 2.4.0", version=2),
+    on.request(*SETUPS_WITHOUT_LOAD),
+    fix="Name each server, and each variable of one, once.",
+)
+def duplicate_env_name(context: Context) -> CheckResult:
+    """MCP `env` names are unique within a server (server names within the list: info, only a helper
+    of the SDK says so).
+    """
     servers = [as_object(each) for each in as_list(context.params.get("mcpServers"))]
     if not servers:
         return None
@@ -332,9 +432,15 @@ def names_of_servers_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L464", on.response(*OPENING, "terminal/create"))
-def malformed_lists_are_refused(context: Context) -> CheckResult:
-    """Flag requests that succeed although a list in them is invalid.
+@rule(
+    "malformed-list-accepted",
+    Facts(464, "version-2", "error", "schema", "responder", "schema"),
+    on.response(*OPENING, "terminal/create"),
+    fix="Respond with -32602 to additionalDirectories that are not a list of strings.",
+)
+def malformed_list_accepted(context: Context) -> CheckResult:
+    """A wrong type or a bad entry in a null-tolerant field (tolerated-schema-error) is answered
+    -32602, not silently dropped.
 
     Missing fields of an entry are not reported: a reader can do without them.
     """

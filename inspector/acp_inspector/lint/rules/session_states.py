@@ -12,8 +12,9 @@ from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import check, check_at_end, check_event
+from acp_inspector.lint.registry import check, rule
 from acp_inspector.lint.rules.v2_turn_state import foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
@@ -37,9 +38,15 @@ class _Ends:
     client_closed: bool = False
 
 
-@check("ACP-L161", on.update("state_update"))
-def work_is_reported_before_its_output(context: Context) -> CheckResult:
-    """Flag text in response to a prompt that comes before the session runs.
+@rule(
+    "output-before-running",
+    Facts(161, "prompt-lifecycle", "error", "must", "agent", "schema", version=2, since="2026-11"),
+    on.update("state_update"),
+    fix="Report that the session runs before its output.",
+)
+def output_before_running(context: Context) -> CheckResult:
+    """When foreground work starts or resumes, a `state_update running` (or `requires_action` if it
+    starts blocked) precedes its output.
 
     Text that may come from background work is not reported.
     """
@@ -60,7 +67,7 @@ def work_is_reported_before_its_output(context: Context) -> CheckResult:
     return OK if is_start else None
 
 
-@check_at_end("ACP-L161")
+@check("output-before-running", on.END)
 def work_was_reported_at_all(ending: EndContext) -> CheckResult:
     found: list[Problem] = []
     is_any = False
@@ -74,14 +81,20 @@ def work_was_reported_at_all(ending: EndContext) -> CheckResult:
     return tuple(found) if is_any else None
 
 
-@check("ACP-L162", on.update("state_update"))
-def work_ends_with_idle(context: Context) -> CheckResult:
+@rule(
+    "work-not-ended",
+    Facts(162, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
+    on.update("state_update"),
+    fix="Report that the session is idle when work is done.",
+)
+def work_not_ended(context: Context) -> CheckResult:
+    """Foreground work that was `running` ends with a `state_update idle`."""
     if context.session is None or not foreground(context).is_busy:
         return None
     return OK if context.update.get("state") == "idle" else None
 
 
-@check_event("ACP-L162")
+@check("work-not-ended", on.EVENTS)
 def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Flag agents that exit cleanly by themselves while a session runs.
 
@@ -104,8 +117,18 @@ def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintStat
     )
 
 
-@check("ACP-L163", on.update("state_update"))
-def the_end_has_a_reason(context: Context) -> CheckResult:
+@rule(
+    "idle-without-stop-reason",
+    Facts(
+        163, "prompt-lifecycle", "warning", "should", "agent", "schema", version=2, since="2026-11"
+    ),
+    on.update("state_update"),
+    fix="Send a stopReason that says why the work ended.",
+)
+def idle_without_stop_reason(context: Context) -> CheckResult:
+    """An idle update that ends foreground work carries `stopReason` (was MUST in Aug; MUST remains
+    for `cancelled`, idle-without-cancelled).
+    """
     if context.session is None or context.update.get("state") != "idle":
         return None
     own = foreground(context)
@@ -116,8 +139,16 @@ def the_end_has_a_reason(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L164", on.update("state_update"))
-def only_an_end_has_a_reason(context: Context) -> CheckResult:
+@rule(
+    "stop-reason-outside-idle",
+    Facts(
+        164, "prompt-lifecycle", "warning", "schema", "agent", "schema", version=2, since="2026-11"
+    ),
+    on.update("state_update"),
+    fix="Report reason, error and usage when idle, only.",
+)
+def stop_reason_outside_idle(context: Context) -> CheckResult:
+    """`stopReason`, `error` (and `usage`) appear only on `idle`."""
     state = context.update.get("state")
     if not isinstance(state, str) or state not in STATES_WITH_FIXED_FIELDS:
         return None
@@ -127,8 +158,14 @@ def only_an_end_has_a_reason(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L165", on.update("state_update"))
-def cancelled_work_says_so(context: Context) -> CheckResult:
+@rule(
+    "idle-without-cancelled",
+    Facts(165, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
+    on.update("state_update"),
+    fix="End cancelled work with the reason cancelled.",
+)
+def idle_without_cancelled(context: Context) -> CheckResult:
+    """After `session/cancel` while running, the next idle has `stopReason:"cancelled"`."""
     session = context.session
     if session is None or context.update.get("state") != "idle" or session.cancel is None:
         return None
@@ -148,7 +185,7 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L522", on.update("state_update"))
+@check("cancel-seems-ignored", on.update("state_update"))
 def work_ends_as_cancelled_though_nothing_proves_it(context: Context) -> CheckResult:
     """Flag work that ends as usual a while after a cancellation that the agent may have missed."""
     session = context.session
@@ -170,12 +207,14 @@ def work_ends_as_cancelled_though_nothing_proves_it(context: Context) -> CheckRe
     )
 
 
-@check(
-    "ACP-L166",
+@rule(
+    "update-after-cancelled-work",
+    Facts(166, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
     on.update(*AGENT_CHUNKS, "tool_call_update", "state_update"),
+    fix="Send remaining updates of cancelled work before you report its end.",
 )
-def nothing_follows_cancelled_work(context: Context) -> CheckResult:
-    """Flag text and tool calls that continue after the end of their work.
+def update_after_cancelled_work(context: Context) -> CheckResult:
+    """Updates of the cancelled work precede that idle update.
 
     Tool calls count only if the agent lists background work and they are not in that list.
     """
@@ -199,8 +238,17 @@ def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     return OK if own.after_cancel else None
 
 
-@check("ACP-L167", on.update("state_update", *AGENT_CHUNKS))
-def who_waits_is_silent(context: Context) -> CheckResult:
+@rule(
+    "misused-requires-action",
+    Facts(167, "prompt-lifecycle", "info", "should", "agent", "schema", version=2, since="2026-11"),
+    on.update("state_update", *AGENT_CHUNKS),
+    fix="Report requires_action while the work waits for the user, then running.",
+)
+def misused_requires_action(context: Context) -> CheckResult:
+    """`requires_action` is reported while the *whole* foreground workflow waits for the user (not
+    for each pending request, never for background requests); `running` or `idle` follows
+    (requires-action-without-end).
+    """
     session = context.session
     if session is None or session.is_replaying:
         return None
@@ -215,8 +263,16 @@ def who_waits_is_silent(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L169", on.update("state_update"))
-def names_of_ones_own_are_marked(context: Context) -> CheckResult:
+@rule(
+    "reserved-session-state",
+    Facts(
+        169, "prompt-lifecycle", "warning", "must", "agent", "v2/prompt-lifecycle.mdx", version=2
+    ),
+    on.update("state_update"),
+    fix="Begin custom names with “_”.",
+)
+def reserved_session_state(context: Context) -> CheckResult:
+    """Unknown `state` and `stopReason` values start with `_`."""
     kinds = (("state", STANDARD), ("stopReason", frozenset(STOP_REASONS[2])))
     for name, known in kinds:
         value = context.update.get(name)
@@ -225,8 +281,25 @@ def names_of_ones_own_are_marked(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L170", on.update("state_update"))
-def states_are_reported_when_they_change(context: Context) -> CheckResult:
+@rule(
+    "repeated-snapshot",
+    Facts(
+        170,
+        "prompt-lifecycle",
+        "info",
+        "heuristic",
+        "agent",
+        "v2/prompt-lifecycle.mdx",
+        version=2,
+        since="2026-11",
+    ),
+    on.update("state_update"),
+    fix="Report a state when it changes.",
+)
+def repeated_snapshot(context: Context) -> CheckResult:
+    """Repeated equal snapshots are legal and idempotent; report only bursts that carry no new
+    information.
+    """
     if context.session is None:
         return None
     own = foreground(context)
@@ -242,8 +315,18 @@ def states_are_reported_when_they_change(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L172", on.update("agent_message", "agent_message_chunk"))
-def who_is_idle_does_not_answer(context: Context) -> CheckResult:
+@rule(
+    "output-while-idle",
+    Facts(
+        172, "prompt-lifecycle", "info", "implied", "agent", "v2/prompt-lifecycle.mdx", version=2
+    ),
+    on.update("agent_message", "agent_message_chunk"),
+    fix="Report that the session runs before it answers.",
+)
+def output_while_idle(context: Context) -> CheckResult:
+    """Output while `idle` is background activity; report if it looks like the response to the last
+    prompt.
+    """
     session = context.session
     if session is None or session.is_replaying or session.state not in {None, "idle"}:
         return None
@@ -256,8 +339,14 @@ def who_is_idle_does_not_answer(context: Context) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L444")
-def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
+@rule(
+    "requires-action-without-end",
+    Facts(444, "version-2", "error", "must", "agent", "schema", version=2),
+    on.END,
+    fix="Report that the session runs, or is idle, once the user acted.",
+)
+def requires_action_without_end(ending: EndContext) -> CheckResult:
+    """`requires_action` is eventually followed by `running` or `idle`."""
     found: list[Problem] = []
     has_waited = False
     for id_, own in foregrounds_of(ending.state).items():
@@ -275,8 +364,16 @@ def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
     return tuple(found) if has_waited else None
 
 
-@check("ACP-L445", on.update("state_update"))
-def work_is_cancelled_by_clients(context: Context) -> CheckResult:
+@rule(
+    "cancelled-without-cause",
+    Facts(445, "version-2", "warning", "implied", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="End work that you stop yourself with error.",
+)
+def cancelled_without_cause(context: Context) -> CheckResult:
+    """`stopReason:"cancelled"` follows a user or client action (cancel, close, chosen stop option);
+    agent-side aborts use `error`.
+    """
     if context.session is None or context.update.get("stopReason") != "cancelled":
         return None
     own = foreground(context)
@@ -292,8 +389,14 @@ def work_is_cancelled_by_clients(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L446", on.update("state_update"))
-def failed_work_reports_its_error(context: Context) -> CheckResult:
+@rule(
+    "error-without-details",
+    Facts(446, "version-2", "info", "should", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="Report the error by its code and message.",
+)
+def error_without_details(context: Context) -> CheckResult:
+    """`stopReason:"error"` comes with an `error` object (integer `code`, string `message`)."""
     if context.update.get("stopReason") != "error":
         return None
     error = as_object(context.update.get("error"))
@@ -302,9 +405,14 @@ def failed_work_reports_its_error(context: Context) -> CheckResult:
     return context.problem("the work failed, but the update has no error", at="error")
 
 
-@check("ACP-L447", on.update("state_update"))
-def standard_states_are_reported(context: Context) -> CheckResult:
-    """Flag work that was reported only by custom states.
+@rule(
+    "custom-state-without-standard",
+    Facts(447, "version-2", "warning", "must", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="Report the standard states, too.",
+)
+def custom_state_without_standard(context: Context) -> CheckResult:
+    """Custom states do not replace the standard ones unless the Client opted in.
 
     A client that sends `_meta` with its capabilities may have requested that.
     """

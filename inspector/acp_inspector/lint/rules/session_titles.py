@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
@@ -48,9 +49,16 @@ def _is_open(context: Context) -> bool:
     return context.session is not None and context.session.is_open
 
 
-@check("ACP-L477", on.call("session/update"), exercised_by=on.result("session/status"))
-def status_changes_nothing(context: Context) -> CheckResult:
-    """Flag updates for a session of which only the status was requested.
+@rule(
+    "status-has-effect",
+    Facts(477, "session-admin", "error", "must", "agent", "schema"),
+    on.call("session/update"),
+    fix="Look, and leave everything as it is.",
+    exercised_by=on.result("session/status"),
+)
+def status_has_effect(context: Context) -> CheckResult:
+    """`session/status` has no side effect: no attach, load, close, state change or replay follows
+    from it.
 
     Other changes are visible only in sessions that are open here, and may have another reason.
     """
@@ -63,8 +71,17 @@ def status_changes_nothing(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L478", on.call(*USES, "session/cancel"), exercised_by=on.result("session/status"))
-def open_elsewhere_is_not_open_on_this_connection(context: Context) -> CheckResult:
+@rule(
+    "unloaded-session-prompted",
+    Facts(478, "session-admin", "error", "must", "client", "schema"),
+    on.call(*USES, "session/cancel"),
+    fix="Load or resume the session here first.",
+    exercised_by=on.result("session/status"),
+)
+def unloaded_session_prompted(context: Context) -> CheckResult:
+    """A session only known as `open` through `session/status` is loaded or resumed on this
+    connection before it is prompted.
+    """
     elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
     if id_ is None or id_ not in elsewhere or _is_open(context):
         return None
@@ -75,9 +92,14 @@ def open_elsewhere_is_not_open_on_this_connection(context: Context) -> CheckResu
     )
 
 
-@check("ACP-L479", on.response("session/status"))
-def unknown_sessions_are_not_found(context: Context) -> CheckResult:
-    """Flag wrong errors for the status of an unknown session.
+@rule(
+    "wrong-status-error",
+    Facts(479, "session-admin", "warning", "implied", "agent", "schema"),
+    on.response("session/status"),
+    fix='Answer -32002 with "data": {"sessionId": …} for a session that is not known.',
+)
+def wrong_status_error(context: Context) -> CheckResult:
+    """`session/status` on an unknown session is answered -32002 with `data.sessionId`.
 
     The agent may know a session that is not in the recording: if the error may have another reason,
     the severity is info.
@@ -100,24 +122,45 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L480", on.request("session/set_title"))
-def titles_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-set-title",
+    Facts(480, "session-admin", "error", "schema", "client", "schema"),
+    on.request("session/set_title"),
+    fix="Send a string as title, and only where the agent claimed title.",
+)
+def undeclared_set_title(context: Context) -> CheckResult:
+    """`session/set_title` only with the `title` capability and with a string `title`."""
     if not isinstance(context.params.get("title"), str):
         what = "no string" if "title" in context.params else "missing"
         return context.problem(f"the title is {what}", at="title")
     return gated(context, "sessionCapabilities.title", "session.title")
 
 
-@check("ACP-L481", on.result("session/set_title"))
-def the_stored_title_is_returned(context: Context) -> CheckResult:
+@rule(
+    "missing-stored-title",
+    Facts(481, "session-admin", "error", "schema", "agent", "schema"),
+    on.result("session/set_title"),
+    fix="Return the title as it was stored.",
+)
+def missing_stored_title(context: Context) -> CheckResult:
+    """The `session/set_title` result has the stored `title`."""
     if isinstance(context.result_object.get("title"), str):
         return OK
     what = "no string" if "title" in context.result_object else "missing"
     return context.problem(f"the stored title is {what}", context.request, at="title")
 
 
-@check("ACP-L482", on.update("session_info_update"), on.result("session/list"))
-def set_titles_are_kept(context: Context) -> CheckResult:
+@rule(
+    "title-replaced",
+    Facts(482, "session-admin", "warning", "should", "agent", "schema"),
+    on.update("session_info_update"),
+    on.result("session/list"),
+    fix="Do not replace a title that the client has set.",
+)
+def title_replaced(context: Context) -> CheckResult:
+    """After a successful `session/set_title` the Agent does not replace the title with a generated
+    one (`session_info_update`, `session/list`).
+    """
     titles = context.state.of(_Known).titles
     if not titles:
         return None
@@ -142,8 +185,14 @@ def _is_older(context: Context, point: Point) -> bool:
     return context.request is not None and context.request.seq < point.seq
 
 
-@check("ACP-L483", on.response("session/set_title"))
-def bad_titles_get_their_own_error(context: Context) -> CheckResult:
+@rule(
+    "wrong-title-error",
+    Facts(483, "session-admin", "warning", "implied", "agent", "schema"),
+    on.response("session/set_title"),
+    fix="Respond with -32602 to a bad title, with -32002 to an unknown session.",
+)
+def wrong_title_error(context: Context) -> CheckResult:
+    """A title that fails validation is answered -32602, an unknown session -32002."""
     if context.request is None:
         return None
     # -32601 means that the method is missing; other rules report that.

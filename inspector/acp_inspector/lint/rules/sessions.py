@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -19,7 +20,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from acp_protocol.schema.vocabulary import CREATING, RESTORING
@@ -63,8 +64,14 @@ class UnknownSessions:
     """Ids that were reported."""
 
 
-@check("ACP-L100", on.result(*CREATING))
-def session_ids_are_unique(context: Context) -> CheckResult:
+@rule(
+    "duplicate-session-id",
+    Facts(100, "sessions", "error", "must", "agent", "session-setup.mdx"),
+    on.result(*CREATING),
+    fix="Give every session an id of its own.",
+)
+def duplicate_session_id(context: Context) -> CheckResult:
+    """`session/new` (and fork) return a `sessionId` that no other session on the connection has."""
     id_, ask = context.result_object.get("sessionId"), context.request
     if not isinstance(id_, str) or ask is None:
         return None
@@ -79,9 +86,15 @@ def session_ids_are_unique(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L101", on.call(*USES, "session/cancel", "session/close"))
-def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
-    """Flag sessions that the client never opened on this connection.
+@rule(
+    "unknown-session",
+    Facts(101, "sessions", "error", "implied", "client", "session-setup.mdx"),
+    on.call(*USES, "session/cancel", "session/close"),
+    fix="Create, load or resume a session before it is used.",
+)
+def unknown_session(context: Context) -> CheckResult:
+    """Session-scoped messages name a `sessionId` that was created, loaded, resumed or forked on
+    this connection.
 
     In version 2, closing a missing session is not an error.
     """
@@ -115,8 +128,16 @@ def is_taken_up(context: Context) -> bool:
     )
 
 
-@check("ACP-L102", OF_AGENT)
-def agents_speak_of_known_sessions(context: Context) -> CheckResult:
+@rule(
+    "agent-names-unknown-session",
+    Facts(102, "sessions", "error", "implied", "agent", "session-setup.mdx"),
+    OF_AGENT,
+    fix="Name a session that the client created or took up.",
+)
+def agent_names_unknown_session(context: Context) -> CheckResult:
+    """`session/update` and agent requests name a known `sessionId`; tolerated: updates for a
+    session whose new/load/resume response is still pending and then returns that id.
+    """
     id_, unknown = context.session_id, context.state.of(UnknownSessions)
     if context.session is not None and id_ is not None:
         return _is_taken_up_first(context, id_, unknown)
@@ -155,7 +176,7 @@ def _is_created(context: Context) -> bool:
     )
 
 
-@check("ACP-L102", on.response(*CREATING))
+@check("agent-names-unknown-session", on.response(*CREATING))
 def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     early = context.state.of(UnknownSessions).early
     if not early or _is_created(context):
@@ -171,8 +192,16 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L524", on.response(*CREATING))
-def updates_follow_the_response_that_names_their_session(context: Context) -> CheckResult:
+@rule(
+    "update-before-session",
+    Facts(524, "sessions", "info", "heuristic", "agent", "session-setup.mdx"),
+    on.response(*CREATING),
+    fix="Respond to the request before you send updates of the new session.",
+)
+def update_before_session(context: Context) -> CheckResult:
+    """Updates of a new session follow the response that names it; clients that learn the id from
+    the response drop what comes before, such as the commands.
+    """
     id_ = context.result_object.get("sessionId")
     point = context.state.of(UnknownSessions).early.get(id_) if isinstance(id_, str) else None
     if point is None:
@@ -220,8 +249,15 @@ def _keep_child(context: Context) -> None:
         children.add(id_)
 
 
-@check("ACP-L116", on.request(*USES), exercised_by=on.result("session/close"))
-def closed_sessions_are_not_used(context: Context) -> CheckResult:
+@rule(
+    "closed-session-used",
+    Facts(116, "sessions", "error", "implied", "client", "session-setup.mdx"),
+    on.request(*USES),
+    fix="Load or resume it first.",
+    exercised_by=on.result("session/close"),
+)
+def closed_session_used(context: Context) -> CheckResult:
+    """After `session/close` succeeded, the session is not used again without load/resume."""
     session = context.session
     if session is None or session.is_open or session.closed is None or is_taken_up(context):
         return None
@@ -232,8 +268,26 @@ def closed_sessions_are_not_used(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L117", on.call("session/update"), exercised_by=on.result("session/close"))
-def closed_sessions_are_silent(context: Context) -> CheckResult:
+@rule(
+    "update-after-close",
+    Facts(
+        117,
+        "sessions",
+        "warning",
+        "implied",
+        "agent",
+        "session-setup.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.call("session/update"),
+    fix="Send the last updates before the response that the session is closed.",
+    exercised_by=on.result("session/close"),
+)
+def update_after_close(context: Context) -> CheckResult:
+    """No `session/update` for a session after its `session/close` response (v2:
+    message-after-close).
+    """
     session = context.session
     if session is None or session.is_open or session.closed is None or is_taken_up(context):
         return None
@@ -265,7 +319,7 @@ def _keep_running(context: Context) -> None:
             endings.setdefault(prompt.seq, ask)
 
 
-@check_at_end("ACP-L118")
+@check("close-without-cancelled", on.END)
 def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
     endings = ending.state.of(Endings).prompts
     found: list[Problem] = []
@@ -282,7 +336,14 @@ def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
-@check("ACP-L118", on.response("session/prompt"), method="session/close")
+@rule(
+    "close-without-cancelled",
+    Facts(118, "sessions", "error", "must", "agent", "v1/session-setup.mdx", version=1),
+    on.response("session/prompt"),
+    says=("`session/close` during a running turn: the pending prompt is answered `cancelled`."),
+    fix='End running work first, with the stopReason "cancelled".',
+    method="session/close",
+)
 def ended_by(context: Context, method: str) -> CheckResult:
     """Check that a prompt ends as `cancelled` if `method` ended its session.
 
@@ -305,7 +366,16 @@ def ended_by(context: Context, method: str) -> CheckResult:
     )
 
 
-@check("ACP-L119", on.result("session/close"))
+@rule(
+    "close-without-idle",
+    Facts(119, "sessions", "error", "must", "agent", "v2/session-setup.mdx", version=2),
+    on.result("session/close"),
+    says=(
+        "`session/close` during foreground work: an idle `cancelled` state update "
+        "comes before the close response."
+    ),
+    fix='Send idle with the stopReason "cancelled" before the session is closed.',
+)
 def idle_before(context: Context) -> CheckResult:
     """Return whether foreground work was reported to have ended when its session does."""
     session, ask = context.session, context.request
@@ -338,8 +408,14 @@ def _keep_idle(context: Context) -> None:
             endings.idle[id_] = context.point
 
 
-@check("ACP-L121", on.response("session/delete"))
-def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
+@rule(
+    "repeated-delete-fails",
+    Facts(121, "sessions", "warning", "should", "agent", "session-delete.mdx"),
+    on.response("session/delete"),
+    fix="Respond with {} if there is nothing left to delete.",
+)
+def repeated_delete_fails(context: Context) -> CheckResult:
+    """Deleting an unknown or already deleted session succeeds."""
     if context.request is None:
         return None
     if context.kind == "result":

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -73,8 +74,17 @@ def _keep_child(context: Context) -> None:
         child.mirrored = context.point
 
 
-@check("ACP-L494", UPDATE, MESSAGES)
-def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
+@rule(
+    "undeclared-subagents",
+    Facts(494, "subagents", "error", "must", "agent", "schema", version=1),
+    UPDATE,
+    MESSAGES,
+    fix="Send it only where the client claims subagents.",
+)
+def undeclared_subagents(context: Context) -> CheckResult:
+    """`subagent_update`, `session_message` and `session_message_chunk` only with client
+    `subagents`.
+    """
     if context.state.claims("client", "subagents"):
         return OK
     return context.problem(
@@ -82,8 +92,16 @@ def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L495", UPDATE)
-def children_are_announced_first(context: Context) -> CheckResult:
+@rule(
+    "unannounced-subagent",
+    Facts(495, "subagents", "error", "must", "agent", "schema"),
+    UPDATE,
+    fix="Announce a child before it speaks.",
+)
+def unannounced_subagent(context: Context) -> CheckResult:
+    """A child session is announced by `subagent_update` before any live message of it or
+    naming it.
+    """
     id_ = _child_id(context)
     if id_ is None:
         return None
@@ -109,8 +127,16 @@ def _keep_first_mention(context: Context) -> None:
             first_seen.setdefault(context.session_id, context.point)
 
 
-@check("ACP-L496", UPDATE)
-def children_stay_with_their_parent(context: Context) -> CheckResult:
+@rule(
+    "wrong-subagent-parent",
+    Facts(496, "subagents", "error", "implied", "agent", "schema"),
+    UPDATE,
+    fix="Let a child stay with its parent.",
+)
+def wrong_subagent_parent(context: Context) -> CheckResult:
+    """`params.sessionId` of a `subagent_update` is the immediate parent, differs from
+    `update.sessionId`, and ownership never moves.
+    """
     id_ = _child_id(context)
     if id_ is None:
         return None
@@ -126,8 +152,16 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L497", on.call(*sorted(MUTATIONS)))
-def children_are_left_alone(context: Context) -> CheckResult:
+@rule(
+    "subagent-not-controllable",
+    Facts(497, "subagents", "error", "must", "client", "schema"),
+    on.call(*sorted(MUTATIONS)),
+    fix="Do to a child what its capabilities allow.",
+)
+def subagent_not_controllable(context: Context) -> CheckResult:
+    """No session mutation (prompt, cancel, close, delete, config, …) is sent to a child unless its
+    current `capabilities` allow it; `session/cancel` needs `capabilities.cancel`.
+    """
     child = context.state.of(_Children).get(context.session_id or "")
     if child is None:
         return None
@@ -141,8 +175,14 @@ def children_are_left_alone(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L498", UPDATE)
-def children_work_in_absolute_places(context: Context) -> CheckResult:
+@rule(
+    "relative-subagent-path",
+    Facts(498, "subagents", "error", "must", "agent", "schema"),
+    UPDATE,
+    fix="Send absolute paths.",
+)
+def relative_subagent_path(context: Context) -> CheckResult:
+    """`cwd` and `additionalDirectories` of a child are absolute."""
     directories = [("cwd", context.update.get("cwd"))]
     for n, each in enumerate(as_list(context.update.get("additionalDirectories"))):
         directories.append((f"additionalDirectories.{n}", each))
@@ -153,8 +193,16 @@ def children_work_in_absolute_places(context: Context) -> CheckResult:
     return OK if known else None
 
 
-@check("ACP-L499", on.update("session_message"))
-def messages_go_between_known_sessions(context: Context) -> CheckResult:
+@rule(
+    "unknown-message-peer",
+    Facts(499, "subagents", "warning", "implied", "agent", "schema"),
+    on.update("session_message"),
+    fix="Name both sessions, one of them this one.",
+)
+def unknown_message_peer(context: Context) -> CheckResult:
+    """`senderSessionId` / `recipientSessionId` name known sessions, and one of them is the
+    enclosing session.
+    """
     names = ("senderSessionId", "recipientSessionId")
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
@@ -168,8 +216,14 @@ def messages_go_between_known_sessions(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L500", on.update("state_update"))
-def mirrors_agree(context: Context) -> CheckResult:
+@rule(
+    "subagent-state-differs",
+    Facts(500, "subagents", "info", "should", "agent", "schema", version=2),
+    on.update("state_update"),
+    fix="Mirror the child's state in its parent.",
+)
+def subagent_state_differs(context: Context) -> CheckResult:
+    """The parent's `state` mirror agrees with the child's own last `state_update`."""
     child = context.state.of(_Children).get(context.session_id or "")
     session = context.session
     if child is None or child.mirrored is None:

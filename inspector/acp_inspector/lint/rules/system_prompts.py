@@ -9,8 +9,9 @@ import json
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -42,8 +43,14 @@ def _claim(context: Context, path: str = "") -> str:
     return f"{'session' if context.version == 2 else 'sessionCapabilities'}.systemPrompt{path}"
 
 
-@check("ACP-L484", on.request(*OPENING))
-def system_prompts_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-system-prompt",
+    Facts(484, "system-prompts", "error", "must", "client", "schema"),
+    on.request(*OPENING),
+    fix="Send systemPrompt only where the agent claimed it.",
+)
+def undeclared_system_prompt(context: Context) -> CheckResult:
+    """`systemPrompt` on new/load/resume/fork only with the `systemPrompt` capability."""
     if _checked_prompt(context, context.params) is None:
         return None
     if not gated(context, _claim(context)):
@@ -55,8 +62,14 @@ def system_prompts_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L485", on.request(*OPENING))
-def overriding_is_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-prompt-override",
+    Facts(485, "system-prompts", "error", "must", "client", "schema"),
+    on.request(*OPENING),
+    fix="Override only where the agent claimed mode.override.",
+)
+def undeclared_prompt_override(context: Context) -> CheckResult:
+    """`mode:"override"` only with `systemPrompt.mode.override`."""
     prompt = _checked_prompt(context, context.params)
     if prompt is None or prompt.get("mode") != "override":
         return None
@@ -69,8 +82,14 @@ def overriding_is_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L486", on.request(*OPENING))
-def system_prompts_are_text(context: Context) -> CheckResult:
+@rule(
+    "malformed-system-prompt",
+    Facts(486, "system-prompts", "error", "must", "client", "schema"),
+    on.request(*OPENING),
+    fix="Send at least one block, and only of text.",
+)
+def malformed_system_prompt(context: Context) -> CheckResult:
+    """`systemPrompt.content` is a non-empty array of `text` blocks."""
     prompt = _checked_prompt(context, context.params)
     if prompt is None:
         return None
@@ -90,9 +109,14 @@ def system_prompts_are_text(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L487", on.result(*OPENING))
-def what_is_not_supported_is_refused(context: Context) -> CheckResult:
-    """Flag sessions that were created although the agent does not support their system prompt.
+@rule(
+    "system-prompt-ignored",
+    Facts(487, "system-prompts", "error", "must", "agent", "schema"),
+    on.result(*OPENING),
+    fix="Answer an error where a prompt cannot be taken as it is.",
+)
+def system_prompt_ignored(context: Context) -> CheckResult:
+    """An unsupported mode or block in `systemPrompt` fails the request; no session results.
 
     An agent without the capability does not know the field.
     """
@@ -118,8 +142,14 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L488", on.request(*RESTORING, "session/fork"))
-def system_prompts_are_repeated(context: Context) -> CheckResult:
+@rule(
+    "system-prompt-not-repeated",
+    Facts(488, "system-prompts", "info", "should", "client", "schema"),
+    on.request(*RESTORING, "session/fork"),
+    fix="Send the systemPrompt again that the session began with.",
+)
+def system_prompt_not_repeated(context: Context) -> CheckResult:
+    """Load, resume and fork repeat the `systemPrompt` used at creation."""
     created = context.state.of(_Prompts).get(context.session_id or "")
     if created is None:
         return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -19,7 +20,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import find_terminal
@@ -31,8 +32,14 @@ _ARGUMENT: Final = re.compile(r"-|[|&;<>]")
 USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 
 
-@check("ACP-L250", on.request("terminal/create", *USES))
-def terminals_are_claimed(context: Context) -> CheckResult:
+@rule(
+    "undeclared-terminal",
+    Facts(250, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
+    on.request("terminal/create", *USES),
+    fix="Use terminals of clients that claim them, only.",
+)
+def undeclared_terminal(context: Context) -> CheckResult:
+    """`terminal/*` only with `clientCapabilities.terminal: true`."""
     if not context.state.is_ready:
         return None
     if context.state.claim("client", "terminal") is True:
@@ -44,8 +51,16 @@ def terminals_are_claimed(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L251", on.request("terminal/create"))
-def commands_are_whole(context: Context) -> CheckResult:
+@rule(
+    "malformed-terminal-create",
+    Facts(251, "terminals", "error", "schema", "agent", "schema", version=1),
+    on.request("terminal/create"),
+    fix="Send a command, strings as args, pairs as env.",
+)
+def malformed_terminal_create(context: Context) -> CheckResult:
+    """`terminal/create` has `command`; `args` is a string array; `env` is an array of
+    `{name,value}`.
+    """
     params = context.params
     if not isinstance(params.get("command"), str):
         return context.problem("there is no command", at="command")
@@ -65,9 +80,18 @@ def commands_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L521", on.request("terminal/create"))
-def commands_are_programs(context: Context) -> CheckResult:
-    """Flag a command with white space, unless it may be the path of a program."""
+@rule(
+    "command-line-as-command",
+    Facts(521, "terminals", "warning", "heuristic", "agent", "v1/terminals.mdx", version=1),
+    on.request("terminal/create"),
+    fix="Put the program into command and each argument into args.",
+)
+def command_line_as_command(context: Context) -> CheckResult:
+    """`terminal/create` names a program in `command` and its arguments in `args`; a client that
+    starts it without a shell does not find a whole command line.
+
+    Flag a command with white space, unless it may be the path of a program.
+    """
     command: Json = context.params.get("command")
     if not isinstance(command, str):
         return None
@@ -78,8 +102,14 @@ def commands_are_programs(context: Context) -> CheckResult:
     return context.problem(f"the command is a whole command line: {quoted(command)}", at="command")
 
 
-@check("ACP-L252", on.request("terminal/create"))
-def commands_run_somewhere(context: Context) -> CheckResult:
+@rule(
+    "relative-terminal-cwd",
+    Facts(252, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
+    on.request("terminal/create"),
+    fix="Send an absolute cwd, or none.",
+)
+def relative_terminal_cwd(context: Context) -> CheckResult:
+    """`cwd`, if given, is absolute."""
     cwd: Json = context.params.get("cwd")
     if not isinstance(cwd, str):
         return None
@@ -88,8 +118,14 @@ def commands_run_somewhere(context: Context) -> CheckResult:
     return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
-@check("ACP-L253", on.request(*USES))
-def terminals_that_are_used_exist(context: Context) -> CheckResult:
+@rule(
+    "unknown-terminal",
+    Facts(253, "terminals", "error", "implied", "agent", "v1/terminals.mdx", version=1),
+    on.request(*USES),
+    fix="Name a terminal that terminal/create returned.",
+)
+def unknown_terminal(context: Context) -> CheckResult:
+    """output/wait/kill/release name a terminal that was created."""
     id_: Json = context.params.get("terminalId")
     if not isinstance(id_, str) or context.session is None:
         return None
@@ -98,8 +134,14 @@ def terminals_that_are_used_exist(context: Context) -> CheckResult:
     return context.problem(f"there is no terminal {quoted(id_)}", at="terminalId")
 
 
-@check("ACP-L254", on.request(*USES))
-def released_terminals_are_not_used(context: Context) -> CheckResult:
+@rule(
+    "released-terminal-used",
+    Facts(254, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
+    on.request(*USES),
+    fix="Use terminals no more once you released them.",
+)
+def released_terminal_used(context: Context) -> CheckResult:
+    """No `terminal/*` call uses an id after `terminal/release` (double release included)."""
     terminal = find_terminal(context)
     if terminal is None:
         return None
@@ -112,8 +154,14 @@ def released_terminals_are_not_used(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L255", on.result("session/close"))
-def terminals_are_released_before_their_session_closes(context: Context) -> CheckResult:
+@rule(
+    "unreleased-terminal",
+    Facts(255, "terminals", "warning", "must", "agent", "v1/terminals.mdx", version=1),
+    on.result("session/close"),
+    fix="Release every terminal that you created.",
+)
+def unreleased_terminal(context: Context) -> CheckResult:
+    """Every created terminal is released before the session closes or the connection ends."""
     if context.session is None:
         return None
     created = [each for each in context.session.terminals.values() if each.create is not None]
@@ -129,7 +177,7 @@ def terminals_are_released_before_their_session_closes(context: Context) -> Chec
     return OK
 
 
-@check_at_end("ACP-L255")
+@check("unreleased-terminal", on.END)
 def terminals_were_released(ending: EndContext) -> CheckResult:
     """Flag terminals that were not released before the connection ended.
 
@@ -140,7 +188,15 @@ def terminals_were_released(ending: EndContext) -> CheckResult:
     return _left(ending, "the connection ended, but terminal {} was not released", is_killed=False)
 
 
-@check_at_end("ACP-L265", text="the terminal {} was killed, but not released", is_killed=True)
+@rule(
+    "killed-terminal-not-released",
+    Facts(265, "terminals", "info", "heuristic", "agent", "v1/terminals.mdx", version=1),
+    on.END,
+    says="A killed terminal is followed by release.",
+    fix="Release a terminal after you killed it.",
+    text="the terminal {} was killed, but not released",
+    is_killed=True,
+)
 def _left(ending: EndContext, text: str, *, is_killed: bool) -> CheckResult:
     found: list[Problem] = []
     has_any = False
@@ -165,8 +221,14 @@ def _had_time(ending: EndContext, session: SeenSession, since: float) -> bool:
     return not session.prompts and not is_closed and ending.point.time - since > DELIVERY_TIMEOUT_S
 
 
-@check("ACP-L262", on.request(*USES))
-def terminals_stay_in_their_session(context: Context) -> CheckResult:
+@rule(
+    "terminal-of-other-session",
+    Facts(262, "terminals", "warning", "heuristic", "agent", "v1/terminals.mdx", version=1),
+    on.request(*USES),
+    fix="Name the session that the terminal was created for.",
+)
+def terminal_of_other_session(context: Context) -> CheckResult:
+    """The `sessionId` of terminal calls equals that of `terminal/create`."""
     terminal = find_terminal(context)
     if terminal is None or context.session_id is None:
         return None
@@ -206,8 +268,14 @@ class _Outputs:
     """Terminals whose output was requested."""
 
 
-@check("ACP-L256", on.result("terminal/create"))
-def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
+@rule(
+    "duplicate-terminal-id",
+    Facts(256, "terminals", "error", "implied", "client", "v1/terminals.mdx", version=1),
+    on.result("terminal/create"),
+    fix="Give each terminal an id of its own.",
+)
+def duplicate_terminal_id(context: Context) -> CheckResult:
+    """`terminalId`s of live terminals are unique."""
     id_ = context.result_object.get("terminalId")
     if not isinstance(id_, str):
         return None
@@ -224,8 +292,14 @@ def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L257", on.result(OUTPUT))
-def output_is_whole(context: Context) -> CheckResult:
+@rule(
+    "incomplete-terminal-output",
+    Facts(257, "terminals", "error", "schema", "client", "schema", version=1),
+    on.result(OUTPUT),
+    fix="Answer with output, a string, and truncated, a boolean.",
+)
+def incomplete_terminal_output(context: Context) -> CheckResult:
+    """`terminal/output` result has `output` and `truncated`."""
     for name, type_ in (("output", str), ("truncated", bool)):
         value = context.result_object.get(name)
         if not isinstance(value, type_):
@@ -234,9 +308,14 @@ def output_is_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L258", on.result(OUTPUT))
-def output_keeps_the_limit(context: Context) -> CheckResult:
-    """Flag output above the requested limit, and output that was cut at its end.
+@rule(
+    "output-over-limit",
+    Facts(258, "terminals", "error", "must", "client", "v1/terminals.mdx", version=1),
+    on.result(OUTPUT),
+    fix="Cut output at the front, to the limit in UTF-8 bytes.",
+)
+def output_over_limit(context: Context) -> CheckResult:
+    """`output` is at most `outputByteLimit` UTF-8 bytes; cut at the front, at a character boundary.
 
     A cut at the end is certain if the output begins like the full output, and only once so.
     """
@@ -264,9 +343,14 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
     return context.problem("the output was truncated, but begins as it did before", at, at="output")
 
 
-@check("ACP-L259", on.result(OUTPUT))
-def output_is_cut_for_a_reason(context: Context) -> CheckResult:
-    """Flag output that was truncated without a limit, or far below the limit.
+@rule(
+    "truncated-without-need",
+    Facts(259, "terminals", "warning", "implied", "client", "v1/terminals.mdx", version=1),
+    on.result(OUTPUT),
+    fix="Say truncated where a limit was exceeded, only.",
+)
+def truncated_without_need(context: Context) -> CheckResult:
+    """`truncated:true` only if a limit was set and exceeded.
 
     A cut at a line end may stay slightly below the limit.
     """
@@ -296,8 +380,16 @@ def _limit(context: Context) -> int | None:
     return limit if type(limit) is int else None
 
 
-@check("ACP-L260", on.result(OUTPUT, EXIT))
-def exits_do_not_change(context: Context) -> CheckResult:
+@rule(
+    "exit-status-changes",
+    Facts(260, "terminals", "warning", "implied", "client", "v1/terminals.mdx", version=1),
+    on.result(OUTPUT, EXIT),
+    fix="Report an exit once it happened, and the same way.",
+)
+def exit_status_changes(context: Context) -> CheckResult:
+    """`exitStatus` is absent while running and does not change or vanish after exit; it agrees with
+    `terminal/wait_for_exit`.
+    """
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.exited is None or ask is None:
         return None
@@ -329,8 +421,14 @@ def _status(exit_fields: Json) -> tuple[str, str]:
     return quoted(status.get("exitCode")), quoted(status.get("signal"))
 
 
-@check("ACP-L261", on.result(OUTPUT, EXIT))
-def exit_codes_are_natural(context: Context) -> CheckResult:
+@rule(
+    "invalid-exit-code",
+    Facts(261, "terminals", "error", "schema", "client", "schema", version=1),
+    on.result(OUTPUT, EXIT),
+    fix="Give the exit code as a number from 0, or null.",
+)
+def invalid_exit_code(context: Context) -> CheckResult:
+    """`exitCode` is a non-negative integer or null."""
     exit_fields = as_object(_exit(context))
     if "exitCode" not in exit_fields:
         return None
@@ -341,9 +439,14 @@ def exit_codes_are_natural(context: Context) -> CheckResult:
     return context.problem(f"the exit code is {quoted(code)}", path=f"{place}.exitCode")
 
 
-@check("ACP-L263", on.result(OUTPUT, EXIT))
-def terminals_are_created_at_once(context: Context) -> CheckResult:
-    """Flag slow terminal/create responses whose command ended immediately after.
+@rule(
+    "slow-terminal-create",
+    Facts(263, "terminals", "error", "implied", "client", "v1/terminals.mdx", version=1),
+    on.result(OUTPUT, EXIT),
+    fix="Answer terminal/create when the command has begun.",
+)
+def slow_terminal_create(context: Context) -> CheckResult:
+    """`terminal/create` returns at once, not when the command ends (compare with exit times).
 
     A warning only: the client may have been busy, and the command short.
     """
@@ -363,8 +466,14 @@ def terminals_are_created_at_once(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L264", on.result(OUTPUT))
-def output_does_not_shrink(context: Context) -> CheckResult:
+@rule(
+    "output-shrinks",
+    Facts(264, "terminals", "warning", "implied", "client", "v1/terminals.mdx", version=1),
+    on.result(OUTPUT),
+    fix="Keep output until the terminal is released.",
+)
+def output_shrinks(context: Context) -> CheckResult:
+    """Output of an unreleased terminal never shrinks except by front truncation."""
     terminal, ask = find_terminal(context), context.request
     size = _size(context)
     if terminal is None or ask is None or size is None:

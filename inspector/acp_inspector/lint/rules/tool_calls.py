@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -21,7 +22,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, each_of, track
+from acp_inspector.lint.registry import check, each_of, rule, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
@@ -64,8 +65,16 @@ def known_tool(context: Context) -> SeenToolCall | None:
     return context.session.tools.get(id_)
 
 
-@check("ACP-L192", on.update("tool_call_update"))
-def updated_tool_calls_are_known(context: Context) -> CheckResult:
+@rule(
+    "unannounced-tool-call",
+    Facts(192, "tool-calls", "warning", "implied", "agent", "v1/tool-calls.mdx", version=1),
+    on.update("tool_call_update"),
+    fix="Announce a tool call by tool_call first.",
+)
+def unannounced_tool_call(context: Context) -> CheckResult:
+    """`tool_call_update` refers to a `toolCallId` announced by `tool_call` or a permission
+    request.
+    """
     id_ = context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -76,8 +85,14 @@ def updated_tool_calls_are_known(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L193", on.update("tool_call"))
-def announced_tool_calls_are_complete(context: Context) -> CheckResult:
+@rule(
+    "incomplete-tool-call",
+    Facts(193, "tool-calls", "error", "schema", "agent", "schema", version=1),
+    on.update("tool_call"),
+    fix="Announce a tool call with toolCallId and title.",
+)
+def incomplete_tool_call(context: Context) -> CheckResult:
+    """`tool_call` has `toolCallId` and `title`."""
     return context.problems(
         (f"the tool_call has no {name}", f"params.update.{name}")
         for name in ("toolCallId", "title")
@@ -85,8 +100,14 @@ def announced_tool_calls_are_complete(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L194", on.update("tool_call"))
-def tool_calls_are_announced_once(context: Context) -> CheckResult:
+@rule(
+    "duplicate-tool-call",
+    Facts(194, "tool-calls", "error", "implied", "agent", "v1/tool-calls.mdx", version=1),
+    on.update("tool_call"),
+    fix="Send tool_call_update for a call that is known.",
+)
+def duplicate_tool_call(context: Context) -> CheckResult:
+    """No second `tool_call` with the same id in a session (outside load replay)."""
     tool = known_tool(context)
     if context.session is None or context.session.is_replaying:
         return None
@@ -97,8 +118,14 @@ def tool_calls_are_announced_once(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L195", on.update("tool_call_update"))
-def first_updates_have_a_title(context: Context) -> CheckResult:
+@rule(
+    "untitled-tool-call",
+    Facts(195, "tool-calls", "warning", "should", "agent", "v2/tool-calls.mdx", version=2),
+    on.update("tool_call_update"),
+    fix="Send a title with the first update.",
+)
+def untitled_tool_call(context: Context) -> CheckResult:
+    """The first `tool_call_update` for an id carries a `title`."""
     tool = known_tool(context)
     if context.session is None or (tool is not None and tool.is_announced):
         return None
@@ -107,8 +134,27 @@ def first_updates_have_a_title(context: Context) -> CheckResult:
     return context.problem("the first update of the tool call has no title", at="title")
 
 
-@check("ACP-L196", TOOL_CALL_MESSAGES, name="status", known=TOOL_CALL_STATUSES[1])
-@check("ACP-L201", TOOL_CALL_MESSAGES, name="kind", known=TOOL_KINDS[1])
+@rule(
+    "unknown-tool-status",
+    Facts(196, "tool-calls", "error", "schema", "agent", "v1/tool-calls.mdx", version=1),
+    TOOL_CALL_MESSAGES,
+    says=(
+        "`status` is `pending`, `in_progress`, `completed` or `failed` (`cancelled` "
+        "does not exist in v1)."
+    ),
+    fix="Use pending, in_progress, completed or failed.",
+    name="status",
+    known=TOOL_CALL_STATUSES[1],
+)
+@rule(
+    "unknown-tool-kind",
+    Facts(201, "tool-calls", "error", "schema", "agent", "schema", version=1),
+    TOOL_CALL_MESSAGES,
+    says="`kind` is one of the ten v1 kinds (incl. `switch_mode`).",
+    fix="Use one of the ten kinds; “other” if none fits.",
+    name="kind",
+    known=TOOL_KINDS[1],
+)
 def words_are_known(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if value is None:
@@ -120,8 +166,24 @@ def words_are_known(context: Context, name: str, known: tuple[str, ...]) -> Chec
     )
 
 
-@check("ACP-L197", TOOL_CALL_MESSAGES, name="status", known=TOOL_CALL_STATUSES[2])
-@check("ACP-L202", TOOL_CALL_MESSAGES, name="kind", known=TOOL_KINDS[2])
+@rule(
+    "reserved-tool-status",
+    Facts(197, "tool-calls", "warning", "must", "agent", "v2/tool-calls.mdx", version=2),
+    TOOL_CALL_MESSAGES,
+    says="Unknown `status` values start with `_`.",
+    fix="Begin statuses of your own with “_”.",
+    name="status",
+    known=TOOL_CALL_STATUSES[2],
+)
+@rule(
+    "reserved-tool-kind",
+    Facts(202, "tool-calls", "warning", "must", "agent", "v2/tool-calls.mdx", version=2),
+    TOOL_CALL_MESSAGES,
+    says="Unknown `kind` values start with `_`.",
+    fix="Begin kinds of your own with “_”.",
+    name="kind",
+    known=TOOL_KINDS[2],
+)
 def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if not isinstance(value, str):
@@ -133,8 +195,14 @@ def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResul
     )
 
 
-@check("ACP-L217", TOOL_CALL_UPDATES)
-def raw_values_are_objects(context: Context) -> CheckResult:
+@rule(
+    "raw-data-not-object",
+    Facts(217, "tool-calls", "info", "implied", "agent", "tool-calls.mdx"),
+    TOOL_CALL_UPDATES,
+    fix="Send raw input and output as objects.",
+)
+def raw_data_not_object(context: Context) -> CheckResult:
+    """`rawInput`/`rawOutput` are objects (schema allows any JSON)."""
     reported = context.state.of(_Raw)
     names = [name for name in ("rawInput", "rawOutput") if context.update.get(name) is not None]
     if not names:
@@ -156,8 +224,16 @@ def _keep_raw(context: Context) -> None:
             reported.add((context.session_id or "", name))
 
 
-@check("ACP-L220", TOOL_CALL_MESSAGES)
-def names_do_not_change(context: Context) -> CheckResult:
+@rule(
+    "tool-name-changes",
+    Facts(
+        220, "tool-calls", "info", "implied", "agent", "rfds/tool-call-name.mdx", since="2026-11"
+    ),
+    TOOL_CALL_MESSAGES,
+    fix="Keep the name that a tool call came up with.",
+)
+def tool_name_changes(context: Context) -> CheckResult:
+    """The `name` field (stable now) is used consistently (not changed later)."""
     tool, name = known_tool(context), tool_call_fields(context).get("name")
     if tool is None or not isinstance(name, str) or not isinstance(tool.name, str):
         return None
@@ -170,8 +246,18 @@ def names_do_not_change(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L221", on.update("tool_call_update"))
-def null_changes_nothing(context: Context) -> CheckResult:
+@rule(
+    "null-clears-nothing",
+    Facts(
+        221, "tool-calls", "info", "heuristic", "agent", "rfds/v2/tool-call-updates.mdx", version=1
+    ),
+    on.update("tool_call_update"),
+    fix="Leave out what does not change.",
+)
+def null_clears_nothing(context: Context) -> CheckResult:
+    """`title: null` or `kind: null` in a v1 update changes nothing; a sender that expects a clear
+    is mistaken.
+    """
     return context.problems(
         (f"{name} is null, which changes nothing", f"params.update.{name}")
         for name in ("title", "kind")
@@ -188,7 +274,7 @@ def content_of(context: Context) -> tuple[str, Json]:
 
 
 @check(
-    "ACP-L203",
+    "bare-tool-content",
     TOOL_CALL_MESSAGES,
     fix='Wrap blocks: {"type": "content", "content": {…}}, in an array.',
 )
@@ -207,8 +293,16 @@ def content_is_wrapped(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@check("ACP-L203", on.update("tool_call_content_chunk"))
-def content_of_chunks_is_wrapped(context: Context) -> CheckResult:
+@rule(
+    "bare-tool-content",
+    Facts(203, "tool-calls", "error", "schema", "agent", "tool-calls.mdx"),
+    on.update("tool_call_content_chunk"),
+    fix='Wrap blocks: {"type": "content", "content": {…}}.',
+)
+def bare_tool_content(context: Context) -> CheckResult:
+    """Tool-call content items are `content`/`diff`/`terminal` objects; bare content blocks must be
+    wrapped.
+    """
     content = context.update.get("content")
     if content is None or isinstance(content, list):
         return None
@@ -233,19 +327,33 @@ def _locations(context: Context) -> list[Place]:
     return items(f"{place_of(context)}.locations", tool_call_fields(context).get("locations"))
 
 
-@check("ACP-L212", TOOL_CALL_MESSAGES)
+@rule(
+    "relative-location",
+    Facts(212, "tool-calls", "error", "must", "agent", "overview.mdx"),
+    TOOL_CALL_MESSAGES,
+    fix="Send absolute paths as locations.",
+)
 @each_of(_locations)
-def locations_are_absolute(
+def relative_location(
     context: Context, place: str, location: dict[str, Json]
 ) -> Iterator[Violation]:
+    """`locations[].path` is absolute."""
     path = location.get("path")
     if not is_absolute(path):
         yield f"the location {quoted(path)} is not an absolute path", f"{place}.path"
 
 
-@check("ACP-L213", TOOL_CALL_MESSAGES)
-def lines_are_one_based(context: Context) -> CheckResult:
-    """Flag line numbers below 1; in version 2 the schema forbids them."""
+@rule(
+    "location-line-below-one",
+    Facts(213, "tool-calls", "warning", "must", "agent", "overview.mdx", since="2026-11"),
+    TOOL_CALL_MESSAGES,
+    fix="Count lines from 1.",
+)
+def location_line_below_one(context: Context) -> CheckResult:
+    """`locations[].line` is ≥ 1 (v2: schema minimum, error).
+
+    Flag line numbers below 1; in version 2 the schema forbids them.
+    """
     problems: list[Problem] = []
     found: CheckResult = None
     severity = "error" if context.version == 2 else None
@@ -259,9 +367,15 @@ def lines_are_one_based(context: Context) -> CheckResult:
     return tuple(problems) or found
 
 
-@check("ACP-L214", TOOL_CALL_MESSAGES)
-def shown_terminals_are_there(context: Context) -> CheckResult:
-    """Flag shown terminals of version 1 that do not exist or were released.
+@rule(
+    "unknown-embedded-terminal",
+    Facts(214, "tool-calls", "error", "must", "agent", "v1/terminals.mdx", version=1),
+    TOOL_CALL_MESSAGES,
+    fix="Show a terminal that the client created, before it is released.",
+)
+def unknown_embedded_terminal(context: Context) -> CheckResult:
+    """Terminal content names a terminal created on this connection and not yet released when first
+    embedded.
 
     A client may support terminals of the agent, which are sent in _meta.
     """
@@ -305,8 +419,14 @@ def _terminal(context: Context, id_: str) -> SeenTerminal | None:
     return None
 
 
-@check("ACP-L215", on.update("tool_call_content_chunk"))
-def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
+@rule(
+    "chunk-of-unknown-call",
+    Facts(215, "tool-calls", "warning", "implied", "agent", "v2/tool-calls.mdx", version=2),
+    on.update("tool_call_content_chunk"),
+    fix="Announce a tool call by an update.",
+)
+def chunk_of_unknown_call(context: Context) -> CheckResult:
+    """`tool_call_content_chunk` refers to a known `toolCallId`."""
     id_ = context.update.get("toolCallId")
     if context.session is None or not isinstance(id_, str):
         return None
@@ -315,8 +435,14 @@ def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
     return context.problem(f"the tool call {quoted(id_)} was not announced", at="toolCallId")
 
 
-@check("ACP-L216", on.update("tool_call_content_chunk"))
-def chunks_have_one_item(context: Context) -> CheckResult:
+@rule(
+    "tool-chunk-list",
+    Facts(216, "tool-calls", "error", "schema", "agent", "schema", version=2),
+    on.update("tool_call_content_chunk"),
+    fix="Send each item in a chunk of its own.",
+)
+def tool_chunk_list(context: Context) -> CheckResult:
+    """`tool_call_content_chunk.content` is one item, not an array."""
     if isinstance(context.update.get("content"), list):
         return context.problem("the content of the chunk is an array", at="content")
     return OK
@@ -346,8 +472,25 @@ def live_tool(context: Context) -> SeenToolCall | None:
     return known_tool(context)
 
 
-@check("ACP-L198", UPDATED)
-def final_statuses_are_not_left(context: Context) -> CheckResult:
+@rule(
+    "reopened-tool-call",
+    Facts(
+        198,
+        "tool-calls",
+        "error",
+        "implied",
+        "agent",
+        "tool-calls.mdx",
+        since="2026-11",
+        in_version_1="warning",
+    ),
+    UPDATED,
+    fix="Use a new tool call for what is done anew.",
+)
+def reopened_tool_call(context: Context) -> CheckResult:
+    """A terminal status (`completed`, `failed`, v2: `cancelled`, not `paused`) is not left again
+    (v1 does not say so).
+    """
     tool = live_tool(context)
     if tool is None or tool.status not in FINAL_STATUSES:
         return None
@@ -361,8 +504,14 @@ def final_statuses_are_not_left(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L199", UPDATED)
-def progress_is_not_undone(context: Context) -> CheckResult:
+@rule(
+    "tool-call-steps-back",
+    Facts(199, "tool-calls", "warning", "implied", "agent", "tool-calls.mdx"),
+    UPDATED,
+    fix="Leave a call in progress until it ends.",
+)
+def tool_call_steps_back(context: Context) -> CheckResult:
+    """`in_progress` does not go back to `pending`."""
     tool = live_tool(context)
     if tool is None or tool.status != "in_progress":
         return None
@@ -375,8 +524,15 @@ def progress_is_not_undone(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L200", UPDATED, on.update("tool_call_content_chunk"))
-def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
+@rule(
+    "finished-tool-call-changes",
+    Facts(200, "tool-calls", "warning", "heuristic", "agent", "tool-calls.mdx"),
+    UPDATED,
+    on.update("tool_call_content_chunk"),
+    fix="Send the content with, or before, the final status.",
+)
+def finished_tool_call_changes(context: Context) -> CheckResult:
+    """No content or status changes after a terminal status (late cosmetic updates excepted)."""
     tool = live_tool(context)
     if tool is None or tool.ended is None or tool.status not in FINAL_STATUSES:
         return None
@@ -389,8 +545,16 @@ def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L218", TOOL_CALL_MESSAGES)
-def permission_is_waited_for(context: Context) -> CheckResult:
+@rule(
+    "runs-before-permission",
+    Facts(218, "tool-calls", "warning", "should", "agent", "prompt-turn.mdx"),
+    TOOL_CALL_MESSAGES,
+    fix="Begin when permission is granted.",
+)
+def runs_before_permission(context: Context) -> CheckResult:
+    """A call does not become `in_progress` or `completed` while its own permission request is
+    pending.
+    """
     tool = live_tool(context)
     if tool is None or tool.permission is None:
         return None
@@ -411,8 +575,16 @@ def permission_is_waited_for(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L219", TOOL_CALL_UPDATES)
-def refusals_are_kept_to(context: Context) -> CheckResult:
+@rule(
+    "runs-after-rejection",
+    Facts(219, "tool-calls", "error", "implied", "agent", "tool-calls.mdx"),
+    TOOL_CALL_UPDATES,
+    fix="Report a call that was not permitted as failed.",
+)
+def runs_after_rejection(context: Context) -> CheckResult:
+    """A call whose permission was rejected (selected `reject_*` option) or cancelled does not
+    become `in_progress`/`completed` afterwards.
+    """
     tool = live_tool(context)
     if tool is None or tool.outcome not in REFUSED or tool.permission is None:
         return None

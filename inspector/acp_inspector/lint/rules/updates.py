@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check
+from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
@@ -45,8 +46,14 @@ MAX_ERRORS: Final = 5
 """Most paths reported for one update."""
 
 
-@check("ACP-L175", on.call("session/update"))
-def updates_are_tagged(context: Context) -> CheckResult:
+@rule(
+    "malformed-update",
+    Facts(175, "updates", "error", "schema", "agent", "schema"),
+    on.call("session/update"),
+    fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
+)
+def malformed_update(context: Context) -> CheckResult:
+    """`params.update` is an object with a string `sessionUpdate`."""
     if context.variant is not None:
         return OK
     update: Json = context.params.get("update")
@@ -57,8 +64,16 @@ def updates_are_tagged(context: Context) -> CheckResult:
     return context.problem(f"sessionUpdate is {what}", at="sessionUpdate")
 
 
-@check("ACP-L176", on.call("session/update"))
-def updates_are_flat(context: Context) -> CheckResult:
+@rule(
+    "wrong-update-discriminator",
+    Facts(176, "updates", "error", "schema", "agent", "schema"),
+    on.call("session/update"),
+    fix="Name the variant by sessionUpdate, with its members beside it.",
+)
+def wrong_update_discriminator(context: Context) -> CheckResult:
+    """No other discriminator is used (`kind`, `type`, `event`), and payload fields are not wrapped
+    in an extra `content` object.
+    """
     update, variant = context.update, context.variant
     if variant is None:
         for name in TAGS:
@@ -81,8 +96,14 @@ def updates_are_flat(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L177", on.update())
-def variants_are_of_version_1(context: Context) -> CheckResult:
+@rule(
+    "unknown-update",
+    Facts(177, "updates", "error", "schema", "agent", "schema", version=1),
+    on.update(),
+    fix="Send only variants that version 1 has.",
+)
+def unknown_update(context: Context) -> CheckResult:
+    """`sessionUpdate` is a known v1 variant (closed union; `_` values are not legal in v1)."""
     variant = context.variant
     if variant is None or variant in ADDED:
         return None
@@ -101,30 +122,60 @@ def _known(context: Context, variant: str, version: int) -> CheckResult:
     return OK
 
 
-@check("ACP-L178", on.update(*REMOVED), exercised_by=on.update())
-def removed_variants_are_not_sent(context: Context) -> CheckResult:
+@rule(
+    "removed-update",
+    Facts(178, "updates", "error", "schema", "agent", "v2/migration.mdx", version=2),
+    on.update(*REMOVED),
+    fix="Send what version 2 has instead.",
+    exercised_by=on.update(),
+)
+def removed_update(context: Context) -> CheckResult:
+    """Removed v1 variants (`tool_call`, `plan`, `current_mode_update`) are not sent on v2."""
     return context.problem(
         f"{context.variant} is version 1's", context.state.initialize, at="sessionUpdate"
     )
 
 
-@check("ACP-L179", on.update(*ADDED), exercised_by=on.update())
-def added_variants_are_not_sent(context: Context) -> CheckResult:
+@rule(
+    "v2-update",
+    Facts(179, "updates", "error", "schema", "agent", "schema", version=1),
+    on.update(*ADDED),
+    fix="Send what version 1 has instead.",
+    exercised_by=on.update(),
+)
+def v2_update(context: Context) -> CheckResult:
+    """v2-only variants (`state_update`, `user_message`, `agent_message`, `agent_thought`,
+    `tool_call_content_chunk`, `terminal_update`, `terminal_output_chunk`) are not sent on v1.
+    """
     return context.problem(
         f"{context.variant} is version 2's", context.state.initialize, at="sessionUpdate"
     )
 
 
-@check("ACP-L180", on.update())
-def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
+@rule(
+    "reserved-update",
+    Facts(180, "updates", "warning", "must", "agent", "v2/extensibility.mdx", version=2),
+    on.update(),
+    fix="Begin the names of variants of your own with “_”.",
+)
+def reserved_update(context: Context) -> CheckResult:
+    """Unknown variants start with `_` (others are reserved for ACP)."""
     variant = context.variant
     if variant is None or variant in REMOVED:
         return None
     return OK if variant.startswith("_") else _known(context, variant, 2)
 
 
-@check("ACP-L181", on.update())
-def known_variants_fit_their_schema(context: Context) -> CheckResult:
+@rule(
+    "invalid-update",
+    Facts(181, "updates", "error", "schema", "agent", "v2/migration.mdx"),
+    on.update(),
+    fix="Send what the schema requires; see the variant's page.",
+)
+def invalid_update(context: Context) -> CheckResult:
+    """A known variant matches its schema; malformed known variants are not treated as unknown
+    ones.
+    """
     version = context.version
     if version is None or context.variant not in UPDATE_KINDS[version]:
         return None
@@ -139,15 +190,29 @@ def known_variants_fit_their_schema(context: Context) -> CheckResult:
     return tuple(found[:MAX_ERRORS])
 
 
-@check("ACP-L183", on.update(*MESSAGE_CHUNKS))
-def chunks_have_one_block(context: Context) -> CheckResult:
+@rule(
+    "chunk-content-list",
+    Facts(183, "updates", "error", "schema", "agent", "schema"),
+    on.update(*MESSAGE_CHUNKS),
+    fix="Send each block in a chunk of its own.",
+)
+def chunk_content_list(context: Context) -> CheckResult:
+    """A chunk's `content` is one block, not an array."""
     if isinstance(context.update.get("content"), list):
         return context.problem(f"the content of {context.variant} is an array", at="content")
     return OK
 
 
-@check("ACP-L184", on.update(*WHOLE_MESSAGES))
-def whole_messages_have_a_list(context: Context) -> CheckResult:
+@rule(
+    "message-content-not-list",
+    Facts(184, "updates", "error", "schema", "agent", "schema", version=2),
+    on.update(*WHOLE_MESSAGES),
+    fix="Send all blocks of the message in an array.",
+)
+def message_content_not_list(context: Context) -> CheckResult:
+    """`content` of `user_message`/`agent_message`/`agent_thought` is an array or null, not a single
+    block or string.
+    """
     content: Json = context.update.get("content")
     if content is None or isinstance(content, list):
         return OK
@@ -155,8 +220,14 @@ def whole_messages_have_a_list(context: Context) -> CheckResult:
     return context.problem(f"the content of {context.variant} is {what}, no array", at="content")
 
 
-@check("ACP-L190", on.update(*MESSAGE_CHUNKS))
-def chunks_are_not_empty(context: Context) -> CheckResult:
+@rule(
+    "empty-chunk",
+    Facts(190, "updates", "warning", "heuristic", "agent", "content.mdx"),
+    on.update(*MESSAGE_CHUNKS),
+    fix="Send a chunk only when there is text.",
+)
+def empty_chunk(context: Context) -> CheckResult:
+    """Empty text chunks are not sent."""
     content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":
         return context.problem(f"the text of {context.variant} is empty", at="content.text")

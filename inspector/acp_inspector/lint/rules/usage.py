@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
@@ -56,8 +57,14 @@ def _is_count(value: Json) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 
-@check("ACP-L321", UPDATE)
-def counts_are_numbers(context: Context) -> CheckResult:
+@rule(
+    "incomplete-usage",
+    Facts(321, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
+    UPDATE,
+    fix="Send whole numbers of tokens.",
+)
+def incomplete_usage(context: Context) -> CheckResult:
+    """`used` and `size` are present non-negative integers."""
     for name in ("used", "size"):
         if not _is_count(context.update.get(name)):
             count = context.update.get(name)
@@ -66,8 +73,14 @@ def counts_are_numbers(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L322", UPDATE)
-def the_window_is_not_overfull(context: Context) -> CheckResult:
+@rule(
+    "usage-over-size",
+    Facts(322, "usage", "warning", "heuristic", "agent", "rfds/session-usage.mdx"),
+    UPDATE,
+    fix="Report the whole window's size, and what of it is used.",
+)
+def usage_over_size(context: Context) -> CheckResult:
+    """`used` ≤ `size`, and `size` > 0."""
     used, size = context.update.get("used"), context.update.get("size")
     if not _is_count(used) or not _is_count(size):
         return None
@@ -78,8 +91,14 @@ def the_window_is_not_overfull(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L323", UPDATE)
-def costs_are_whole(context: Context) -> CheckResult:
+@rule(
+    "incomplete-cost",
+    Facts(323, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
+    UPDATE,
+    fix="Report amount and currency.",
+)
+def incomplete_cost(context: Context) -> CheckResult:
+    """`cost` has `amount` and `currency`."""
     if context.update.get("cost") is None:
         return None
     cost = _cost(context)
@@ -90,8 +109,16 @@ def costs_are_whole(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L324", UPDATE)
-def currencies_are_written_alike(context: Context) -> CheckResult:
+@rule(
+    "malformed-currency",
+    Facts(324, "usage", "info", "heuristic", "agent", "schema", since="2026-11"),
+    UPDATE,
+    fix="Write money as ISO 4217 does: USD.",
+)
+def malformed_currency(context: Context) -> CheckResult:
+    """`currency` is a non-empty unit: an ISO 4217 code in upper case for money, or another unit
+    such as `credits` (the v2 pattern was dropped).
+    """
     currency = _cost(context).get("currency")
     if not isinstance(currency, str):
         return None
@@ -100,8 +127,16 @@ def currencies_are_written_alike(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L325", UPDATE)
-def costs_add_up(context: Context) -> CheckResult:
+@rule(
+    "cost-decreases",
+    Facts(325, "usage", "warning", "implied", "agent", "rfds/session-usage.mdx", since="2026-11"),
+    UPDATE,
+    fix="Report what the session has cost so far.",
+)
+def cost_decreases(context: Context) -> CheckResult:
+    """`cost.amount` is non-negative and does not decrease within a session (cumulative); v2:
+    omitted keeps the last cost, null clears it.
+    """
     amount = _cost(context).get("amount")
     if not _is_number(amount):
         return None
@@ -120,8 +155,14 @@ def costs_add_up(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L326", UPDATE)
-def currencies_stay(context: Context) -> CheckResult:
+@rule(
+    "currency-changes",
+    Facts(326, "usage", "info", "heuristic", "agent", "rfds/session-usage.mdx"),
+    UPDATE,
+    fix="Stay with one unit in a session.",
+)
+def currency_changes(context: Context) -> CheckResult:
+    """`currency` does not change within a session."""
     before = context.state.of(_Costs).get(context.session_id or "")
     currency = _cost(context).get("currency")
     if before is None or not isinstance(currency, str):
@@ -135,8 +176,15 @@ def currencies_stay(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L327", on.result("session/prompt"), on.update("state_update"))
-def totals_cover_their_parts(context: Context) -> CheckResult:
+@rule(
+    "wrong-token-total",
+    Facts(327, "usage", "info", "heuristic", "agent", "rfds/end-turn-token-usage.mdx"),
+    on.result("session/prompt"),
+    on.update("state_update"),
+    fix="Count all tokens.",
+)
+def wrong_token_total(context: Context) -> CheckResult:
+    """Unstable `usage`: `totalTokens` is at least input + output."""
     is_result = context.kind == "result"
     usage = as_object((context.result_object if is_result else context.update).get("usage"))
     total, sent, got = (usage.get(f"{name}Tokens") for name in ("total", "input", "output"))

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_object
@@ -75,8 +76,22 @@ def _can_cancel(capabilities: Json) -> bool:
     return isinstance(as_object(capabilities).get("cancel"), dict)
 
 
-@check("ACP-L448", on.request("tool_call/cancel"))
-@check("ACP-L449", on.request("terminal/cancel"))
+@rule(
+    "tool-cancel-not-offered",
+    Facts(448, "version-2", "error", "must", "client", "schema", version=2),
+    on.request("tool_call/cancel"),
+    says=(
+        "`tool_call/cancel` only while the tool call's latest `capabilities.cancel` is non-null."
+    ),
+    fix="Cancel tool calls that offer it, only.",
+)
+@rule(
+    "terminal-cancel-not-offered",
+    Facts(449, "version-2", "error", "must", "client", "schema", version=2),
+    on.request("terminal/cancel"),
+    says=("`terminal/cancel` only while the terminal's latest `capabilities.cancel` is non-null."),
+    fix="Cancel terminals that offer it, only.",
+)
 def _is_offered(context: Context) -> CheckResult:
     key, session = _key(context, context.params), context.session
     if key is None or session is None:
@@ -115,8 +130,16 @@ def _keep_fault(context: Context) -> None:
         faults[context.seq] = f"{_name(key)}, which does not offer it,"
 
 
-@check("ACP-L452", on.response(*NAMES))
-def impossible_cancellations_are_refused(context: Context) -> CheckResult:
+@rule(
+    "invalid-cancel-accepted",
+    Facts(452, "version-2", "error", "must", "agent", "schema", version=2),
+    on.response(*NAMES),
+    fix="Answer -32602 where nothing can be cancelled.",
+)
+def invalid_cancel_accepted(context: Context) -> CheckResult:
+    """Cancelling an unknown, finished or non-cancellable tool call or terminal is answered -32602
+    (not -32601, not success).
+    """
     ask = context.request
     if ask is None or context.session is None or ask.cancelled is not None:
         return None
@@ -139,8 +162,24 @@ def _keep_acceptance(context: Context) -> None:
         accepted[key] = ask
 
 
-@check_at_end("ACP-L450", kind="tool_call", what="status")
-@check_at_end("ACP-L451", kind="terminal", what="exitStatus")
+@rule(
+    "cancelled-call-not-final",
+    Facts(450, "version-2", "error", "must", "agent", "schema", version=2),
+    on.END,
+    says=("An accepted `tool_call/cancel` is followed by a final `tool_call_update` of that call."),
+    fix="Report the end of a tool call that was cancelled.",
+    kind="tool_call",
+    what="status",
+)
+@rule(
+    "cancelled-terminal-without-exit",
+    Facts(451, "version-2", "error", "must", "agent", "schema", version=2),
+    on.END,
+    says=("An accepted `terminal/cancel` is followed by a `terminal_update` with `exitStatus`."),
+    fix="Report the exit of a terminal that was cancelled.",
+    kind="terminal",
+    what="exitStatus",
+)
 def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     found: list[Problem] = []
     has_any = False
@@ -157,8 +196,14 @@ def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@check_at_end("ACP-L453")
-def offers_end_with_their_entity(ending: EndContext) -> CheckResult:
+@rule(
+    "cancel-still-offered",
+    Facts(453, "version-2", "info", "should", "agent", "schema", version=2),
+    on.END,
+    fix="Withdraw capabilities.cancel with the end.",
+)
+def cancel_still_offered(ending: EndContext) -> CheckResult:
+    """`capabilities.cancel` is withdrawn when the tool call is final or the terminal exited."""
     found: list[Problem] = []
     has_any = False
     last = ending.state.last.get("agent")
@@ -180,8 +225,14 @@ def _entities(ending: EndContext) -> Iterator[SeenToolCall | SeenTerminal]:
         yield from session.terminals.values()
 
 
-@check("ACP-L454", on.update("tool_call_update"))
-def what_is_paused_was_in_progress(context: Context) -> CheckResult:
+@rule(
+    "wrong-pause",
+    Facts(454, "version-2", "warning", "heuristic", "agent", "schema", version=2),
+    on.update("tool_call_update"),
+    fix="Pause tool calls that are in progress.",
+)
+def wrong_pause(context: Context) -> CheckResult:
+    """`paused` is entered from `in_progress`, not from `pending` or a final status."""
     session, id_ = context.session, context.update.get("toolCallId")
     if context.update.get("status") != "paused" or session is None or session.is_replaying:
         return None

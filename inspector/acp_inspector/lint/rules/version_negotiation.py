@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -17,7 +18,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, check_at_end, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, UNSUPPORTED_VERSION, Json
@@ -50,16 +51,30 @@ class _Negotiation:
     """Frames that requested a version below the negotiated version 2."""
 
 
-@check("ACP-L425", on.request())
-def ids_are_not_null(context: Context) -> CheckResult:
+@rule(
+    "unusable-request-id",
+    Facts(425, "version-2", "error", "schema", "sender", "schema", version=2),
+    on.request(),
+    fix="Count ids up from 0, or use strings.",
+)
+def unusable_request_id(context: Context) -> CheckResult:
+    """A request `id` is a string or integer, never null; an unusable id is answered -32600 with
+    `id:null`.
+    """
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
 
 
-@check("ACP-L426", on.result("initialize"))
-def versions_are_rounded_down(context: Context) -> CheckResult:
-    """Flag versions above the requested one, or below a higher suitable one.
+@rule(
+    "wrong-version-answered",
+    Facts(426, "version-2", "error", "must", "agent", "schema", version=2),
+    on.result("initialize"),
+    fix="Respond with the highest version that is not above the requested one.",
+)
+def wrong_version_answered(context: Context) -> CheckResult:
+    """The answered `protocolVersion` is the highest supported one at or below the requested
+    version, never above it.
 
     The agent's versions are known only from this connection.
     """
@@ -84,9 +99,15 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L427", on.response("initialize"))
-def unsupported_versions_are_refused(context: Context) -> CheckResult:
-    """Flag agents that respond with a version above the requested one instead of refusing.
+@rule(
+    "unsupported-version-accepted",
+    Facts(427, "version-2", "error", "must", "agent", "schema", version=2),
+    on.response("initialize"),
+    fix="Reject unsupported versions with -32022.",
+)
+def unsupported_version_accepted(context: Context) -> CheckResult:
+    """If no supported version is at or below the request, `initialize` fails with -32022 instead of
+    succeeding with another number (v1-only agents exempt).
 
     The response implies that the agent has no lower version.
     """
@@ -108,8 +129,16 @@ def unsupported_versions_are_refused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L428", on.error("initialize"))
-def refusals_name_versions(context: Context) -> CheckResult:
+@rule(
+    "incomplete-version-error",
+    Facts(428, "version-2", "error", "schema", "agent", "schema", version=2),
+    on.error("initialize"),
+    fix="Put requested and supported into the error's data.",
+)
+def incomplete_version_error(context: Context) -> CheckResult:
+    """-32022 carries `data.requested` (= the request) and `data.supported` (integers, none ≤
+    requested).
+    """
     requested = _requested_version(context)
     if context.code != UNSUPPORTED_VERSION or requested is None:
         return None
@@ -159,7 +188,9 @@ def _keep_requests(context: Context) -> None:
 
 
 @check(
-    "ACP-L429", on.request("initialize"), fix="Negotiate the version once, before anything else."
+    "late-initialize",
+    on.request("initialize"),
+    fix="Negotiate the version once, before anything else.",
 )
 def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     other = context.state.of(_Negotiation).other
@@ -172,15 +203,29 @@ def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     return OK
 
 
-@check_at_end("ACP-L429")
-def no_lower_version_was_requested_again(ending: EndContext) -> CheckResult:
+@rule(
+    "late-initialize",
+    Facts(429, "version-2", "warning", "must", "client", "schema", version=2),
+    on.END,
+    fix="Open a new connection for version 1.",
+)
+def late_initialize(ending: EndContext) -> CheckResult:
+    """`initialize` is not repeated after any other request was sent, nor with a version below 2."""
     lower = ending.state.of(_Negotiation).lower
     text = "initialize asks for less than version 2, which was agreed upon"
     return tuple(Problem(text, (n,)) for n in lower) or None
 
 
-@check("ACP-L430", on.error(*ABOUT_SESSIONS, "session/prompt"))
-def missing_sessions_are_named(context: Context) -> CheckResult:
+@rule(
+    "not-found-without-session",
+    Facts(430, "version-2", "warning", "schema", "agent", "schema", version=2),
+    on.error(*ABOUT_SESSIONS, "session/prompt"),
+    fix="Put the sessionId into the error's data.",
+)
+def not_found_without_session(context: Context) -> CheckResult:
+    """-32002 for a missing or inactive session carries `data.sessionId` equal to the
+    requested one.
+    """
     if (
         context.code != RESOURCE_NOT_FOUND
         or context.request is None

@@ -15,8 +15,8 @@ async def test_findings_come_with_severity_rule_frames_and_fix() -> None:
     app = AnalysisApp(entries(LOST))
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings")
-        await until(pilot, lambda: "ACP-L025" in say(app))
-        assert "E ACP-L025  #1" in say(app)
+        await until(pilot, lambda: "unknown-response-id" in say(app))
+        assert "E unknown-response-id  #1" in say(app)
         assert "rules applied to this recording" in say(app)
         app.pane.open.lines.choose(0)
         await until(pilot, lambda: "Fix " in say(app))
@@ -37,12 +37,12 @@ async def test_a_place_is_spelled_as_filters_spell_it() -> None:
     )
     for entry in said:
         linter.feed(entry)
-    rules = [finding.rule.id for finding in findings_of(linter).findings]
+    rules = [finding.rule.name for finding in findings_of(linter).findings]
     app = AnalysisApp(said)
     async with app.run_test(size=(140, 30)) as pilot:
         app.pane.open_tab("findings")
-        await until(pilot, lambda: "ACP-L207" in say(app))
-        app.pane.open.lines.choose(rules.index("ACP-L207"))
+        await until(pilot, lambda: "relative-diff-path" in say(app))
+        app.pane.open.lines.choose(rules.index("relative-diff-path"))
         await until(pilot, lambda: "at $.params.update.content[0].path" in say(app))
 
 
@@ -61,14 +61,14 @@ async def test_severities_are_hidden_and_shown_again() -> None:
     app = AnalysisApp(entries(LOST))
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("findings")
-        await until(pilot, lambda: "ACP-L025" in say(app))
+        await until(pilot, lambda: "unknown-response-id" in say(app))
         await pilot.press("e")
         await until(pilot, lambda: "errors hidden" in say(app) or "error hidden" in say(app))
-        assert "ACP-L025" not in say(app)
+        assert "unknown-response-id" not in say(app)
         await pilot.press("w", "i")
         await until(pilot, lambda: "No finding of these severities" in say(app))
         await pilot.press("e")
-        await until(pilot, lambda: "ACP-L025" in say(app))
+        await until(pilot, lambda: "unknown-response-id" in say(app))
 
 
 async def test_what_is_quoted_from_the_wire_is_made_visible() -> None:

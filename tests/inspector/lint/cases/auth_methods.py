@@ -20,113 +20,113 @@ def _offer(talk: Talk, *methods: Any) -> None:
     talk.initialize(authMethods=list(methods))
 
 
-@breaks("ACP-L071")
+@breaks("unsupported-terminal-auth")
 def a_terminal_is_offered_unclaimed(talk: Talk) -> None:
     talk.initialize({"auth": {"terminal": False}}, authMethods=[TERMINAL[1]])
 
 
-@keeps("ACP-L071")
+@keeps("unsupported-terminal-auth")
 def a_terminal_is_offered_where_it_is_claimed(talk: Talk) -> None:
     talk.initialize({"auth": {"terminal": True}}, authMethods=[TERMINAL[1]])
 
 
-@breaks("ACP-L072", 2)
+@breaks("unsupported-terminal-login", 2)
 def a_terminal_is_offered_though_it_is_null(talk: Talk) -> None:
     talk.initialize({"auth": {"terminal": None}}, authMethods=[TERMINAL[2]])
 
 
-@keeps("ACP-L072", 2)
+@keeps("unsupported-terminal-login", 2)
 def a_terminal_is_offered_where_version_2_claims_it(talk: Talk) -> None:
     talk.initialize({"auth": {"terminal": {}}}, authMethods=[TERMINAL[2]])
 
 
-@breaks("ACP-L076", 2)
+@breaks("incomplete-login-method", 2)
 def a_method_has_an_id_of_version_1(talk: Talk) -> None:
     _offer(talk, {"type": "agent", "id": "key", "name": "API key"})
 
 
-@breaks("ACP-L076", 2)
+@breaks("incomplete-login-method", 2)
 def a_type_of_ones_own_has_no_underscore(talk: Talk) -> None:
     _offer(talk, KEY[2] | {"type": "oauth"})
 
 
-@keeps("ACP-L076", 2)
+@keeps("incomplete-login-method", 2)
 def a_type_of_ones_own_has_an_underscore(talk: Talk) -> None:
     _offer(talk, KEY[2] | {"type": "_oauth"})
 
 
-@breaks("ACP-L077")
+@breaks("incomplete-auth-method")
 def a_method_has_an_id_of_version_2(talk: Talk) -> None:
     _offer(talk, {"methodId": "key", "name": "API key"})
 
 
-@breaks("ACP-L077")
+@breaks("incomplete-auth-method")
 def a_method_has_no_name(talk: Talk) -> None:
     _offer(talk, {"id": "key"})
 
 
-@keeps("ACP-L077")
+@keeps("incomplete-auth-method")
 def a_method_has_id_and_name(talk: Talk) -> None:
     _offer(talk, KEY[1])
 
 
-@breaks("ACP-L078")
+@breaks("terminal-env-not-object")
 def an_environment_is_a_list(talk: Talk) -> None:
     _offer(talk, TERMINAL[1] | {"env": [{"name": "A", "value": "1"}]})
 
 
-@breaks("ACP-L078")
+@breaks("terminal-env-not-object")
 def a_variable_is_a_number(talk: Talk) -> None:
     _offer(talk, TERMINAL[1] | {"env": {"A": 1}})
 
 
-@keeps("ACP-L078")
+@keeps("terminal-env-not-object")
 def an_environment_is_a_map(talk: Talk) -> None:
     _offer(talk, TERMINAL[1] | {"env": {"A": "1"}})
 
 
-@breaks("ACP-L079", 2)
+@breaks("terminal-env-not-list", 2)
 def an_environment_is_a_map_of_version_1(talk: Talk) -> None:
     _offer(talk, TERMINAL[2] | {"env": {"A": "1"}})
 
 
-@breaks("ACP-L079", 2)
+@breaks("terminal-env-not-list", 2)
 def a_variable_is_there_twice(talk: Talk) -> None:
     _offer(talk, TERMINAL[2] | {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": ""}]})
 
 
-@keeps("ACP-L079", 2)
+@keeps("terminal-env-not-list", 2)
 def an_environment_is_a_list_of_pairs(talk: Talk) -> None:
     _offer(talk, TERMINAL[2] | {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "1"}]})
 
 
-@breaks("ACP-L080")
+@breaks("auth-method-with-command")
 def a_terminal_has_a_command(talk: Talk) -> None:
     _offer(talk, TERMINAL[1] | {"command": "/usr/bin/agent", "args": ["login"]})
 
 
-@breaks("ACP-L080", 2)
+@breaks("auth-method-with-command", 2)
 def a_terminal_has_a_command_in_version_2(talk: Talk) -> None:
     _offer(talk, TERMINAL[2] | {"command": "/usr/bin/agent"})
 
 
-@keeps("ACP-L080")
+@keeps("auth-method-with-command")
 def a_terminal_has_only_args(talk: Talk) -> None:
     _offer(talk, TERMINAL[1] | {"args": ["login"]})
 
 
-@keeps("ACP-L080", 2)
+@keeps("auth-method-with-command", 2)
 def a_terminal_has_only_args_in_version_2(talk: Talk) -> None:
     _offer(talk, TERMINAL[2] | {"args": ["login"]})
 
 
-@breaks("ACP-L071")
+@breaks("unsupported-terminal-auth")
 def a_terminal_is_claimed_by_an_object(talk: Talk) -> None:
     method = {"id": "t", "name": "Log in", "type": "terminal"}
     talk.initialize({"auth": {"terminal": {}}}, None, authMethods=[method])
 
 
-@breaks("ACP-L072", 2)
+@breaks("unsupported-terminal-login", 2)
 def a_terminal_is_claimed_by_true(talk: Talk) -> None:
     method = {"methodId": "t", "name": "Log in", "type": "terminal"}
     talk.initialize({"auth": {"terminal": True}}, None, authMethods=[method])

@@ -19,61 +19,61 @@ def _tell(talk: Talk, state: Any = "authenticated", **members: Any) -> None:
     talk.tell("auth/status_update", side="agent", state=state, **members)
 
 
-@breaks("ACP-L489", unstable=True)
+@breaks("undeclared-auth-status", unstable=True)
 def a_status_is_asked_for_unclaimed(talk: Talk) -> None:
     talk.initialize()
     _status(talk)
 
 
-@breaks("ACP-L489", 2, unstable=True)
+@breaks("undeclared-auth-status", 2, unstable=True)
 def a_status_is_asked_for_though_it_is_null(talk: Talk) -> None:
     talk.initialize({}, {"auth": {"status": None}})
     _status(talk)
 
 
-@keeps("ACP-L489", unstable=True)
+@keeps("undeclared-auth-status", unstable=True)
 def a_status_is_asked_for_where_it_is_claimed(talk: Talk) -> None:
     _open(talk)
     _status(talk)
 
 
-@keeps("ACP-L489", 2, unstable=True)
+@keeps("undeclared-auth-status", 2, unstable=True)
 def a_status_is_asked_for_where_version_2_claims_it(talk: Talk) -> None:
     _open(talk)
     _status(talk)
 
 
-@breaks("ACP-L490", unstable=True)
+@breaks("auth-status-fails", unstable=True)
 def a_status_needs_a_login(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("auth/status"), -32000)
 
 
-@breaks("ACP-L490", 2, unstable=True)
+@breaks("auth-status-fails", 2, unstable=True)
 def a_status_needs_a_login_in_version_2(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("auth/status"), -32000)
 
 
-@keeps("ACP-L490", unstable=True)
+@keeps("auth-status-fails", unstable=True)
 def a_status_is_that_there_is_no_login(talk: Talk) -> None:
     _open(talk)
     _status(talk, "unauthenticated")
 
 
-@keeps("ACP-L490", 2, unstable=True)
+@keeps("auth-status-fails", 2, unstable=True)
 def a_status_cannot_be_told(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("auth/status"), -32603)
 
 
-@breaks("ACP-L491", unstable=True)
+@breaks("undeclared-auth-update", unstable=True)
 def a_status_is_told_unclaimed(talk: Talk) -> None:
     talk.initialize()
     _tell(talk)
 
 
-@breaks("ACP-L491", 2, unstable=True)
+@breaks("undeclared-auth-update", 2, unstable=True)
 def a_status_is_told_too_early(talk: Talk) -> None:
     initialize = talk.ask(
         "initialize",
@@ -90,71 +90,71 @@ def a_status_is_told_too_early(talk: Talk) -> None:
     )
 
 
-@keeps("ACP-L491", unstable=True)
+@keeps("undeclared-auth-update", unstable=True)
 def a_status_is_told_where_it_is_claimed(talk: Talk) -> None:
     _open(talk)
     _tell(talk)
 
 
-@keeps("ACP-L491", 2, unstable=True)
+@keeps("undeclared-auth-update", 2, unstable=True)
 def a_status_is_told_where_version_2_claims_it(talk: Talk) -> None:
     _open(talk)
     _tell(talk)
 
 
-@breaks("ACP-L492", unstable=True)
+@breaks("repeated-auth-status", unstable=True)
 def a_status_is_told_twice(talk: Talk) -> None:
     _open(talk)
     _tell(talk)
     _tell(talk, accounts=[])
 
 
-@breaks("ACP-L492", 2, unstable=True)
+@breaks("repeated-auth-status", 2, unstable=True)
 def a_status_is_told_that_was_asked_for(talk: Talk) -> None:
     _open(talk)
     _status(talk)
     _tell(talk)
 
 
-@keeps("ACP-L492", unstable=True)
+@keeps("repeated-auth-status", unstable=True)
 def a_status_has_another_account(talk: Talk) -> None:
     _open(talk)
     _tell(talk)
     _tell(talk, accounts=[{"label": "Ada"}])
 
 
-@keeps("ACP-L492", 2, unstable=True)
+@keeps("repeated-auth-status", 2, unstable=True)
 def a_status_changes(talk: Talk) -> None:
     _open(talk)
     _status(talk, "unknown")
     _tell(talk)
 
 
-@breaks("ACP-L493", unstable=True)
+@breaks("malformed-auth-status", unstable=True)
 def an_account_has_no_label(talk: Talk) -> None:
     _open(talk)
     _status(talk, accounts=[{"label": "Ada"}, {"email": "ada@a.example"}])
 
 
-@breaks("ACP-L493", 2, unstable=True)
+@breaks("malformed-auth-status", 2, unstable=True)
 def a_state_of_ones_own_has_no_underscore(talk: Talk) -> None:
     _open(talk)
     _tell(talk, "expired")
 
 
-@breaks("ACP-L493", unstable=True)
+@breaks("malformed-auth-status", unstable=True)
 def a_status_has_no_state(talk: Talk) -> None:
     _open(talk)
     talk.tell("auth/status_update", side="agent", accounts=[])
 
 
-@keeps("ACP-L493", unstable=True)
+@keeps("malformed-auth-status", unstable=True)
 def an_account_has_a_label(talk: Talk) -> None:
     _open(talk)
     _status(talk, accounts=[{"label": "Ada", "active": True}])
 
 
-@keeps("ACP-L493", 2, unstable=True)
+@keeps("malformed-auth-status", 2, unstable=True)
 def a_state_of_ones_own_has_an_underscore(talk: Talk) -> None:
     _open(talk)
     _tell(talk, "_expired")

@@ -33,111 +33,111 @@ def _new(talk: Talk) -> Call:
     return talk.ask("session/new", cwd=CWD, mcpServers=[])
 
 
-@breaks("ACP-L068")
+@breaks("unknown-auth-method")
 def a_login_was_not_offered(talk: Talk) -> None:
     _offer(talk, KEY[1])
     _login(talk, "oauth")
 
 
-@breaks("ACP-L068")
+@breaks("unknown-auth-method")
 def nothing_was_offered(talk: Talk) -> None:
     talk.initialize()
     _login(talk)
 
 
-@keeps("ACP-L068")
+@keeps("unknown-auth-method")
 def a_login_was_offered(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.answer(_login(talk))
 
 
-@breaks("ACP-L069", 2)
+@breaks("unknown-login-method", 2)
 def a_login_of_version_2_was_not_offered(talk: Talk) -> None:
     _offer(talk, KEY[2])
     _login(talk, "API key")
 
 
-@keeps("ACP-L069", 2)
+@keeps("unknown-login-method", 2)
 def a_login_of_version_2_was_offered(talk: Talk) -> None:
     _offer(talk, KEY[2])
     talk.answer(_login(talk))
 
 
-@breaks("ACP-L070")
+@breaks("terminal-method-as-login")
 def the_agent_is_to_log_in_by_a_terminal(talk: Talk) -> None:
     _offer(talk, KEY[1], TERMINAL[1])
     _login(talk, "tty")
 
 
-@breaks("ACP-L070", 2)
+@breaks("terminal-method-as-login", 2)
 def the_agent_is_to_log_in_by_a_terminal_in_version_2(talk: Talk) -> None:
     _offer(talk, TERMINAL[2])
     _login(talk, "tty")
 
 
-@keeps("ACP-L070")
+@keeps("terminal-method-as-login")
 def the_agent_is_to_log_in_beside_a_terminal(talk: Talk) -> None:
     _offer(talk, KEY[1], TERMINAL[1])
     talk.answer(_login(talk))
 
 
-@keeps("ACP-L070", 2)
+@keeps("terminal-method-as-login", 2)
 def the_agent_is_to_log_in_beside_a_terminal_in_version_2(talk: Talk) -> None:
     _offer(talk, KEY[2], TERMINAL[2])
     talk.answer(_login(talk))
 
 
-@breaks("ACP-L073")
+@breaks("undeclared-logout")
 def one_logs_out_unclaimed(talk: Talk) -> None:
     talk.initialize({}, {"auth": {"logout": None}})
     _logout(talk)
 
 
-@keeps("ACP-L073")
+@keeps("undeclared-logout")
 def one_logs_out_where_it_is_claimed(talk: Talk) -> None:
     talk.initialize({}, {"auth": {"logout": {}}})
     talk.answer(_logout(talk))
 
 
-@breaks("ACP-L074", 2)
+@breaks("login-without-methods", 2)
 def one_logs_out_where_there_is_no_login(talk: Talk) -> None:
     talk.initialize()
     _logout(talk)
 
 
-@keeps("ACP-L074", 2)
+@keeps("login-without-methods", 2)
 def one_logs_out_where_there_is_a_login(talk: Talk) -> None:
     _offer(talk, KEY[2])
     talk.answer(_logout(talk))
 
 
-@breaks("ACP-L075", 2)
+@breaks("login-not-implemented", 2)
 def an_offered_login_is_not_found(talk: Talk) -> None:
     _offer(talk, KEY[2])
     talk.refuse(_login(talk), -32601)
 
 
-@keeps("ACP-L075", 2)
+@keeps("login-not-implemented", 2)
 def an_offered_login_fails(talk: Talk) -> None:
     _offer(talk, KEY[2])
     talk.refuse(_login(talk), -32000)
 
 
-@breaks("ACP-L081")
+@breaks("auth-required-after-login")
 def a_login_is_forgotten(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.answer(_login(talk))
     talk.refuse(_new(talk), -32000)
 
 
-@breaks("ACP-L081", 2)
+@breaks("auth-required-after-login", 2)
 def a_login_is_forgotten_in_version_2(talk: Talk) -> None:
     _offer(talk, KEY[2])
     talk.answer(_login(talk))
     talk.refuse(_new(talk), -32000)
 
 
-@keeps("ACP-L081")
+@keeps("auth-required-after-login")
 def a_login_lasts_until_the_logout(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.answer(_login(talk))
@@ -146,42 +146,42 @@ def a_login_lasts_until_the_logout(talk: Talk) -> None:
     talk.refuse(_new(talk), -32000)
 
 
-@breaks("ACP-L082")
+@breaks("unusual-error-after-logout")
 def a_session_breaks_after_the_logout(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.answer(_logout(talk))
     talk.refuse(_new(talk), -32603)
 
 
-@breaks("ACP-L082", 2)
+@breaks("unusual-error-after-logout", 2)
 def a_list_breaks_after_the_logout(talk: Talk) -> None:
     _offer(talk, KEY[2])
     talk.answer(_logout(talk))
     talk.refuse(talk.ask("session/list"), -32603)
 
 
-@keeps("ACP-L082")
+@keeps("unusual-error-after-logout")
 def a_session_needs_a_login_after_the_logout(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.answer(_logout(talk))
     talk.refuse(_new(talk), -32000)
 
 
-@breaks("ACP-L083")
+@breaks("repeated-unauthenticated-request")
 def a_refused_request_comes_again(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.refuse(_new(talk), -32000)
     talk.refuse(_new(talk), -32000)
 
 
-@breaks("ACP-L083", 2)
+@breaks("repeated-unauthenticated-request", 2)
 def a_refused_request_comes_again_and_again(talk: Talk) -> None:
     _offer(talk, KEY[2])
     for _ in range(3):
         talk.refuse(_new(talk), -32000)
 
 
-@keeps("ACP-L083")
+@keeps("repeated-unauthenticated-request")
 def a_refused_request_comes_again_after_the_login(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.refuse(_new(talk), -32000)
@@ -189,19 +189,19 @@ def a_refused_request_comes_again_after_the_login(talk: Talk) -> None:
     talk.new_session()
 
 
-@breaks("ACP-L084")
+@breaks("credentials-in-params")
 def a_token_is_sent(talk: Talk) -> None:
     _offer(talk, KEY[1])
     _login(talk, token="t")
 
 
-@breaks("ACP-L084", 2)
+@breaks("credentials-in-params", 2)
 def a_key_is_sent(talk: Talk) -> None:
     _offer(talk, KEY[2])
     _login(talk, apiKey="k")
 
 
-@keeps("ACP-L084")
+@keeps("credentials-in-params")
 def a_trace_is_sent(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.answer(

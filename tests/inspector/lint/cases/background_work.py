@@ -24,77 +24,77 @@ def begun(talk: Talk, *background: Any) -> None:
     idle(talk, *background)
 
 
-@breaks("ACP-L440", 2)
+@breaks("background-list-omitted", 2)
 def a_list_is_left_out_later(talk: Talk) -> None:
     begun(talk, TERMINAL)
     talk.state("running")
 
 
-@breaks("ACP-L440", 2)
+@breaks("background-list-omitted", 2)
 def an_empty_list_is_null_later(talk: Talk) -> None:
     begun(talk)
     talk.state("running", background=None)
 
 
-@keeps("ACP-L440", 2)
+@keeps("background-list-omitted", 2)
 def a_list_is_told_from_some_time_on(talk: Talk) -> None:
     begun(talk)
     talk.state("running", background=[])
 
 
-@breaks("ACP-L441", 2)
+@breaks("unknown-background-item", 2)
 def a_tool_call_is_listed_unannounced(talk: Talk) -> None:
     begun(talk, TOOL | {"toolCallId": "t2"})
 
 
-@breaks("ACP-L441", 2)
+@breaks("unknown-background-item", 2)
 def a_terminal_is_listed_unannounced(talk: Talk) -> None:
     begun(talk, TERMINAL | {"terminalId": "t1"})
 
 
-@keeps("ACP-L441", 2)
+@keeps("unknown-background-item", 2)
 def a_terminal_and_work_to_come_are_listed(talk: Talk) -> None:
     begun(talk, TERMINAL, {"type": "_deployment", "id": "d1"})
 
 
-@breaks("ACP-L441", 2, unstable=True)
+@breaks("unknown-background-item", 2, unstable=True)
 def a_child_is_listed_unannounced(talk: Talk) -> None:
     begun(talk, {"type": "subagent", "sessionId": "s2"})
 
 
-@keeps("ACP-L441", 2, unstable=True)
+@keeps("unknown-background-item", 2, unstable=True)
 def a_child_is_announced_and_listed(talk: Talk) -> None:
     talk.open()
     talk.update("subagent_update", sessionId="s2", title="Helper")
     idle(talk, {"type": "subagent", "sessionId": "s2"})
 
 
-@breaks("ACP-L442", 2)
+@breaks("background-item-vanishes", 2)
 def a_terminal_vanishes_from_the_list(talk: Talk) -> None:
     begun(talk, TERMINAL)
     idle(talk)
 
 
-@breaks("ACP-L442", 2)
+@breaks("background-item-vanishes", 2)
 def a_paused_tool_call_vanishes_from_the_list(talk: Talk) -> None:
     begun(talk, TOOL)
     talk.update("tool_call_update", toolCallId="t1", status="paused")
     idle(talk)
 
 
-@keeps("ACP-L442", 2)
+@keeps("background-item-vanishes", 2)
 def a_terminal_exits_and_leaves_the_list(talk: Talk) -> None:
     begun(talk, TERMINAL)
     talk.update("terminal_update", terminalId="x1", exitStatus={})
     idle(talk)
 
 
-@breaks("ACP-L443", 2)
+@breaks("background-listed-twice", 2)
 def a_process_is_listed_twice(talk: Talk) -> None:
     begun(talk, TERMINAL, TOOL)
 
 
-@keeps("ACP-L443", 2)
+@keeps("background-listed-twice", 2)
 def a_process_and_another_tool_call_are_listed(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -104,7 +104,7 @@ def a_process_and_another_tool_call_are_listed(talk: Talk) -> None:
     idle(talk, TERMINAL, TOOL | {"toolCallId": "t2"})
 
 
-@breaks("ACP-L442", 2)
+@breaks("background-item-vanishes", 2)
 def a_terminal_that_a_tool_call_named_is_unlisted(talk: Talk) -> None:
     talk.open()
     talk.state("running", background=[])

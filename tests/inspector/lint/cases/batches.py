@@ -14,47 +14,47 @@ def send(talk: Talk) -> None:
     talk.send("client", ARRAY)
 
 
-@breaks("ACP-L357")
-@breaks("ACP-L357", 2)
+@breaks("batch-sent")
+@breaks("batch-sent", 2)
 def a_request_is_sent_in_an_array(talk: Talk) -> None:
     send(talk)
 
 
-@keeps("ACP-L357")
-@keeps("ACP-L357", 2)
+@keeps("batch-sent")
+@keeps("batch-sent", 2)
 def an_array_stands_in_a_message(talk: Talk) -> None:
     talk.open()
     talk.tell("_x", messages=[{"jsonrpc": "2.0", "method": "_y"}])
 
 
-@breaks("ACP-L359")
-@breaks("ACP-L359", 2)
+@breaks("batch-not-refused")
+@breaks("batch-not-refused", 2)
 def an_entry_of_an_array_is_answered(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": "a", "result": {"sessions": []}})
 
 
-@breaks("ACP-L359")
+@breaks("batch-not-refused")
 def an_array_is_no_json_to_an_agent(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": None, "error": ERROR | {"code": -32700}})
 
 
-@breaks("ACP-L359")
+@breaks("batch-not-refused")
 def an_array_is_refused_twice(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": None, "error": ERROR})
     talk.send("agent", {"id": None, "error": ERROR})
 
 
-@breaks("ACP-L359", 2)
+@breaks("batch-not-refused", 2)
 def an_array_is_passed_over(talk: Talk) -> None:
     send(talk)
     talk.wait(10)
     talk.update("session_info_update", title="Hello")
 
 
-@breaks("ACP-L359")
+@breaks("batch-not-refused")
 def an_array_is_passed_over_and_something_else_refused(talk: Talk) -> None:
     send(talk)
     talk.wait(10)
@@ -62,8 +62,8 @@ def an_array_is_passed_over_and_something_else_refused(talk: Talk) -> None:
     talk.send("agent", {"id": None, "error": ERROR})
 
 
-@keeps("ACP-L359", despite=("ACP-L009", "ACP-L357"))
-@keeps("ACP-L359", 2, despite=("ACP-L009", "ACP-L357"))
+@keeps("batch-not-refused", despite=("not-an-object", "batch-sent"))
+@keeps("batch-not-refused", 2, despite=("not-an-object", "batch-sent"))
 def an_array_is_refused_once(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": None, "error": ERROR})
@@ -71,8 +71,8 @@ def an_array_is_refused_once(talk: Talk) -> None:
     talk.update("session_info_update", title="Hello")
 
 
-@breaks("ACP-L360")
-@breaks("ACP-L360", 2)
+@breaks("batch-response")
+@breaks("batch-response", 2)
 def answers_are_sent_in_an_array(talk: Talk) -> None:
     talk.open()
     call = talk.ask("session/list")
@@ -80,15 +80,15 @@ def answers_are_sent_in_an_array(talk: Talk) -> None:
     talk.send("agent", b'[{"jsonrpc":"2.0","id":' + id_ + b',"result":{"sessions":[]}}]')
 
 
-@keeps("ACP-L360", despite=("ACP-L009", "ACP-L357"))
-@keeps("ACP-L360", 2, despite=("ACP-L009", "ACP-L357"))
+@keeps("batch-response", despite=("not-an-object", "batch-sent"))
+@keeps("batch-response", 2, despite=("not-an-object", "batch-sent"))
 def requests_are_sent_in_an_array(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": None, "error": ERROR})
 
 
-@breaks("ACP-L359")
-@breaks("ACP-L359", 2)
+@breaks("batch-not-refused")
+@breaks("batch-not-refused", 2)
 def a_broken_line_behind_an_array_is_refused_alone(talk: Talk) -> None:
     send(talk)
     talk.send("client", b"{]")
@@ -97,7 +97,7 @@ def a_broken_line_behind_an_array_is_refused_alone(talk: Talk) -> None:
     talk.update("session_info_update", title="Hello")
 
 
-@keeps("ACP-L359", despite=("ACP-L001", "ACP-L009", "ACP-L357"))
+@keeps("batch-not-refused", despite=("not-json", "not-an-object", "batch-sent"))
 def a_broken_line_before_an_array_is_refused_too(talk: Talk) -> None:
     talk.open()
     talk.send("client", b"{]")

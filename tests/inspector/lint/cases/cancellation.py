@@ -23,8 +23,8 @@ def give(talk: Talk, call: Call) -> None:
     talk.answer(call, sessions=[])
 
 
-@breaks("ACP-L349")
-@breaks("ACP-L349", 2)
+@breaks("unknown-request-cancelled")
+@breaks("unknown-request-cancelled", 2)
 def a_request_is_cancelled_that_was_answered(talk: Talk) -> None:
     call = listed(talk)
     give(talk, call)
@@ -32,39 +32,39 @@ def a_request_is_cancelled_that_was_answered(talk: Talk) -> None:
     take_back(talk, call)
 
 
-@breaks("ACP-L349")
+@breaks("unknown-request-cancelled")
 def a_request_of_the_other_side_is_cancelled(talk: Talk) -> None:
     call = listed(talk)
     talk.tell("$/cancel_request", side="agent", requestId=call.id)
     give(talk, call)
 
 
-@keeps("ACP-L349")
-@keeps("ACP-L349", 2)
+@keeps("unknown-request-cancelled")
+@keeps("unknown-request-cancelled", 2)
 def a_request_is_cancelled_while_its_answer_comes(talk: Talk) -> None:
     call = listed(talk)
     give(talk, call)
     take_back(talk, call)
 
 
-@breaks("ACP-L350")
-@breaks("ACP-L350", 2)
+@breaks("cancelled-request-unanswered")
+@breaks("cancelled-request-unanswered", 2)
 def a_cancelled_request_is_dropped(talk: Talk) -> None:
     take_back(talk, listed(talk))
     talk.wait(60)
     talk.update("session_info_update", title="Hello")
 
 
-@keeps("ACP-L350")
-@keeps("ACP-L350", 2)
+@keeps("cancelled-request-unanswered")
+@keeps("cancelled-request-unanswered", 2)
 def a_cancelled_request_gets_its_result(talk: Talk) -> None:
     call = listed(talk)
     take_back(talk, call)
     give(talk, call)
 
 
-@breaks("ACP-L351")
-@breaks("ACP-L351", 2)
+@breaks("cancel-answered")
+@breaks("cancel-answered", 2)
 def a_cancellation_is_answered(talk: Talk) -> None:
     call = listed(talk)
     take_back(talk, call)
@@ -72,31 +72,31 @@ def a_cancellation_is_answered(talk: Talk) -> None:
     talk.send("agent", {"id": None, "error": error})
 
 
-@keeps("ACP-L351")
-@keeps("ACP-L351", 2)
+@keeps("cancel-answered")
+@keeps("cancel-answered", 2)
 def a_cancellation_is_followed_by_the_answer(talk: Talk) -> None:
     call = listed(talk)
     take_back(talk, call)
     talk.refuse(call, -32800, "Request cancelled")
 
 
-@breaks("ACP-L352")
-@breaks("ACP-L352", 2)
+@breaks("malformed-cancel")
+@breaks("malformed-cancel", 2)
 def a_cancellation_names_a_string(talk: Talk) -> None:
     call = listed(talk)
     take_back(talk, call, str(call.id))
     give(talk, call)
 
 
-@breaks("ACP-L352")
+@breaks("malformed-cancel")
 def a_cancellation_names_nothing(talk: Talk) -> None:
     call = listed(talk)
     talk.tell("$/cancel_request", id=call.id)
     give(talk, call)
 
 
-@keeps("ACP-L352")
-@keeps("ACP-L352", 2)
+@keeps("malformed-cancel")
+@keeps("malformed-cancel", 2)
 def a_cancellation_names_a_string_that_is_an_id(talk: Talk) -> None:
     talk.open()
     call = talk.ask("session/list", id_="7")
@@ -104,22 +104,22 @@ def a_cancellation_names_a_string_that_is_an_id(talk: Talk) -> None:
     give(talk, call)
 
 
-@breaks("ACP-L353")
-@breaks("ACP-L353", 2)
+@breaks("self-cancelled-request")
+@breaks("self-cancelled-request", 2)
 def a_request_cancels_itself(talk: Talk) -> None:
     talk.refuse(listed(talk), -32800, "Request cancelled")
 
 
-@keeps("ACP-L353")
-@keeps("ACP-L353", 2)
+@keeps("self-cancelled-request")
+@keeps("self-cancelled-request", 2)
 def a_request_is_cancelled_by_its_asker(talk: Talk) -> None:
     call = listed(talk)
     take_back(talk, call)
     talk.refuse(call, -32800, "Request cancelled")
 
 
-@breaks("ACP-L354")
-@breaks("ACP-L354", 2)
+@breaks("slow-cancel")
+@breaks("slow-cancel", 2)
 def a_cancelled_request_takes_a_minute(talk: Talk) -> None:
     call = listed(talk)
     take_back(talk, call)
@@ -127,8 +127,8 @@ def a_cancelled_request_takes_a_minute(talk: Talk) -> None:
     give(talk, call)
 
 
-@keeps("ACP-L354")
-@keeps("ACP-L354", 2)
+@keeps("slow-cancel")
+@keeps("slow-cancel", 2)
 def a_cancelled_request_takes_a_moment(talk: Talk) -> None:
     call = listed(talk)
     talk.wait(60)
@@ -137,7 +137,7 @@ def a_cancelled_request_takes_a_moment(talk: Talk) -> None:
     give(talk, call)
 
 
-@breaks("ACP-L355")
+@breaks("wrong-prompt-cancel")
 def a_prompt_is_cancelled_by_request_only(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -145,7 +145,7 @@ def a_prompt_is_cancelled_by_request_only(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@keeps("ACP-L355")
+@keeps("wrong-prompt-cancel")
 def a_prompt_is_cancelled_by_request_and_session(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -166,27 +166,27 @@ def cancelled(talk: Talk) -> tuple[Call, Call]:
     return call, permission
 
 
-@breaks("ACP-L356")
+@breaks("agent-request-outlives-cancel")
 def a_turn_is_confirmed_cancelled_with_a_request_open(talk: Talk) -> None:
     call, permission = cancelled(talk)
     talk.finish(call, "cancelled")
     talk.answer(permission, outcome={"outcome": "cancelled"})
 
 
-@breaks("ACP-L356", 2)
+@breaks("agent-request-outlives-cancel", 2)
 def work_is_confirmed_cancelled_with_a_request_open(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="cancelled")
 
 
-@keeps("ACP-L356")
+@keeps("agent-request-outlives-cancel")
 def a_turn_is_confirmed_cancelled_after_its_requests(talk: Talk) -> None:
     call, permission = cancelled(talk)
     talk.answer(permission, outcome={"outcome": "cancelled"})
     talk.finish(call, "cancelled")
 
 
-@keeps("ACP-L356", 2)
+@keeps("agent-request-outlives-cancel", 2)
 def work_is_confirmed_cancelled_after_its_requests(talk: Talk) -> None:
     _, permission = cancelled(talk)
     take_back(talk, permission)

@@ -20,101 +20,101 @@ def offered(talk: Talk, *commands: dict[str, Any]) -> None:
     talk.update("available_commands_update", availableCommands=list(commands))
 
 
-@breaks("ACP-L313")
+@breaks("incomplete-command")
 def a_command_has_no_description(talk: Talk) -> None:
     offered(talk, {"name": "review"})
 
 
-@breaks("ACP-L313", 2)
+@breaks("incomplete-command", 2)
 def a_command_has_no_type(talk: Talk) -> None:
     offered(talk, command())
 
 
-@keeps("ACP-L313", 2)
+@keeps("incomplete-command", 2)
 def a_command_has_a_type_of_its_own(talk: Talk) -> None:
     offered(talk, command(2, type="_workflow"))
 
 
-@breaks("ACP-L314", 2)
+@breaks("malformed-command-name", 2)
 def a_name_has_a_slash(talk: Talk) -> None:
     offered(talk, command(2, name="/review"))
 
 
-@breaks("ACP-L314", 2)
+@breaks("malformed-command-name", 2)
 def a_name_has_two_words(talk: Talk) -> None:
     offered(talk, command(2, name="review all"))
 
 
-@keeps("ACP-L314", 2)
+@keeps("malformed-command-name", 2)
 def a_name_has_a_slash_within(talk: Talk) -> None:
     offered(talk, command(2, name="git/review"))
 
 
-@breaks("ACP-L315")
+@breaks("duplicate-command")
 def two_commands_share_a_name(talk: Talk) -> None:
     offered(talk, command(), command(description="Again"))
 
 
-@keeps("ACP-L315")
+@keeps("duplicate-command")
 def two_names_differ_in_case(talk: Talk) -> None:
     offered(talk, command(), command(name="Review"))
 
 
-@breaks("ACP-L316")
+@breaks("command-input-without-hint")
 def input_has_no_hint(talk: Talk) -> None:
     offered(talk, command(input={}))
 
 
-@keeps("ACP-L316")
+@keeps("command-input-without-hint")
 def input_has_an_empty_hint(talk: Talk) -> None:
     offered(talk, command(input={"hint": ""}))
 
 
-@breaks("ACP-L317", 2)
+@breaks("malformed-command-input", 2)
 def input_has_no_type(talk: Talk) -> None:
     offered(talk, command(2, input={"hint": "what"}))
 
 
-@breaks("ACP-L317", 2)
+@breaks("malformed-command-input", 2)
 def text_has_no_hint(talk: Talk) -> None:
     offered(talk, command(2, input={"type": "text"}))
 
 
-@keeps("ACP-L317", 2)
+@keeps("malformed-command-input", 2)
 def input_of_its_own_kind_needs_no_hint(talk: Talk) -> None:
     offered(talk, command(2, input={"type": "_file"}))
 
 
-@breaks("ACP-L318")
+@breaks("unknown-command")
 def a_command_is_typed_that_was_not_offered(talk: Talk) -> None:
     offered(talk, command())
     talk.turn("/revise all")
 
 
-@keeps("ACP-L318")
+@keeps("unknown-command")
 def a_command_is_typed_with_input(talk: Talk) -> None:
     offered(talk, command())
     talk.turn("/review all")
 
 
-@breaks("ACP-L319")
+@breaks("misplaced-commands")
 def commands_are_in_the_result(talk: Talk) -> None:
     talk.initialize()
     talk.new_session(availableCommands=[command()])
 
 
-@keeps("ACP-L319")
+@keeps("misplaced-commands")
 def commands_follow_the_result(talk: Talk) -> None:
     offered(talk, command())
 
 
-@breaks("ACP-L320")
+@breaks("partial-command-list")
 def a_list_is_a_change_alone(talk: Talk) -> None:
     offered(talk, command(), command(name="plan"), command(name="test"))
     offered(talk, command(name="lint"))
 
 
-@keeps("ACP-L320")
+@keeps("partial-command-list")
 def a_list_loses_one(talk: Talk) -> None:
     offered(talk, command(), command(name="plan"), command(name="test"))
     offered(talk, command(), command(name="test"))

@@ -21,78 +21,78 @@ def chunk(talk: Talk) -> None:
     talk.update("compaction_summary_chunk", compactionId="c1", content=SUMMARY[0])
 
 
-@breaks("ACP-L404")
+@breaks("undeclared-compaction")
 def a_client_did_not_claim_compaction(talk: Talk) -> None:
     talk.initialize({"terminal": True})
     talk.new_session()
     compact(talk)
 
 
-@keeps("ACP-L404")
+@keeps("undeclared-compaction")
 def a_client_claimed_compaction(talk: Talk) -> None:
     compact(talk)
 
 
-@breaks("ACP-L405")
+@breaks("stray-compaction-chunk")
 def a_summary_goes_on_after_the_end(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed")
     chunk(talk)
 
 
-@keeps("ACP-L405", 2)
+@keeps("stray-compaction-chunk", 2)
 def a_summary_begins_a_compaction(talk: Talk) -> None:
     talk.open()
     chunk(talk)
     compact(talk, "completed")
 
 
-@breaks("ACP-L406")
+@breaks("compaction-without-end")
 def a_compaction_never_ends(talk: Talk) -> None:
     compact(talk)
     talk.end()
 
 
-@breaks("ACP-L406", 2)
+@breaks("compaction-without-end", 2)
 def a_compaction_ends_in_two_ways(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed")
     compact(talk, "failed")
 
 
-@keeps("ACP-L406")
+@keeps("compaction-without-end")
 def a_compaction_ends_once(talk: Talk) -> None:
     compact(talk)
     compact(talk, "cancelled")
     talk.end()
 
 
-@breaks("ACP-L407")
+@breaks("misplaced-compaction-field")
 def a_summary_comes_with_a_failure(talk: Talk) -> None:
     compact(talk)
     compact(talk, "failed", summary=SUMMARY)
 
 
-@breaks("ACP-L407", 2)
+@breaks("misplaced-compaction-field", 2)
 def an_error_comes_with_success(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed", error="It failed.")
 
 
-@keeps("ACP-L407")
+@keeps("misplaced-compaction-field")
 def a_summary_comes_with_success(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed", summary=SUMMARY, error=None)
 
 
-@breaks("ACP-L408")
+@breaks("reused-compaction-id")
 def an_id_begins_again(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed")
     compact(talk)
 
 
-@keeps("ACP-L408")
+@keeps("reused-compaction-id")
 def an_id_begins_again_in_a_replay(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed")
@@ -102,7 +102,7 @@ def an_id_begins_again_in_a_replay(talk: Talk) -> None:
     talk.answer(call)
 
 
-@keeps("ACP-L408")
+@keeps("reused-compaction-id")
 def an_id_begins_again_in_each_of_two_replays(talk: Talk) -> None:
     compact(talk)
     compact(talk, "completed")
@@ -115,25 +115,25 @@ def an_id_begins_again_in_each_of_two_replays(talk: Talk) -> None:
         talk.answer(call)
 
 
-@breaks("ACP-L409")
+@breaks("incomplete-notice")
 def a_notice_has_no_title(talk: Talk) -> None:
     talk.open()
     talk.update("notice", severity="info", title="")
 
 
-@breaks("ACP-L409", 2)
+@breaks("incomplete-notice", 2)
 def a_notice_has_no_severity(talk: Talk) -> None:
     talk.open()
     talk.update("notice", title="The model is slow today")
 
 
-@keeps("ACP-L409")
+@keeps("incomplete-notice")
 def a_notice_has_both(talk: Talk) -> None:
     talk.open()
     talk.update("notice", severity="warning", title="!")
 
 
-@breaks("ACP-L410")
+@breaks("replayed-notice")
 def a_notice_is_told_again(talk: Talk) -> None:
     talk.open()
     call = talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
@@ -141,7 +141,7 @@ def a_notice_is_told_again(talk: Talk) -> None:
     talk.answer(call)
 
 
-@keeps("ACP-L410")
+@keeps("replayed-notice")
 def a_notice_follows_the_replay(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]))

@@ -42,166 +42,166 @@ def setting(talk: Talk, value: Any, config: str = "model", /, **members: Any) ->
     return talk.ask("session/set_config_option", asked)
 
 
-@breaks("ACP-L294")
+@breaks("unknown-config-option")
 def an_option_is_set_that_was_not_offered(talk: Talk) -> None:
     opened(talk, option())
     talk.refuse(setting(talk, "fast", "effort"), -32602)
 
 
-@breaks("ACP-L294", 2)
+@breaks("unknown-config-option", 2)
 def an_option_is_set_in_version_2_that_was_not_offered(talk: Talk) -> None:
     opened(talk, option(2))
     talk.refuse(setting(talk, "fast", "effort"), -32602)
 
 
-@keeps("ACP-L294")
+@keeps("unknown-config-option")
 def an_option_is_set_that_was_offered_later(talk: Talk) -> None:
     opened(talk)
     told(talk, option())
     talk.answer(setting(talk, "slow"), configOptions=[option(currentValue="slow")])
 
 
-@breaks("ACP-L295")
+@breaks("unknown-option-value")
 def a_value_is_set_that_was_not_offered(talk: Talk) -> None:
     opened(talk, option())
     talk.refuse(setting(talk, "medium"), -32602)
 
 
-@keeps("ACP-L295")
+@keeps("unknown-option-value")
 def a_value_of_a_group_is_set(talk: Talk) -> None:
     groups = [{"group": "g", "name": "G", "options": [FAST, SLOW]}]
     opened(talk, option(options=groups))
     talk.answer(setting(talk, "slow"), configOptions=[option(currentValue="slow")])
 
 
-@breaks("ACP-L296")
+@breaks("wrong-boolean-value")
 def a_boolean_is_set_by_a_word(talk: Talk) -> None:
     opened(talk, flag())
     talk.refuse(setting(talk, "true", "loud"), -32602)
 
 
-@breaks("ACP-L296", 2)
+@breaks("wrong-boolean-value", 2)
 def a_boolean_is_set_by_a_number(talk: Talk) -> None:
     opened(talk, flag(2))
     talk.refuse(setting(talk, 1, "loud", type="boolean"), -32602)
 
 
-@keeps("ACP-L296")
+@keeps("wrong-boolean-value")
 def a_boolean_is_set_by_true(talk: Talk) -> None:
     opened(talk, flag())
     call = setting(talk, True, "loud", type="boolean")
     talk.answer(call, configOptions=[flag(currentValue=True)])
 
 
-@breaks("ACP-L297", 2)
+@breaks("untyped-option-value", 2)
 def a_setting_has_no_type(talk: Talk) -> None:
     opened(talk, option(2))
     call = talk.ask("session/set_config_option", sessionId="s1", configId="model", value="slow")
     talk.refuse(call, -32602)
 
 
-@keeps("ACP-L297", 2)
+@keeps("untyped-option-value", 2)
 def a_setting_has_a_type(talk: Talk) -> None:
     opened(talk, option(2))
     talk.answer(setting(talk, "slow"), configOptions=[option(2, currentValue="slow")])
 
 
-@breaks("ACP-L298")
+@breaks("incomplete-option-result")
 def a_setting_is_answered_with_nothing(talk: Talk) -> None:
     opened(talk, option())
     talk.answer(setting(talk, "slow"))
 
 
-@breaks("ACP-L298")
+@breaks("incomplete-option-result")
 def a_setting_is_answered_without_its_option(talk: Talk) -> None:
     opened(talk, option(), flag())
     talk.answer(setting(talk, "slow"), configOptions=[flag()])
 
 
-@breaks("ACP-L298", 2)
+@breaks("incomplete-option-result", 2)
 def a_setting_changes_nothing(talk: Talk) -> None:
     opened(talk, option(2))
     talk.answer(setting(talk, "slow"), configOptions=[option(2)])
 
 
-@keeps("ACP-L298")
+@keeps("incomplete-option-result")
 def a_setting_takes_other_options_away(talk: Talk) -> None:
     opened(talk, option(), flag())
     talk.answer(setting(talk, "slow"), configOptions=[option(currentValue="slow")])
 
 
-@breaks("ACP-L299")
+@breaks("config-option-vanishes")
 def an_update_tells_the_change_alone(talk: Talk) -> None:
     opened(talk, option(), flag())
     told(talk, flag(currentValue=True))
 
 
-@keeps("ACP-L299")
+@keeps("config-option-vanishes")
 def an_update_tells_everything(talk: Talk) -> None:
     opened(talk, option(), flag())
     told(talk, flag(currentValue=True), option(), flag(id="quiet"))
 
 
-@breaks("ACP-L300")
+@breaks("undeclared-boolean-option")
 def a_boolean_is_offered_to_who_does_not_know_it(talk: Talk) -> None:
     talk.initialize({"terminal": True})
     talk.new_session(configOptions=[flag()])
 
 
-@keeps("ACP-L300")
+@keeps("undeclared-boolean-option")
 def a_boolean_is_offered_to_who_knows_it(talk: Talk) -> None:
     opened(talk, flag())
 
 
-@breaks("ACP-L301")
+@breaks("invalid-select-option")
 def the_current_value_is_none_of_the_options(talk: Talk) -> None:
     opened(talk, option(currentValue="medium"))
 
 
-@breaks("ACP-L301")
+@breaks("invalid-select-option")
 def a_select_has_no_options(talk: Talk) -> None:
     select = option()
     del select["options"]
     opened(talk, select)
 
 
-@breaks("ACP-L301", 2)
+@breaks("invalid-select-option", 2)
 def a_select_offers_nothing(talk: Talk) -> None:
     opened(talk, option(2, options=[]))
 
 
-@keeps("ACP-L301", 2)
+@keeps("invalid-select-option", 2)
 def the_current_value_is_the_only_option(talk: Talk) -> None:
     opened(talk, option(2, options=[FAST]))
 
 
-@breaks("ACP-L302")
+@breaks("invalid-boolean-option")
 def a_boolean_is_a_word(talk: Talk) -> None:
     opened(talk, flag(currentValue="false"))
 
 
-@breaks("ACP-L302", 2)
+@breaks("invalid-boolean-option", 2)
 def a_boolean_has_options(talk: Talk) -> None:
     opened(talk, flag(2, options=[FAST]))
 
 
-@keeps("ACP-L302")
+@keeps("invalid-boolean-option")
 def a_boolean_is_false(talk: Talk) -> None:
     opened(talk, flag())
 
 
-@breaks("ACP-L303")
+@breaks("option-without-value")
 def an_option_is_set_to_nothing(talk: Talk) -> None:
     opened(talk, option(currentValue=None))
 
 
-@breaks("ACP-L303", 2)
+@breaks("option-without-value", 2)
 def an_option_of_version_2_is_set_to_nothing(talk: Talk) -> None:
     plain = option(2)
     del plain["currentValue"]
     opened(talk, plain)
 
 
-@keeps("ACP-L303")
+@keeps("option-without-value")
 def an_option_is_set_to_an_empty_word(talk: Talk) -> None:
     opened(talk, option(currentValue="", options=[{"value": "", "name": "None"}]))

@@ -34,77 +34,77 @@ def show(talk: Talk, block: Any) -> None:
     talk.finish(call)
 
 
-@breaks("ACP-L137")
+@breaks("undeclared-image")
 def an_image_goes_to_who_takes_none(talk: Talk) -> None:
     prompt(talk, PIXEL, agent={"promptCapabilities": {"image": False}})
 
 
-@breaks("ACP-L137", 2)
+@breaks("undeclared-image", 2)
 def an_image_goes_to_who_claims_true(talk: Talk) -> None:
     prompt(talk, PIXEL, agent={"session": {"prompt": {}}})
 
 
-@keeps("ACP-L137")
+@keeps("undeclared-image")
 def an_image_goes_to_who_takes_images(talk: Talk) -> None:
     prompt(talk, PIXEL, agent={"promptCapabilities": {"image": True}})
 
 
-@keeps("ACP-L137", 2)
+@keeps("undeclared-image", 2)
 def an_image_goes_to_who_takes_images_only(talk: Talk) -> None:
     prompt(talk, PIXEL, agent={"session": {"prompt": {"image": {}}}})
 
 
-@breaks("ACP-L138")
+@breaks("undeclared-audio")
 def audio_goes_to_who_takes_images(talk: Talk) -> None:
     prompt(talk, SOUND, agent={"promptCapabilities": {"image": True}})
 
 
-@breaks("ACP-L138", 2)
+@breaks("undeclared-audio", 2)
 def audio_goes_to_who_takes_none(talk: Talk) -> None:
     prompt(talk, SOUND, agent={"session": {"prompt": {"audio": None}}})
 
 
-@keeps("ACP-L138")
+@keeps("undeclared-audio")
 def audio_goes_to_who_takes_audio(talk: Talk) -> None:
     prompt(talk, SOUND, agent={"promptCapabilities": {"audio": True}})
 
 
-@keeps("ACP-L138", 2)
+@keeps("undeclared-audio", 2)
 def audio_goes_to_who_takes_it(talk: Talk) -> None:
     prompt(talk, SOUND)
 
 
-@breaks("ACP-L139")
+@breaks("undeclared-embedded-resource")
 def a_file_is_embedded_for_who_takes_none(talk: Talk) -> None:
     prompt(talk, FILE, agent={"promptCapabilities": {}})
 
 
-@breaks("ACP-L139", 2)
+@breaks("undeclared-embedded-resource", 2)
 def a_file_is_embedded_without_a_claim(talk: Talk) -> None:
     prompt(talk, FILE, agent={"session": {}})
 
 
-@keeps("ACP-L139")
+@keeps("undeclared-embedded-resource")
 def a_file_is_embedded_for_who_takes_it(talk: Talk) -> None:
     prompt(talk, FILE, LINK)
 
 
-@keeps("ACP-L139", 2)
+@keeps("undeclared-embedded-resource", 2)
 def a_file_is_embedded_where_claimed(talk: Talk) -> None:
     prompt(talk, FILE)
 
 
-@breaks("ACP-L140")
+@breaks("incomplete-content-block")
 def a_link_has_no_name(talk: Talk) -> None:
     prompt(talk, {"type": "resource_link", "uri": "file:///a"})
 
 
-@breaks("ACP-L140")
+@breaks("incomplete-content-block")
 def a_resource_has_neither_text_nor_blob(talk: Talk) -> None:
     prompt(talk, {"type": "resource", "resource": {"uri": "file:///a"}})
 
 
-@breaks("ACP-L140")
+@breaks("incomplete-content-block")
 def a_tool_shows_a_text_without_text(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -113,77 +113,77 @@ def a_tool_shows_a_text_without_text(talk: Talk) -> None:
     talk.finish(call)
 
 
-@breaks("ACP-L140", 2)
+@breaks("incomplete-content-block", 2)
 def a_message_has_an_image_without_type(talk: Talk) -> None:
     show(talk, {"type": "image", "data": "iVBORw0KGgo="})
 
 
-@keeps("ACP-L140")
+@keeps("incomplete-content-block")
 def every_type_has_what_it_needs(talk: Talk) -> None:
     prompt(talk, PIXEL, SOUND, LINK, FILE, {"type": "text", "text": ""})
 
 
-@keeps("ACP-L140", 2)
+@keeps("incomplete-content-block", 2)
 def a_new_type_needs_nothing(talk: Talk) -> None:
     show(talk, {"type": "_chart"})
 
 
-@breaks("ACP-L141")
+@breaks("invalid-base64")
 def an_image_is_a_data_url(talk: Talk) -> None:
     show(talk, PIXEL | {"data": "data:image/png;base64,iVBORw0KGgo="})
 
 
-@breaks("ACP-L141", 2)
+@breaks("invalid-base64", 2)
 def a_blob_is_url_safe_base64(talk: Talk) -> None:
     show(talk, {"type": "resource", "resource": {"uri": "file:///a", "blob": "_-8="}})
 
 
-@breaks("ACP-L141")
+@breaks("invalid-base64")
 def an_image_lacks_padding(talk: Talk) -> None:
     prompt(talk, PIXEL | {"data": "iVBORw0KGgo"})
 
 
-@keeps("ACP-L141")
+@keeps("invalid-base64")
 def an_image_is_empty(talk: Talk) -> None:
     show(talk, PIXEL | {"data": ""})
 
 
-@keeps("ACP-L141", 2)
+@keeps("invalid-base64", 2)
 def a_blob_is_base64(talk: Talk) -> None:
     show(talk, {"type": "resource", "resource": {"uri": "file:///a", "blob": "/+8="}})
 
 
-@breaks("ACP-L142")
+@breaks("wrong-mime-type")
 def an_image_is_said_to_be_png(talk: Talk) -> None:
     show(talk, PIXEL | {"mimeType": "png"})
 
 
-@breaks("ACP-L142", 2)
+@breaks("wrong-mime-type", 2)
 def audio_is_said_to_be_video(talk: Talk) -> None:
     show(talk, SOUND | {"mimeType": "video/mp4"})
 
 
-@keeps("ACP-L142")
+@keeps("wrong-mime-type")
 def a_type_has_a_parameter(talk: Talk) -> None:
     show(talk, LINK | {"mimeType": "text/x-python; charset=utf-8"})
 
 
-@keeps("ACP-L142", 2)
+@keeps("wrong-mime-type", 2)
 def an_image_is_an_svg(talk: Talk) -> None:
     show(talk, PIXEL | {"mimeType": "image/svg+xml"})
 
 
-@breaks("ACP-L143")
+@breaks("unknown-content-type")
 def a_block_has_a_type_of_its_own(talk: Talk) -> None:
     show(talk, {"type": "_chart", "data": []})
 
 
-@breaks("ACP-L143")
+@breaks("unknown-content-type")
 def a_prompt_has_a_block_without_type(talk: Talk) -> None:
     prompt(talk, {"text": "Hello"})
 
 
-@keeps("ACP-L143")
+@keeps("unknown-content-type")
 def a_tool_shows_a_diff_beside_text(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -197,11 +197,11 @@ def a_tool_shows_a_diff_beside_text(talk: Talk) -> None:
     talk.finish(call)
 
 
-@breaks("ACP-L462", 2)
+@breaks("unsafe-icon-source", 2)
 def an_icon_is_a_file(talk: Talk) -> None:
     show(talk, LINK | {"icons": [{"src": "file:///home/ada/icon.png"}]})
 
 
-@keeps("ACP-L462", 2)
+@keeps("unsafe-icon-source", 2)
 def an_icon_is_within(talk: Talk) -> None:
     show(talk, LINK | {"icons": [{"src": "data:image/png;base64,iVBORw0KGgo="}]})

@@ -26,74 +26,74 @@ def begun(talk: Talk, **members: Any) -> None:
     terminal(talk, **({"command": "make"} | members))
 
 
-@breaks("ACP-L266", 2)
+@breaks("incomplete-terminal-update", 2)
 def an_update_names_no_terminal(talk: Talk) -> None:
     begun(talk, terminalId=None)
 
 
-@breaks("ACP-L266", 2)
+@breaks("incomplete-terminal-update", 2)
 def a_chunk_has_text(talk: Talk) -> None:
     begun(talk)
     talk.update("terminal_output_chunk", terminalId="x1", text="hi")
 
 
-@keeps("ACP-L266", 2)
+@keeps("incomplete-terminal-update", 2)
 def a_chunk_has_no_bytes(talk: Talk) -> None:
     begun(talk)
     output(talk, data="")
 
 
-@breaks("ACP-L267", 2)
+@breaks("invalid-output-base64", 2)
 def a_chunk_is_plain_text(talk: Talk) -> None:
     begun(talk)
     output(talk, data="hi there")
 
 
-@breaks("ACP-L267", 2)
+@breaks("invalid-output-base64", 2)
 def a_snapshot_is_cut_within_base64(talk: Talk) -> None:
     begun(talk, output={"data": "aGk"})
 
 
-@keeps("ACP-L267", 2)
+@keeps("invalid-output-base64", 2)
 def a_chunk_is_cut_within_a_character(talk: Talk) -> None:
     begun(talk, output={"data": "w7w="})
     output(talk, data="ww==")
 
 
-@breaks("ACP-L268", 2)
+@breaks("relative-display-cwd", 2)
 def a_terminal_runs_in_a_relative_directory(talk: Talk) -> None:
     begun(talk, cwd=".")
 
 
-@keeps("ACP-L268", 2)
+@keeps("relative-display-cwd", 2)
 def a_terminal_runs_at_the_root(talk: Talk) -> None:
     begun(talk, cwd="/")
 
 
-@breaks("ACP-L269", 2)
+@breaks("terminal-output-not-object", 2)
 def output_is_text(talk: Talk) -> None:
     begun(talk, output="hi")
 
 
-@breaks("ACP-L269", 2)
+@breaks("terminal-output-not-object", 2)
 def output_holds_text(talk: Talk) -> None:
     begun(talk, output={"text": "hi"})
 
 
-@keeps("ACP-L269", 2)
+@keeps("terminal-output-not-object", 2)
 def output_is_cleared(talk: Talk) -> None:
     begun(talk, output={"data": "aGk="})
     terminal(talk, output=None)
 
 
-@breaks("ACP-L270", 2)
+@breaks("output-after-exit", 2)
 def output_follows_the_exit(talk: Talk) -> None:
     begun(talk)
     terminal(talk, exitStatus={})
     output(talk)
 
 
-@keeps("ACP-L270", 2)
+@keeps("output-after-exit", 2)
 def output_follows_an_exit_that_was_cleared(talk: Talk) -> None:
     begun(talk)
     terminal(talk, exitStatus={"exitCode": 1})
@@ -101,19 +101,19 @@ def output_follows_an_exit_that_was_cleared(talk: Talk) -> None:
     output(talk)
 
 
-@breaks("ACP-L271", 2)
+@breaks("reused-terminal-id", 2)
 def a_terminal_runs_another_command(talk: Talk) -> None:
     begun(talk, exitStatus={"exitCode": 0})
     terminal(talk, command="make test", exitStatus=None)
 
 
-@keeps("ACP-L271", 2)
+@keeps("reused-terminal-id", 2)
 def a_terminal_tells_its_command_again(talk: Talk) -> None:
     begun(talk, exitStatus={"exitCode": 0})
     terminal(talk, command="make", output={"data": ""})
 
 
-@breaks("ACP-L273", 2)
+@breaks("unreported-terminal", 2)
 def a_terminal_is_shown_and_never_told_of(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -123,7 +123,7 @@ def a_terminal_is_shown_and_never_told_of(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L273", 2)
+@keeps("unreported-terminal", 2)
 def a_terminal_is_shown_before_it_is_told_of(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -132,19 +132,19 @@ def a_terminal_is_shown_before_it_is_told_of(talk: Talk) -> None:
     terminal(talk, command="make")
 
 
-@breaks("ACP-L274", 2)
+@breaks("terminal-without-command", 2)
 def a_command_comes_later(talk: Talk) -> None:
     begun(talk, command=None)
     terminal(talk, command="make")
 
 
-@keeps("ACP-L274", 2)
+@keeps("terminal-without-command", 2)
 def a_command_comes_before_its_directory(talk: Talk) -> None:
     begun(talk)
     terminal(talk, command="make", cwd="/srv")
 
 
-@breaks("ACP-L275", 2)
+@breaks("terminal-without-exit", 2)
 def a_terminal_runs_after_its_tool_call(talk: Talk) -> None:
     begun(talk)
     talk.tool(content=SHOWN, status="completed")
@@ -152,7 +152,7 @@ def a_terminal_runs_after_its_tool_call(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L275", 2)
+@keeps("terminal-without-exit", 2)
 def a_terminal_runs_in_the_background(talk: Talk) -> None:
     begun(talk)
     talk.tool(content=SHOWN, status="completed")
@@ -161,16 +161,16 @@ def a_terminal_runs_in_the_background(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn", background=behind)
 
 
-@breaks("ACP-L463", 2)
+@breaks("invalid-terminal-size", 2)
 def a_terminal_has_no_columns(talk: Talk) -> None:
     begun(talk, size={"cols": 0, "rows": 24})
 
 
-@breaks("ACP-L463", 2)
+@breaks("invalid-terminal-size", 2)
 def a_terminal_has_no_rows(talk: Talk) -> None:
     begun(talk, size={"cols": 80})
 
 
-@keeps("ACP-L463", 2)
+@keeps("invalid-terminal-size", 2)
 def a_terminal_has_one_cell(talk: Talk) -> None:
     begun(talk, size={"cols": 1, "rows": 65535})

@@ -32,67 +32,67 @@ def running(talk: Talk, client: Any = None) -> None:
         talk.accept(prompt)
 
 
-@breaks("ACP-L328")
+@breaks("undeclared-form")
 def a_form_is_sent_to_who_has_none(talk: Talk) -> None:
     running(talk, {"elicitation": {"url": {}}})
     talk.refuse(form(talk), -32602)
 
 
-@breaks("ACP-L328", 2)
+@breaks("undeclared-form", 2)
 def a_form_is_sent_to_who_claims_nothing(talk: Talk) -> None:
     running(talk, {"elicitation": {}})
     talk.refuse(form(talk), -32602)
 
 
-@keeps("ACP-L328")
+@keeps("undeclared-form")
 def a_form_is_sent_to_who_has_forms(talk: Talk) -> None:
     running(talk, {"elicitation": {"form": {}}})
     talk.answer(form(talk), action="decline")
 
 
-@breaks("ACP-L329")
+@breaks("undeclared-url")
 def a_page_is_sent_to_who_has_none(talk: Talk) -> None:
     running(talk, {"elicitation": {"form": {}}})
     talk.refuse(page(talk), -32602)
 
 
-@keeps("ACP-L329", 2)
+@keeps("undeclared-url", 2)
 def a_page_is_sent_to_who_has_pages(talk: Talk) -> None:
     running(talk, {"elicitation": {"url": {}}})
     talk.answer(page(talk), action="cancel")
 
 
-@breaks("ACP-L330")
+@breaks("incomplete-elicitation")
 def a_question_has_no_mode(talk: Talk) -> None:
     running(talk)
     talk.refuse(form(talk, mode=None), -32602)
 
 
-@breaks("ACP-L330", 2)
+@breaks("incomplete-elicitation", 2)
 def a_question_has_no_message(talk: Talk) -> None:
     running(talk)
     talk.refuse(form(talk, message=None), -32602)
 
 
-@keeps("ACP-L330")
+@keeps("incomplete-elicitation")
 def a_question_has_both(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk), action="decline")
 
 
-@breaks("ACP-L331")
+@breaks("wrong-elicitation-scope")
 def a_question_is_about_nothing(talk: Talk) -> None:
     running(talk)
     talk.refuse(form(talk, sessionId=None), -32602)
 
 
-@breaks("ACP-L331", 2)
+@breaks("wrong-elicitation-scope", 2)
 def a_question_is_about_two_things(talk: Talk) -> None:
     running(talk)
     talk.refuse(form(talk, requestId=1), -32602)
 
 
-@keeps("ACP-L331")
+@keeps("wrong-elicitation-scope")
 def a_question_is_about_a_request(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/new", cwd="/home/ada", mcpServers=[])
@@ -101,143 +101,143 @@ def a_question_is_about_a_request(talk: Talk) -> None:
     talk.answer(call, sessionId="s1")
 
 
-@breaks("ACP-L332")
+@breaks("unknown-elicitation-scope")
 def a_question_is_about_an_answered_request(talk: Talk) -> None:
     talk.open()
     asked = {"mode": "form", "message": "Who?", "requestId": 1, "requestedSchema": FORM}
     talk.answer(talk.ask("elicitation/create", asked, side="agent"), action="decline")
 
 
-@breaks("ACP-L332", 2)
+@breaks("unknown-elicitation-scope", 2)
 def a_question_is_about_an_unknown_tool_call(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk, toolCallId="t9"), action="decline")
 
 
-@keeps("ACP-L332", 2)
+@keeps("unknown-elicitation-scope", 2)
 def a_question_is_about_a_tool_call(talk: Talk) -> None:
     running(talk)
     talk.tool()
     talk.answer(form(talk, toolCallId="t1"), action="decline")
 
 
-@breaks("ACP-L333")
+@breaks("incomplete-url-elicitation")
 def a_page_has_a_relative_address(talk: Talk) -> None:
     running(talk)
     talk.refuse(page(talk, "/connect"), -32602)
 
 
-@breaks("ACP-L333", 2)
+@breaks("incomplete-url-elicitation", 2)
 def a_page_has_no_id(talk: Talk) -> None:
     running(talk)
     talk.refuse(page(talk, elicitationId=None), -32602)
 
 
-@keeps("ACP-L333")
+@keeps("incomplete-url-elicitation")
 def a_page_has_id_and_address(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="cancel")
 
 
-@breaks("ACP-L334")
+@breaks("insecure-url")
 def a_page_is_plain_http(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "http://example.com/x"), action="cancel")
 
 
-@keeps("ACP-L334")
+@keeps("insecure-url")
 def a_local_page_is_plain_http(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "http://localhost:8080/x"), action="cancel")
 
 
-@breaks("ACP-L335")
+@breaks("secret-in-url")
 def an_address_carries_a_token(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "https://example.com/x?access_token=abc"), action="cancel")
 
 
-@breaks("ACP-L335", 2)
+@breaks("secret-in-url", 2)
 def an_address_carries_a_user(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "https://ada:pw@example.com/x"), action="cancel")
 
 
-@breaks("ACP-L335")
+@breaks("secret-in-url")
 def an_address_carries_an_email_address(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "https://example.com/x?login_hint=ada%40example.com"), action="cancel")
 
 
-@keeps("ACP-L335")
+@keeps("secret-in-url")
 def an_address_carries_an_opaque_id(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "https://example.com/x?state=8c1f"), action="cancel")
 
 
-@breaks("ACP-L336")
+@breaks("duplicate-elicitation-id")
 def two_open_pages_share_an_id(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="accept")
     talk.answer(page(talk), action="accept")
 
 
-@keeps("ACP-L336")
+@keeps("duplicate-elicitation-id")
 def a_page_that_was_declined_comes_again(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="decline")
     talk.answer(page(talk), action="accept")
 
 
-@breaks("ACP-L342")
+@breaks("unknown-elicitation-action")
 def an_answer_says_nothing(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk))
 
 
-@breaks("ACP-L342", 2)
+@breaks("unknown-elicitation-action", 2)
 def an_answer_says_yes(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk), action="yes")
 
 
-@keeps("ACP-L342")
+@keeps("unknown-elicitation-action")
 def an_answer_is_of_its_own_kind(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk), action="_later")
 
 
-@breaks("ACP-L344")
+@breaks("content-without-accept")
 def content_comes_with_a_no(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk), action="decline", content={"name": "Ada"})
 
 
-@breaks("ACP-L344", 2)
+@breaks("content-without-accept", 2)
 def content_comes_for_a_page(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="accept", content={})
 
 
-@keeps("ACP-L344")
+@keeps("content-without-accept")
 def content_comes_with_a_yes(talk: Talk) -> None:
     running(talk)
     talk.answer(form(talk), action="accept", content={"name": "Ada"})
 
 
-@breaks("ACP-L346")
+@breaks("undeclared-elicitation-not-refused")
 def an_unclaimed_form_is_filled_in(talk: Talk) -> None:
     running(talk, {"elicitation": {"url": {}}})
     talk.answer(form(talk), action="accept", content={"name": "Ada"})
 
 
-@keeps("ACP-L346", despite=("ACP-L328",))
+@keeps("undeclared-elicitation-not-refused", despite=("undeclared-form",))
 def an_unclaimed_form_is_refused(talk: Talk) -> None:
     running(talk, {"elicitation": {"url": {}}})
     talk.refuse(form(talk), -32602, "There are no forms here.")
 
 
-@breaks("ACP-L347")
+@breaks("unknown-elicitation-completed")
 def a_page_is_completed_twice(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="accept")
@@ -245,14 +245,14 @@ def a_page_is_completed_twice(talk: Talk) -> None:
     talk.tell("elicitation/complete", side="agent", elicitationId="e1")
 
 
-@breaks("ACP-L347", 2)
+@breaks("unknown-elicitation-completed", 2)
 def a_declined_page_is_completed(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="decline")
     talk.tell("elicitation/complete", side="agent", elicitationId="e1")
 
 
-@keeps("ACP-L347")
+@keeps("unknown-elicitation-completed")
 def a_page_is_completed_before_it_is_answered(talk: Talk) -> None:
     running(talk)
     call = page(talk)
@@ -260,7 +260,7 @@ def a_page_is_completed_before_it_is_answered(talk: Talk) -> None:
     talk.answer(call, action="accept")
 
 
-@breaks("ACP-L348")
+@breaks("leaked-credential")
 def a_token_comes_back(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="accept")
@@ -268,7 +268,7 @@ def a_token_comes_back(talk: Talk) -> None:
     talk.say("Connected with ghp_0123456789abcdefghijABCDEFGHIJ012345.")
 
 
-@keeps("ACP-L348")
+@keeps("leaked-credential")
 def no_token_comes_back(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk), action="accept")
@@ -276,21 +276,21 @@ def no_token_comes_back(talk: Talk) -> None:
     talk.say("Connected as Ada.")
 
 
-@keeps("ACP-L335")
+@keeps("secret-in-url")
 def an_address_names_a_version_of_a_package(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "https://unpkg.com/pkg@1.2.3/consent"), action="cancel")
     talk.answer(page(talk, "https://unpkg.com/pkg@v2.0.0-beta.rc/x"), action="cancel")
 
 
-@breaks("ACP-L335")
+@breaks("secret-in-url")
 def an_address_carries_a_token_in_its_path(talk: Talk) -> None:
     running(talk)
     token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0"
     talk.answer(page(talk, f"https://example.com/login/{token}"), action="cancel")
 
 
-@breaks("ACP-L335")
+@breaks("secret-in-url")
 def an_address_carries_an_email_address_in_its_path(talk: Talk) -> None:
     running(talk)
     talk.answer(page(talk, "https://example.com/users/ada@example.com/x"), action="cancel")

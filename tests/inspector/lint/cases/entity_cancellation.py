@@ -35,13 +35,13 @@ def finish(talk: Talk) -> None:
     talk.state("idle", stopReason="cancelled")
 
 
-@breaks("ACP-L448", 2)
+@breaks("tool-cancel-not-offered", 2)
 def a_tool_call_is_cancelled_without_an_offer(talk: Talk) -> None:
     begun(talk, tool={})
     talk.refuse(cancel_tool(talk), -32602)
 
 
-@breaks("ACP-L448", 2)
+@breaks("tool-cancel-not-offered", 2)
 def a_tool_call_is_cancelled_long_after_the_offer(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", capabilities=None)
@@ -49,33 +49,33 @@ def a_tool_call_is_cancelled_long_after_the_offer(talk: Talk) -> None:
     talk.refuse(cancel_tool(talk), -32602)
 
 
-@keeps("ACP-L448", 2)
+@keeps("tool-cancel-not-offered", 2)
 def a_tool_call_is_cancelled_as_the_offer_is_withdrawn(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", capabilities=None)
     talk.refuse(cancel_tool(talk), -32602)
 
 
-@breaks("ACP-L449", 2)
+@breaks("terminal-cancel-not-offered", 2)
 def a_terminal_is_cancelled_without_an_offer(talk: Talk) -> None:
     begun(talk, terminal=None)
     talk.refuse(cancel_terminal(talk), -32602)
 
 
-@breaks("ACP-L449", 2)
+@breaks("terminal-cancel-not-offered", 2)
 def a_terminal_is_cancelled_by_the_id_of_a_tool_call(talk: Talk) -> None:
     begun(talk)
     talk.refuse(cancel_terminal(talk, "t1"), -32602)
 
 
-@keeps("ACP-L449", 2)
+@keeps("terminal-cancel-not-offered", 2)
 def a_terminal_is_cancelled_that_offers_it(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_terminal(talk))
     finish(talk)
 
 
-@breaks("ACP-L450", 2)
+@breaks("cancelled-call-not-final", 2)
 def a_cancelled_tool_call_goes_on(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_tool(talk))
@@ -83,7 +83,7 @@ def a_cancelled_tool_call_goes_on(talk: Talk) -> None:
     talk.update("tool_call_update", toolCallId="t1", status="in_progress")
 
 
-@keeps("ACP-L450", 2)
+@keeps("cancelled-call-not-final", 2)
 def a_cancelled_tool_call_completes(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_tool(talk))
@@ -92,7 +92,7 @@ def a_cancelled_tool_call_completes(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L451", 2)
+@breaks("cancelled-terminal-without-exit", 2)
 def a_cancelled_terminal_never_exits(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_terminal(talk))
@@ -101,40 +101,40 @@ def a_cancelled_terminal_never_exits(talk: Talk) -> None:
     talk.state("running")
 
 
-@keeps("ACP-L451", 2)
+@keeps("cancelled-terminal-without-exit", 2)
 def a_cancelled_terminal_exits_without_a_code(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_terminal(talk))
     finish(talk)
 
 
-@breaks("ACP-L452", 2)
+@breaks("invalid-cancel-accepted", 2)
 def an_unknown_tool_call_is_cancelled(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_tool(talk, "t2"))
 
 
-@breaks("ACP-L452", 2)
+@breaks("invalid-cancel-accepted", 2)
 def an_agent_without_offers_does_not_know_the_method(talk: Talk) -> None:
     begun(talk, terminal=None)
     talk.refuse(cancel_terminal(talk), -32601)
 
 
-@breaks("ACP-L452", 2)
+@breaks("invalid-cancel-accepted", 2)
 def an_ended_tool_call_is_cancelled(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", status="completed")
     talk.answer(cancel_tool(talk))
 
 
-@keeps("ACP-L452", 2)
+@keeps("invalid-cancel-accepted", 2)
 def a_tool_call_without_offer_is_not_cancelled(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", capabilities=None)
     talk.refuse(cancel_tool(talk), -32602)
 
 
-@keeps("ACP-L452", 2, despite=("ACP-L116", "ACP-L448"))
+@keeps("invalid-cancel-accepted", 2, despite=("closed-session-used", "tool-cancel-not-offered"))
 def a_tool_call_of_a_closed_session_is_not_found(talk: Talk) -> None:
     begun(talk, tool=None)
     talk.refuse(cancel_tool(talk), -32602)
@@ -143,21 +143,21 @@ def a_tool_call_of_a_closed_session_is_not_found(talk: Talk) -> None:
     talk.refuse(cancel_tool(talk), -32002, "Resource not found", {"sessionId": "s1"})
 
 
-@breaks("ACP-L453", 2)
+@breaks("cancel-still-offered", 2)
 def an_ended_tool_call_offers_to_be_cancelled(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", status="completed")
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L453", 2)
+@breaks("cancel-still-offered", 2)
 def an_exited_terminal_offers_to_be_cancelled(talk: Talk) -> None:
     begun(talk)
     talk.update("terminal_update", terminalId="x1", exitStatus={"exitCode": 0})
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L453", 2)
+@keeps("cancel-still-offered", 2)
 def offers_are_withdrawn_right_after_the_end(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", status="completed")
@@ -166,7 +166,7 @@ def offers_are_withdrawn_right_after_the_end(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L454", 2)
+@breaks("wrong-pause", 2)
 def a_pending_tool_call_is_paused(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -174,7 +174,7 @@ def a_pending_tool_call_is_paused(talk: Talk) -> None:
     talk.update("tool_call_update", toolCallId="t1", status="paused")
 
 
-@keeps("ACP-L454", 2)
+@keeps("wrong-pause", 2)
 def a_tool_call_is_paused_twice(talk: Talk) -> None:
     begun(talk)
     talk.tool("t2", status="paused")

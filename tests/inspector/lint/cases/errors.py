@@ -12,57 +12,57 @@ def refused(talk: Talk, error: object, method: str = "_x") -> None:
     talk.send("agent", {"id": call.id, "error": error})
 
 
-@breaks("ACP-L030")
+@breaks("malformed-error")
 def a_code_is_text(talk: Talk) -> None:
     refused(talk, {"code": "-32601", "message": "No."})
 
 
-@breaks("ACP-L030")
+@breaks("malformed-error")
 def a_message_is_missing(talk: Talk) -> None:
     refused(talk, {"code": -32601})
 
 
-@breaks("ACP-L030")
+@breaks("malformed-error")
 def a_code_is_too_large(talk: Talk) -> None:
     refused(talk, {"code": 2**31, "message": "No."})
 
 
-@breaks("ACP-L030")
+@breaks("malformed-error")
 def an_error_is_a_string(talk: Talk) -> None:
     refused(talk, "No.")
 
 
-@keeps("ACP-L030")
+@keeps("malformed-error")
 def an_error_has_code_and_message(talk: Talk) -> None:
     refused(talk, {"code": -(2**31), "message": ""})
 
 
-@breaks("ACP-L031")
+@breaks("long-error-message")
 def a_message_is_a_stack_trace(talk: Talk) -> None:
     refused(talk, {"code": -32603, "message": 'Traceback (most recent call last):\n  File "a.py"'})
 
 
-@breaks("ACP-L031")
+@breaks("long-error-message")
 def a_message_goes_over_lines(talk: Talk) -> None:
     refused(talk, {"code": -32603, "message": "It failed.\nAnd then it failed again."})
 
 
-@keeps("ACP-L031")
+@keeps("long-error-message")
 def a_message_is_a_sentence(talk: Talk) -> None:
     refused(talk, {"code": -32603, "message": "It failed.", "data": {"stack": "a\nb\nc"}})
 
 
-@breaks("ACP-L032")
+@breaks("foreign-error-code")
 def a_reserved_code_means_nothing(talk: Talk) -> None:
     refused(talk, {"code": -32003, "message": "Permission denied."})
 
 
-@keeps("ACP-L032")
+@keeps("foreign-error-code")
 def a_code_is_assigned(talk: Talk) -> None:
     refused(talk, {"code": -32603, "message": "It failed."})
 
 
-@keeps("ACP-L032", 2)
+@keeps("foreign-error-code", 2)
 def version_2_has_a_code_more(talk: Talk) -> None:
     call = talk.ask(
         "initialize", protocolVersion=2, capabilities={}, info={"name": "a", "version": "1"}
@@ -70,39 +70,39 @@ def version_2_has_a_code_more(talk: Talk) -> None:
     talk.refuse(call, -32022, "No such version.", {"requested": 2, "supported": []})
 
 
-@breaks("ACP-L033")
+@breaks("misused-not-found")
 def not_found_means_not_initialized(talk: Talk) -> None:
     talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[]), -32002, "Not initialized")
 
 
-@breaks("ACP-L033")
+@breaks("misused-not-found")
 def not_found_means_denied(talk: Talk) -> None:
     talk.open()
     call = talk.ask("fs/read_text_file", side="agent", sessionId="s1", path="/etc/shadow")
     talk.refuse(call, -32002, "Permission denied")
 
 
-@keeps("ACP-L033")
+@keeps("misused-not-found")
 def a_file_is_not_found(talk: Talk) -> None:
     talk.open()
     call = talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=f"{CWD}/none")
     talk.refuse(call, -32002, "There is no such file.")
 
 
-@breaks("ACP-L034")
+@breaks("misused-auth-required")
 def a_server_error_takes_the_code_of_login(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.prompt(), -32000, "The model is overloaded.")
 
 
-@keeps("ACP-L034")
+@keeps("misused-auth-required")
 def a_login_is_asked_for(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/new", cwd=CWD, mcpServers=[])
     talk.refuse(call, -32000, "Authentication required")
 
 
-@keeps("ACP-L033")
+@keeps("misused-not-found")
 def a_file_is_named_like_a_permission(talk: Talk) -> None:
     talk.open()
     call = talk.ask(
@@ -113,13 +113,13 @@ def a_file_is_named_like_a_permission(talk: Talk) -> None:
     talk.refuse(call, -32002, "Could not be found: “denied”")
 
 
-@breaks("ACP-L034")
+@breaks("misused-auth-required")
 def a_limit_of_tokens_takes_the_code_of_login(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.prompt(), -32000, "Maximum context token count exceeded")
 
 
-@keeps("ACP-L034")
+@keeps("misused-auth-required")
 def a_token_is_no_longer_good(talk: Talk) -> None:
     talk.initialize()
     for said in ("The token has expired", "Invalid token", "GitHub token required"):

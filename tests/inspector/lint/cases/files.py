@@ -35,112 +35,112 @@ def claimed(talk: Talk, method: str, **fs: Any) -> None:
     talk.answer(talk.ask(method, params, side="agent"), content="")
 
 
-@breaks("ACP-L240")
+@breaks("undeclared-file-read")
 def a_file_is_read_through_a_client_that_writes(talk: Talk) -> None:
     claimed(talk, "fs/read_text_file", writeTextFile=True)
 
 
-@breaks("ACP-L240")
+@breaks("undeclared-file-read")
 def a_file_is_read_through_a_client_that_claims_an_object(talk: Talk) -> None:
     claimed(talk, "fs/read_text_file", readTextFile={})
 
 
-@keeps("ACP-L240")
+@keeps("undeclared-file-read")
 def a_file_is_read_through_a_client_that_reads(talk: Talk) -> None:
     claimed(talk, "fs/read_text_file", readTextFile=True, writeTextFile=False)
 
 
-@breaks("ACP-L241")
+@breaks("undeclared-file-write")
 def a_file_is_written_through_a_client_that_reads(talk: Talk) -> None:
     claimed(talk, "fs/write_text_file", readTextFile=True)
 
 
-@keeps("ACP-L241")
+@keeps("undeclared-file-write")
 def a_file_is_written_through_a_client_that_writes(talk: Talk) -> None:
     claimed(talk, "fs/write_text_file", writeTextFile=True)
 
 
-@breaks("ACP-L242")
+@breaks("relative-file-path")
 def a_path_is_relative(talk: Talk) -> None:
     talk.answer(read(talk, "./a.py"), content="")
 
 
-@breaks("ACP-L242")
+@breaks("relative-file-path")
 def a_path_begins_at_home(talk: Talk) -> None:
     talk.answer(write(talk, "~/a.py"))
 
 
-@keeps("ACP-L242")
+@keeps("relative-file-path")
 def a_path_is_of_windows(talk: Talk) -> None:
     talk.answer(read(talk, "C:\\work\\a.py"), content="")
 
 
-@breaks("ACP-L243")
+@breaks("line-below-one")
 def a_line_is_0(talk: Talk) -> None:
     talk.answer(read(talk, line=0), content="")
 
 
-@keeps("ACP-L243")
+@keeps("line-below-one")
 def a_line_is_1(talk: Talk) -> None:
     talk.answer(read(talk, line=1, limit=None), content="")
 
 
-@breaks("ACP-L244")
+@breaks("limit-below-one")
 def a_limit_is_0(talk: Talk) -> None:
     talk.answer(read(talk, limit=0), content="")
 
 
-@keeps("ACP-L244")
+@keeps("limit-below-one")
 def a_limit_is_1(talk: Talk) -> None:
     talk.answer(read(talk, limit=1), content="a = 1")
 
 
-@breaks("ACP-L245")
+@breaks("missing-file-content")
 def a_result_has_no_content(talk: Talk) -> None:
     talk.answer(read(talk), text="a = 1")
 
 
-@breaks("ACP-L245")
+@breaks("missing-file-content")
 def a_result_has_blocks_as_content(talk: Talk) -> None:
     talk.answer(read(talk), content=[{"type": "text", "text": "a = 1"}])
 
 
-@keeps("ACP-L245")
+@keeps("missing-file-content")
 def a_file_is_empty(talk: Talk) -> None:
     talk.answer(read(talk), content="")
 
 
-@breaks("ACP-L246")
+@breaks("too-many-lines")
 def three_lines_are_returned_for_two(talk: Talk) -> None:
     talk.answer(read(talk, limit=2), content="a\nb\nc")
 
 
-@keeps("ACP-L246")
+@keeps("too-many-lines")
 def two_lines_are_returned_with_their_ends(talk: Talk) -> None:
     talk.answer(read(talk, limit=2), content="a\nb\n")
 
 
-@breaks("ACP-L247")
+@breaks("write-refused-as-missing")
 def a_missing_file_is_not_written(talk: Talk) -> None:
     talk.refuse(write(talk), -32002, "Resource not found")
 
 
-@keeps("ACP-L247")
+@keeps("write-refused-as-missing")
 def a_file_may_not_be_written(talk: Talk) -> None:
     talk.refuse(write(talk), -32603, "The file is read-only.")
 
 
-@breaks("ACP-L248")
+@breaks("path-outside-roots")
 def a_file_lies_beside_the_session(talk: Talk) -> None:
     talk.answer(read(talk, f"{CWD}-old/a.py"), content="")
 
 
-@breaks("ACP-L248")
+@breaks("path-outside-roots")
 def a_file_lies_above_the_session(talk: Talk) -> None:
     talk.answer(write(talk, f"{CWD}/../a.py"))
 
 
-@keeps("ACP-L248")
+@keeps("path-outside-roots")
 def a_file_lies_in_an_additional_directory(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/new", cwd=CWD, mcpServers=[], additionalDirectories=["/srv/lib"])
@@ -150,29 +150,29 @@ def a_file_lies_in_an_additional_directory(talk: Talk) -> None:
     talk.answer(call, content="")
 
 
-@keeps("ACP-L248")
+@keeps("path-outside-roots")
 def a_file_lies_behind_a_link(talk: Talk) -> None:
     talk.answer(read(talk, f"/private{CWD}/src/a.py"), content="")
 
 
-@breaks("ACP-L249")
+@breaks("file-uri-as-path")
 def a_path_is_a_uri(talk: Talk) -> None:
     talk.answer(read(talk, f"file://{CWD}/a.py"), content="")
 
 
-@keeps("ACP-L249")
+@keeps("file-uri-as-path")
 def a_path_has_a_colon(talk: Talk) -> None:
     talk.answer(read(talk, f"{CWD}/file:a.py"), content="")
 
 
-@breaks("ACP-L248")
+@breaks("path-outside-roots")
 def a_directory_only_shares_its_last_name(talk: Talk) -> None:
     talk.open()
     talk.prompt()
     talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=f"/{PurePath(CWD).name}/x.txt")
 
 
-@keeps("ACP-L248")
+@keeps("path-outside-roots")
 def a_directory_is_reached_by_another_way(talk: Talk) -> None:
     talk.open()
     talk.prompt()

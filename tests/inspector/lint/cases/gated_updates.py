@@ -9,20 +9,20 @@ from tests.inspector.lint.talk import Talk, breaks, keeps
 PLAN: dict[str, Any] = {"type": "items", "planId": "p1", "entries": []}
 
 
-@breaks("ACP-L279")
+@breaks("undeclared-plan")
 def a_plan_has_an_id_unasked(talk: Talk) -> None:
     talk.open()
     talk.update("plan_update", plan=PLAN)
 
 
-@breaks("ACP-L279", unstable=True)
+@breaks("undeclared-plan", unstable=True)
 def a_plan_is_removed_for_a_client_that_says_true(talk: Talk) -> None:
     talk.initialize({"plan": True})
     talk.new_session()
     talk.update("plan_removed", planId="p1")
 
 
-@keeps("ACP-L279", unstable=True)
+@keeps("undeclared-plan", unstable=True)
 def a_plan_has_an_id_where_asked_for(talk: Talk) -> None:
     talk.initialize({"plan": {}})
     talk.new_session()
@@ -31,14 +31,14 @@ def a_plan_has_an_id_where_asked_for(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L465")
+@breaks("undeclared-notice")
 def a_notice_comes_unasked(talk: Talk) -> None:
     talk.initialize({"session": {"notices": None}})
     talk.new_session()
     talk.update("notice", severity="info", title="Hello")
 
 
-@keeps("ACP-L465")
+@keeps("undeclared-notice")
 def a_notice_comes_where_asked_for(talk: Talk) -> None:
     talk.initialize({"session": {"notices": {}}})
     talk.new_session()

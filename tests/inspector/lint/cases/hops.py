@@ -19,17 +19,17 @@ def edited(talk: Talk, was: dict[str, Any], now: dict[str, Any]) -> None:
     talk.event("edited", of=frame, by="rule", **lines)
 
 
-@breaks("ACP-L380", 2)
+@breaks("unknown-value-lost", 2)
 def a_meta_was_lost(talk: Talk) -> None:
     edited(talk, {"sessionId": "s1", "_meta": {"acme.dev/a": 1}}, {"sessionId": "s1"})
 
 
-@breaks("ACP-L380", 2)
+@breaks("unknown-value-lost", 2)
 def an_unknown_member_was_lost(talk: Talk) -> None:
     edited(talk, {"sessionId": "s1", "reason": "tired"}, {"sessionId": "s2"})
 
 
-@keeps("ACP-L380", 2)
+@keeps("unknown-value-lost", 2)
 def a_meta_was_kept(talk: Talk) -> None:
     meta = {"acme.dev/a": {"b": 1}}
     edited(talk, {"sessionId": "s1", "_meta": meta}, {"sessionId": "s2", "_meta": meta})

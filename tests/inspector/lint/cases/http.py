@@ -8,12 +8,12 @@ from tests.inspector.lint.wire import ASKED, CONNECTION, JSON, Wire, message
 LIST = message("session/list", {}, 7)
 
 
-@breaks("ACP-L411")
+@breaks("wrong-content-type")
 def a_post_is_plain_text(talk: Talk) -> None:
     Wire(talk).post(message("initialize", ASKED, 0), {"Content-Type": "text/plain"}, 415)
 
 
-@keeps("ACP-L411")
+@keeps("wrong-content-type")
 def a_post_names_its_charset(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize()
@@ -21,27 +21,27 @@ def a_post_names_its_charset(talk: Talk) -> None:
     wire.post(message("_x", {}), CONNECTION | {"Content-Type": "application/json; charset=utf-8"})
 
 
-@breaks("ACP-L412")
+@breaks("wrong-accept-header")
 def a_stream_is_not_asked_for(talk: Talk) -> None:
     Wire(talk).stream(Accept="*/*")
 
 
-@keeps("ACP-L412")
+@keeps("wrong-accept-header")
 def a_stream_is_asked_for_among_others(talk: Talk) -> None:
     Wire(talk).stream(Accept="application/json, text/event-stream")
 
 
-@breaks("ACP-L413")
+@breaks("wrong-initialize-response")
 def a_connection_has_no_id(talk: Talk) -> None:
     Wire(talk).initialize(Acp_Connection_Id="")
 
 
-@breaks("ACP-L413")
+@breaks("wrong-initialize-response")
 def initialize_is_accepted_only(talk: Talk) -> None:
     Wire(talk).initialize(202)
 
 
-@keeps("ACP-L413")
+@keeps("wrong-initialize-response")
 def a_connection_that_was_refused_has_no_id(talk: Talk) -> None:
     wire = Wire(talk)
     wire.post(message("initialize", ASKED, 0), JSON, status=200)
@@ -49,19 +49,19 @@ def a_connection_that_was_refused_has_no_id(talk: Talk) -> None:
     talk.send("agent", {"jsonrpc": "2.0", "id": 0, "error": refusal})
 
 
-@keeps("ACP-L413")
+@keeps("wrong-initialize-response")
 def initialize_is_answered_at_once(talk: Talk) -> None:
     Wire(talk).initialize()
 
 
-@breaks("ACP-L414")
+@breaks("wrong-post-response")
 def a_post_is_answered_with_200(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
     wire.post(LIST, status=200)
 
 
-@breaks("ACP-L414")
+@breaks("wrong-post-response")
 def a_result_stands_in_the_answer(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
@@ -69,45 +69,45 @@ def a_result_stands_in_the_answer(talk: Talk) -> None:
     talk.send("agent", {"id": 7, "result": {"sessions": []}})
 
 
-@keeps("ACP-L414")
+@keeps("wrong-post-response")
 def a_post_is_accepted(talk: Talk) -> None:
     Wire(talk).open()
 
 
-@breaks("ACP-L415")
+@breaks("missing-connection-id")
 def a_post_names_no_connection(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize()
     wire.post(LIST, JSON, 400)
 
 
-@breaks("ACP-L415")
+@breaks("missing-connection-id")
 def a_post_names_another_connection(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize()
     wire.post(LIST, JSON | {"Acp-Connection-Id": "c9"}, 404)
 
 
-@keeps("ACP-L415")
+@keeps("missing-connection-id")
 def a_post_names_its_connection(talk: Talk) -> None:
     Wire(talk).open()
 
 
-@breaks("ACP-L416")
+@breaks("missing-session-header")
 def a_prompt_names_no_session(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
     wire.prompt(None)
 
 
-@breaks("ACP-L416")
+@breaks("missing-session-header")
 def a_prompt_names_another_session(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
     wire.prompt("s2")
 
 
-@keeps("ACP-L416")
+@keeps("missing-session-header")
 def a_prompt_names_its_session(talk: Talk) -> None:
     wire = Wire(talk)
     _, session = wire.open()
@@ -115,7 +115,7 @@ def a_prompt_names_its_session(talk: Talk) -> None:
     wire.event(session, {"id": 2, "result": {"stopReason": "end_turn"}})
 
 
-@breaks("ACP-L417")
+@breaks("wrong-stream")
 def an_update_comes_on_the_connections_stream(talk: Talk) -> None:
     wire = Wire(talk)
     connection, _ = wire.open()
@@ -124,7 +124,7 @@ def an_update_comes_on_the_connections_stream(talk: Talk) -> None:
     wire.event(connection, message("session/update", {"sessionId": "s1", "update": update}))
 
 
-@breaks("ACP-L417")
+@breaks("wrong-stream")
 def a_new_session_comes_on_a_sessions_stream(talk: Talk) -> None:
     wire = Wire(talk)
     _, session = wire.open()
@@ -132,7 +132,7 @@ def a_new_session_comes_on_a_sessions_stream(talk: Talk) -> None:
     wire.event(session, {"id": 5, "result": {"sessionId": "s2"}})
 
 
-@keeps("ACP-L417")
+@keeps("wrong-stream")
 def an_update_comes_on_its_stream(talk: Talk) -> None:
     wire = Wire(talk)
     _, session = wire.open()
@@ -141,45 +141,45 @@ def an_update_comes_on_its_stream(talk: Talk) -> None:
     wire.event(session, message("session/update", {"sessionId": "s1", "update": update}))
 
 
-@breaks("ACP-L418")
+@breaks("http-batch-accepted")
 def an_array_is_accepted(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize()
     wire.post(b'[{"jsonrpc":"2.0","method":"_x"}]')
 
 
-@keeps("ACP-L418", despite=("ACP-L009", "ACP-L357", "ACP-L359"))
+@keeps("http-batch-accepted", despite=("not-an-object", "batch-sent", "batch-not-refused"))
 def an_array_is_refused(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize()
     wire.post(b'[{"jsonrpc":"2.0","method":"_x"}]', status=501)
 
 
-@breaks("ACP-L419")
+@breaks("cookie-not-returned")
 def a_cookie_is_forgotten(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize(Set_Cookie="node=7; Path=/")
     wire.stream()
 
 
-@keeps("ACP-L419")
+@keeps("cookie-not-returned")
 def a_cookie_comes_back(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize(Set_Cookie="node=7; Path=/")
     wire.stream(Cookie="a=b; node=7")
 
 
-@breaks("ACP-L420")
+@breaks("not-http2")
 def a_connection_is_over_http_1(talk: Talk) -> None:
     Wire(talk).initialize(version="HTTP/1.1")
 
 
-@keeps("ACP-L420")
+@keeps("not-http2")
 def a_connection_is_over_http_2(talk: Talk) -> None:
     Wire(talk).initialize()
 
 
-@breaks("ACP-L423")
+@breaks("used-after-delete")
 def a_post_follows_the_end(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
@@ -187,7 +187,7 @@ def a_post_follows_the_end(talk: Talk) -> None:
     wire.post(LIST, status=404)
 
 
-@keeps("ACP-L423")
+@keeps("used-after-delete")
 def another_connection_follows_the_end(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
@@ -195,26 +195,26 @@ def another_connection_follows_the_end(talk: Talk) -> None:
     wire.request("GET", {"Accept": "text/event-stream", "Acp-Connection-Id": "c2"})
 
 
-@breaks("ACP-L424")
+@breaks("stream-opened-late")
 def a_session_is_asked_for_without_a_stream(talk: Talk) -> None:
     wire = Wire(talk)
     wire.initialize()
     wire.post(message("session/new", {"cwd": CWD, "mcpServers": []}, 1))
 
 
-@keeps("ACP-L424")
+@keeps("stream-opened-late")
 def a_session_is_asked_for_with_a_stream(talk: Talk) -> None:
     Wire(talk).open()
 
 
-@breaks("ACP-L512")
+@breaks("second-stream-reader")
 def a_stream_is_read_twice(talk: Talk) -> None:
     wire = Wire(talk)
     wire.open()
     wire.stream("s1")
 
 
-@keeps("ACP-L512")
+@keeps("second-stream-reader")
 def a_stream_is_read_again_after_its_end(talk: Talk) -> None:
     wire = Wire(talk)
     _, session = wire.open()
@@ -222,49 +222,49 @@ def a_stream_is_read_again_after_its_end(talk: Talk) -> None:
     wire.stream("s1")
 
 
-@breaks("ACP-L513")
+@breaks("malformed-sse-event")
 def an_event_holds_an_array(talk: Talk) -> None:
     wire = Wire(talk)
     connection, _ = wire.open()
     wire.event(connection, b"[]")
 
 
-@keeps("ACP-L513")
+@keeps("malformed-sse-event")
 def an_event_holds_an_object(talk: Talk) -> None:
     Wire(talk).open()
 
 
-@breaks("ACP-L514")
+@breaks("initialize-with-connection-id")
 def initialize_names_a_connection(talk: Talk) -> None:
     Wire(talk).post(message("initialize", ASKED, 0), status=400)
 
 
-@keeps("ACP-L514")
+@keeps("initialize-with-connection-id")
 def initialize_names_no_connection(talk: Talk) -> None:
     Wire(talk).initialize()
 
 
-@breaks("ACP-L516")
+@breaks("cancel-on-session-stream")
 def a_cancel_comes_on_a_sessions_stream(talk: Talk) -> None:
     wire = Wire(talk)
     _, session = wire.open()
     wire.event(session, message("$/cancel_request", {"requestId": 3}))
 
 
-@keeps("ACP-L516")
+@keeps("cancel-on-session-stream")
 def a_cancel_comes_on_the_connections_stream(talk: Talk) -> None:
     wire = Wire(talk)
     connection, _ = wire.open()
     wire.event(connection, message("$/cancel_request", {"requestId": 3}))
 
 
-@breaks("ACP-L517")
+@breaks("unchecked-origin")
 def a_page_of_somewhere_else_is_let_in(talk: Talk) -> None:
     wire = Wire(talk)
     wire.stream(Origin="https://evil.example", Host="localhost:8080")
 
 
-@keeps("ACP-L517")
+@keeps("unchecked-origin")
 def a_page_of_the_same_host_is_let_in(talk: Talk) -> None:
     wire = Wire(talk)
     wire.stream(Origin="http://localhost:8080", Host="localhost:8080")

@@ -39,32 +39,32 @@ def progress(talk: Talk, request: str = "r1") -> None:
     talk.send("client", {"method": "mcp/message", "params": told})
 
 
-@breaks("ACP-L382", unstable=True)
+@breaks("unknown-mcp-server", unstable=True)
 def a_server_was_not_declared(talk: Talk) -> None:
     opened(talk)
     talk.refuse(ask(talk, serverId="other"), -33001)
 
 
-@breaks("ACP-L382", unstable=True)
+@breaks("unknown-mcp-server", unstable=True)
 def a_message_is_of_the_retired_binding(talk: Talk) -> None:
     opened(talk)
     talk.refuse(ask(talk, connectionId="c1"), -32602)
 
 
-@keeps("ACP-L382", unstable=True)
+@keeps("unknown-mcp-server", unstable=True)
 def a_server_was_declared(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result={"tools": []})
 
 
-@breaks("ACP-L383", unstable=True)
+@breaks("wrong-mcp-direction", unstable=True)
 def a_client_asks_its_own_server(talk: Talk) -> None:
     opened(talk)
     asked = {"serverId": "srv", "requestId": "r1", "method": "tools/list"}
     talk.refuse(talk.ask("mcp/message", asked), -32601)
 
 
-@keeps("ACP-L383", unstable=True)
+@keeps("wrong-mcp-direction", unstable=True)
 def an_agent_asks_and_a_client_tells(talk: Talk) -> None:
     opened(talk)
     call = ask(talk)
@@ -72,7 +72,7 @@ def an_agent_asks_and_a_client_tells(talk: Talk) -> None:
     talk.answer(call, result={})
 
 
-@breaks("ACP-L384", unstable=True)
+@breaks("duplicate-mcp-request", unstable=True)
 def an_inner_id_is_reused(talk: Talk) -> None:
     opened(talk)
     first = ask(talk)
@@ -80,21 +80,21 @@ def an_inner_id_is_reused(talk: Talk) -> None:
     talk.answer(first, result={})
 
 
-@keeps("ACP-L384", unstable=True)
+@keeps("duplicate-mcp-request", unstable=True)
 def an_inner_id_comes_again_later(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result={})
     talk.answer(ask(talk), result={})
 
 
-@breaks("ACP-L385", unstable=True)
+@breaks("stale-mcp-notification", unstable=True)
 def progress_comes_after_the_answer(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result={})
     progress(talk)
 
 
-@keeps("ACP-L385", unstable=True)
+@keeps("stale-mcp-notification", unstable=True)
 def progress_comes_before_the_answer(talk: Talk) -> None:
     opened(talk)
     call = ask(talk)
@@ -102,95 +102,95 @@ def progress_comes_before_the_answer(talk: Talk) -> None:
     talk.answer(call, result={})
 
 
-@breaks("ACP-L386", unstable=True)
+@breaks("nested-mcp-envelope", unstable=True)
 def a_message_holds_a_message(talk: Talk) -> None:
     opened(talk)
     talk.refuse(ask(talk, message={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), -32602)
 
 
-@keeps("ACP-L386", unstable=True)
+@keeps("nested-mcp-envelope", unstable=True)
 def a_message_is_flat(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk, params=None), result={})
 
 
-@breaks("ACP-L387", unstable=True)
+@breaks("duplicate-mcp-server", unstable=True)
 def two_servers_share_an_id(talk: Talk) -> None:
     opened(talk, server(), server())
 
 
-@keeps("ACP-L387", unstable=True)
+@keeps("duplicate-mcp-server", unstable=True)
 def two_servers_have_two_ids(talk: Talk) -> None:
     opened(talk, server(), server("srv2"))
 
 
-@breaks("ACP-L507", unstable=True)
+@breaks("malformed-mcp-result", unstable=True)
 def a_carrier_holds_both(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result={}, error={"code": 1, "message": "No."})
 
 
-@breaks("ACP-L507", unstable=True)
+@breaks("malformed-mcp-result", unstable=True)
 def an_inner_error_has_no_code(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), error={"message": "No."})
 
 
-@keeps("ACP-L507", unstable=True)
+@keeps("malformed-mcp-result", unstable=True)
 def a_carrier_holds_null(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result=None)
 
 
-@breaks("ACP-L508", unstable=True)
+@breaks("mcp-error-sent-outside", unstable=True)
 def an_inner_error_is_sent_outside(talk: Talk) -> None:
     opened(talk)
     talk.refuse(ask(talk), -32022, "Unsupported revision")
 
 
-@keeps("ACP-L508", unstable=True)
+@keeps("mcp-error-sent-outside", unstable=True)
 def a_binding_error_is_sent_outside(talk: Talk) -> None:
     opened(talk)
     talk.refuse(ask(talk), -33002, "The server is gone.")
 
 
-@breaks("ACP-L509", unstable=True)
+@breaks("incomplete-mcp-meta", unstable=True)
 def a_request_does_not_say_its_revision(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk, params={}), result={})
 
 
-@keeps("ACP-L509", unstable=True)
+@keeps("incomplete-mcp-meta", unstable=True)
 def a_request_says_its_revision(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result={})
 
 
-@breaks("ACP-L510", unstable=True)
+@breaks("inner-mcp-initialize", unstable=True)
 def a_handshake_is_sent(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk, method="initialize"), error={"code": -32601, "message": "No."})
 
 
-@keeps("ACP-L510", unstable=True)
+@keeps("inner-mcp-initialize", unstable=True)
 def no_handshake_is_sent(talk: Talk) -> None:
     opened(talk)
     talk.answer(ask(talk), result={})
 
 
-@breaks("ACP-L511", unstable=True)
+@breaks("redeclared-mcp-server", unstable=True)
 def a_second_session_declares_the_same_server(talk: Talk) -> None:
     opened(talk)
     opened(talk, session="s2")
 
 
-@keeps("ACP-L511", unstable=True)
+@keeps("redeclared-mcp-server", unstable=True)
 def a_second_session_declares_another_server(talk: Talk) -> None:
     opened(talk)
     opened(talk, server("srv2"), session="s2")
 
 
-@breaks("ACP-L387", unstable=True)
+@breaks("duplicate-mcp-server", unstable=True)
 def two_open_sessions_share_a_server(talk: Talk) -> None:
     talk.initialize(None, {"mcpCapabilities": {"acp": True}})
     server = {"type": "acp", "name": "a", "serverId": "A"}
@@ -199,7 +199,7 @@ def two_open_sessions_share_a_server(talk: Talk) -> None:
         talk.answer(call, sessionId=id_)
 
 
-@keeps("ACP-L387", unstable=True)
+@keeps("duplicate-mcp-server", unstable=True)
 def a_session_is_taken_up_with_its_server(talk: Talk) -> None:
     talk.initialize(None, {"mcpCapabilities": {"acp": True}, "loadSession": True})
     server = {"type": "acp", "name": "a", "serverId": "A"}

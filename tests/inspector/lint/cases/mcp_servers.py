@@ -23,169 +23,169 @@ def _created(talk: Talk, *servers: Any) -> None:
     talk.answer(_new(talk, *servers), sessionId="s1", **lists)
 
 
-@breaks("ACP-L086")
+@breaks("missing-mcp-servers")
 def servers_are_left_out(talk: Talk) -> None:
     talk.initialize()
     talk.ask("session/new", cwd=CWD)
 
 
-@breaks("ACP-L086")
+@breaks("missing-mcp-servers")
 def servers_are_a_map(talk: Talk) -> None:
     talk.initialize()
     talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers={})
 
 
-@keeps("ACP-L086")
+@keeps("missing-mcp-servers")
 def the_list_of_servers_is_empty(talk: Talk) -> None:
     talk.initialize()
     _created(talk)
 
 
-@breaks("ACP-L087")
+@breaks("undeclared-mcp-http")
 def http_is_handed_over_unclaimed(talk: Talk) -> None:
     talk.initialize({}, {"mcpCapabilities": {"sse": True}})
     _new(talk, STDIO, HTTP)
 
 
-@keeps("ACP-L087")
+@keeps("undeclared-mcp-http")
 def http_is_handed_over_where_it_is_claimed(talk: Talk) -> None:
     talk.initialize({}, {"mcpCapabilities": {"http": True}})
     _created(talk, STDIO, HTTP)
 
 
-@breaks("ACP-L088")
+@breaks("undeclared-mcp-sse")
 def sse_is_handed_over_unclaimed(talk: Talk) -> None:
     talk.initialize({}, {"mcpCapabilities": {"http": True, "sse": False}})
     _new(talk, SSE)
 
 
-@keeps("ACP-L088")
+@keeps("undeclared-mcp-sse")
 def sse_is_handed_over_where_it_is_claimed(talk: Talk) -> None:
     talk.initialize({}, {"mcpCapabilities": {"sse": True}})
     _created(talk, SSE)
 
 
-@breaks("ACP-L089", 2)
+@breaks("undeclared-mcp-transport", 2)
 def stdio_is_not_taken_for_granted_any_more(talk: Talk) -> None:
     talk.initialize({}, {"session": {"mcp": {"http": {}}}})
     _new(talk, STDIO | {"type": "stdio"})
 
 
-@breaks("ACP-L089", 2)
+@breaks("undeclared-mcp-transport", 2)
 def http_is_handed_over_to_an_agent_of_stdio(talk: Talk) -> None:
     talk.initialize({}, {"session": {"mcp": {"stdio": {}, "http": None}}})
     _new(talk, HTTP)
 
 
-@keeps("ACP-L089", 2)
+@keeps("undeclared-mcp-transport", 2)
 def both_are_handed_over_where_both_are_claimed(talk: Talk) -> None:
     talk.initialize()
     _created(talk, HTTP, STDIO | {"type": "stdio"})
 
 
-@breaks("ACP-L090", 2)
+@breaks("mcp-sse-in-v2", 2)
 def sse_is_handed_over_in_version_2(talk: Talk) -> None:
     talk.initialize()
     _new(talk, SSE)
 
 
-@keeps("ACP-L090", 2)
+@keeps("mcp-sse-in-v2", 2)
 def http_is_no_sse(talk: Talk) -> None:
     talk.initialize()
     _created(talk, HTTP)
 
 
-@breaks("ACP-L091", 2)
+@breaks("unknown-mcp-transport", 2)
 def a_server_has_no_type(talk: Talk) -> None:
     talk.initialize()
     _new(talk, STDIO)
 
 
-@breaks("ACP-L091", 2)
+@breaks("unknown-mcp-transport", 2)
 def a_transport_of_ones_own_has_no_underscore(talk: Talk) -> None:
     talk.initialize()
     _new(talk, {"type": "websocket", "name": "x"})
 
 
-@keeps("ACP-L091", 2)
+@keeps("unknown-mcp-transport", 2)
 def a_transport_of_ones_own_has_an_underscore(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(_new(talk, {"type": "_websocket", "name": "x"}), -32602)
 
 
-@breaks("ACP-L092")
+@breaks("incomplete-mcp-server")
 def a_server_has_no_args(talk: Talk) -> None:
     talk.initialize()
     _new(talk, {"name": "files", "command": "/usr/bin/files", "env": []})
 
 
-@breaks("ACP-L092")
+@breaks("incomplete-mcp-server")
 def a_remote_server_has_no_headers(talk: Talk) -> None:
     talk.initialize()
     _new(talk, {"type": "http", "name": "web", "url": "https://a.example"})
 
 
-@keeps("ACP-L092")
+@keeps("incomplete-mcp-server")
 def empty_arrays_are_written_down(talk: Talk) -> None:
     talk.initialize()
     _created(talk, STDIO, HTTP)
 
 
-@breaks("ACP-L093")
+@breaks("relative-mcp-command")
 def a_command_is_a_bare_name(talk: Talk) -> None:
     talk.initialize()
     _new(talk, STDIO | {"command": "npx"})
 
 
-@breaks("ACP-L093", 2)
+@breaks("relative-mcp-command", 2)
 def a_command_is_relative(talk: Talk) -> None:
     talk.initialize()
     _new(talk, STDIO | {"type": "stdio", "command": "./files"})
 
 
-@keeps("ACP-L093")
+@keeps("relative-mcp-command")
 def a_command_lies_on_a_drive(talk: Talk) -> None:
     talk.initialize()
     _created(talk, STDIO | {"command": "C:\\tools\\files.exe"})
 
 
-@breaks("ACP-L094")
+@breaks("mcp-env-not-list")
 def an_environment_is_a_map(talk: Talk) -> None:
     talk.initialize()
     _new(talk, STDIO | {"env": {"A": "1"}})
 
 
-@breaks("ACP-L094", 2)
+@breaks("mcp-env-not-list", 2)
 def a_header_has_no_value(talk: Talk) -> None:
     talk.initialize()
     _new(talk, HTTP | {"headers": [{"name": "X-A"}]})
 
 
-@keeps("ACP-L094")
+@keeps("mcp-env-not-list")
 def an_environment_is_a_list_of_pairs(talk: Talk) -> None:
     talk.initialize()
     _created(talk, STDIO | {"env": [{"name": "A", "value": ""}]})
 
 
-@breaks("ACP-L095", unstable=True)
+@breaks("undeclared-acp-server", unstable=True)
 def acp_is_handed_over_unclaimed(talk: Talk) -> None:
     talk.initialize()
     _new(talk, ACP)
 
 
-@breaks("ACP-L095", 2, unstable=True)
+@breaks("undeclared-acp-server", 2, unstable=True)
 def acp_is_handed_over_unclaimed_in_version_2(talk: Talk) -> None:
     talk.initialize()
     _new(talk, ACP)
 
 
-@keeps("ACP-L095", unstable=True)
+@keeps("undeclared-acp-server", unstable=True)
 def acp_is_handed_over_where_it_is_claimed(talk: Talk) -> None:
     talk.initialize({}, {"mcpCapabilities": {"acp": True}})
     _created(talk, ACP)
 
 
-@breaks("ACP-L087")
+@breaks("undeclared-mcp-http")
 def http_is_claimed_by_an_object(talk: Talk) -> None:
     talk.initialize(None, {"mcpCapabilities": {"http": {}}})
     server: dict[str, Any] = {
@@ -197,7 +197,7 @@ def http_is_claimed_by_an_object(talk: Talk) -> None:
     talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[server]), -32602)
 
 
-@breaks("ACP-L089", 2)
+@breaks("undeclared-mcp-transport", 2)
 def http_is_claimed_by_true(talk: Talk) -> None:
     talk.initialize(None, {"session": {"mcp": {"http": True}}})
     server: dict[str, Any] = {

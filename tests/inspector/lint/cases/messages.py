@@ -22,26 +22,26 @@ def _chunks(talk: Talk, *ids: str | None) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L182", 2)
+@breaks("missing-message-id", 2)
 def a_chunk_has_no_id(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
     _chunk(talk, None)
 
 
-@breaks("ACP-L182", 2)
+@breaks("missing-message-id", 2)
 def the_id_of_a_message_is_null(talk: Talk) -> None:
     talk.open()
     talk.update("agent_message", messageId=None, content=[TEXT])
 
 
-@keeps("ACP-L182", 2)
+@keeps("missing-message-id", 2)
 def every_chunk_has_an_id(talk: Talk) -> None:
     talk.open()
     talk.turn()
 
 
-@breaks("ACP-L185")
+@breaks("message-id-changes-role")
 def a_thought_and_a_message_have_one_id(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -50,7 +50,7 @@ def a_thought_and_a_message_have_one_id(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@keeps("ACP-L185")
+@keeps("message-id-changes-role")
 def a_thought_and_a_message_have_two_ids(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -60,13 +60,13 @@ def a_thought_and_a_message_have_two_ids(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L186")
+@breaks("older-message-continued")
 def a_message_goes_on_after_another(talk: Talk) -> None:
     talk.open()
     _chunks(talk, "m1", "m2", "m1")
 
 
-@keeps("ACP-L186")
+@keeps("older-message-continued")
 def a_message_goes_on_after_a_thought(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -76,13 +76,13 @@ def a_message_goes_on_after_a_thought(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L187")
+@breaks("inconsistent-message-ids")
 def an_id_comes_and_goes(talk: Talk) -> None:
     talk.open()
     _chunks(talk, "m1", None, "m1")
 
 
-@keeps("ACP-L187")
+@keeps("inconsistent-message-ids")
 def only_thoughts_have_ids(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -92,19 +92,19 @@ def only_thoughts_have_ids(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L188")
+@breaks("client-message-id")
 def a_prompt_brings_an_id(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=[TEXT], messageId="m1")
 
 
-@breaks("ACP-L188", 2)
+@breaks("client-message-id", 2)
 def a_prompt_of_version_2_brings_an_id(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=[TEXT], messageId="m1")
 
 
-@keeps("ACP-L188")
+@keeps("client-message-id")
 def a_prompt_brings_an_id_of_its_own_in_meta(talk: Talk) -> None:
     talk.open()
     prompt = talk.ask(
@@ -113,27 +113,27 @@ def a_prompt_brings_an_id_of_its_own_in_meta(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@keeps("ACP-L188", 2)
+@keeps("client-message-id", 2)
 def a_prompt_is_answered_with_an_id(talk: Talk) -> None:
     talk.open()
     talk.turn()
 
 
-@breaks("ACP-L189")
+@breaks("reused-message-id")
 def an_id_comes_again_in_the_next_turn(talk: Talk) -> None:
     talk.open()
     _chunks(talk, "m1")
     _chunks(talk, "m1")
 
 
-@breaks("ACP-L189", 2)
+@breaks("reused-message-id", 2)
 def two_prompts_become_one_message(talk: Talk) -> None:
     talk.open()
     talk.turn()
     talk.turn()
 
 
-@keeps("ACP-L189")
+@keeps("reused-message-id")
 def an_id_comes_again_in_a_replay(talk: Talk) -> None:
     talk.open()
     _chunks(talk, "m1", "m1")
@@ -143,7 +143,7 @@ def an_id_comes_again_in_a_replay(talk: Talk) -> None:
     talk.answer(load)
 
 
-@keeps("ACP-L189", 2)
+@keeps("reused-message-id", 2)
 def a_prompt_and_its_answer_have_one_id(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt(), "m1")
@@ -151,7 +151,7 @@ def a_prompt_and_its_answer_have_one_id(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L191", 2)
+@breaks("reordered-updates", 2)
 def a_piece_overtakes_its_message(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -159,7 +159,7 @@ def a_piece_overtakes_its_message(talk: Talk) -> None:
     talk.update("agent_message", messageId="m1", content=[{"type": "text", "text": "This"}])
 
 
-@breaks("ACP-L191")
+@breaks("reordered-updates")
 def an_update_overtakes_its_tool_call(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -168,7 +168,7 @@ def an_update_overtakes_its_tool_call(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@keeps("ACP-L191", 2)
+@keeps("reordered-updates", 2)
 def a_message_is_told_again_as_a_whole(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -178,7 +178,7 @@ def a_message_is_told_again_as_a_whole(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L191")
+@keeps("reordered-updates")
 def an_update_follows_its_tool_call(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()

@@ -39,82 +39,82 @@ def option(current: str) -> dict[str, Any]:
     }
 
 
-@breaks("ACP-L288")
+@breaks("session-without-modes")
 def a_mode_is_set_where_there_are_none(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("session/set_mode", sessionId="s1", modeId="ask"), -32602)
 
 
-@keeps("ACP-L288")
+@keeps("session-without-modes")
 def a_mode_is_set_where_there_are_some(talk: Talk) -> None:
     opened(talk)
     set_mode(talk, "code")
 
 
-@breaks("ACP-L289")
+@breaks("unknown-mode")
 def a_mode_is_set_that_was_not_offered(talk: Talk) -> None:
     opened(talk)
     set_mode(talk, "architect")
 
 
-@keeps("ACP-L289")
+@keeps("unknown-mode")
 def the_current_mode_is_set_again(talk: Talk) -> None:
     opened(talk)
     set_mode(talk, "ask")
 
 
-@breaks("ACP-L290")
+@breaks("unknown-current-mode")
 def a_session_begins_in_a_mode_it_lacks(talk: Talk) -> None:
     opened(talk, modes=modes("plan"))
 
 
-@keeps("ACP-L290")
+@keeps("unknown-current-mode")
 def a_session_begins_in_its_last_mode(talk: Talk) -> None:
     opened(talk, modes=modes("code"))
 
 
-@breaks("ACP-L291")
+@breaks("misnamed-mode-id")
 def an_update_takes_the_requests_name(talk: Talk) -> None:
     opened(talk)
     talk.update("current_mode_update", modeId="code")
 
 
-@keeps("ACP-L291")
+@keeps("misnamed-mode-id")
 def an_update_has_its_own_name(talk: Talk) -> None:
     opened(talk)
     talk.update("current_mode_update", currentModeId="code")
 
 
-@breaks("ACP-L292")
+@breaks("unknown-reported-mode")
 def an_update_tells_of_a_mode_that_was_not_offered(talk: Talk) -> None:
     opened(talk)
     talk.update("current_mode_update", currentModeId="Code")
 
 
-@keeps("ACP-L292")
+@keeps("unknown-reported-mode")
 def an_update_tells_of_an_offered_mode(talk: Talk) -> None:
     opened(talk)
     talk.update("current_mode_update", currentModeId="code")
 
 
-@breaks("ACP-L293")
+@breaks("duplicate-mode")
 def two_modes_share_an_id(talk: Talk) -> None:
     opened(talk, modes=modes("ask", ASK, ASK))
 
 
-@keeps("ACP-L293")
+@keeps("duplicate-mode")
 def two_modes_share_a_name(talk: Talk) -> None:
     opened(talk, modes=modes("ask", ASK, {"id": "code", "name": "Ask"}))
 
 
-@breaks("ACP-L309")
+@breaks("mode-differs-from-option")
 def the_option_stays_behind(talk: Talk) -> None:
     opened(talk, configOptions=[option("ask")])
     set_mode(talk, "code")
     talk.turn()
 
 
-@keeps("ACP-L309")
+@keeps("mode-differs-from-option")
 def the_option_goes_along(talk: Talk) -> None:
     opened(talk, configOptions=[option("ask")])
     set_mode(talk, "code")
@@ -122,23 +122,23 @@ def the_option_goes_along(talk: Talk) -> None:
     talk.turn()
 
 
-@breaks("ACP-L310")
+@breaks("set-mode-despite-options")
 def a_mode_is_set_beside_options(talk: Talk) -> None:
     opened(talk, configOptions=[option("ask")])
     set_mode(talk, "code")
 
 
-@keeps("ACP-L310")
+@keeps("set-mode-despite-options")
 def a_mode_is_set_without_options(talk: Talk) -> None:
     opened(talk)
     set_mode(talk, "code")
 
 
-@breaks("ACP-L311", 2)
+@breaks("modes-in-v2", 2)
 def version_2_tells_of_modes(talk: Talk) -> None:
     opened(talk)
 
 
-@keeps("ACP-L311", 2)
+@keeps("modes-in-v2", 2)
 def version_2_tells_of_none(talk: Talk) -> None:
     talk.open()

@@ -37,92 +37,92 @@ def _selected(id_: Any = "yes") -> dict[str, Any]:
     return {"outcome": {"outcome": "selected", "optionId": id_}}
 
 
-@breaks("ACP-L226")
+@breaks("option-not-offered")
 def an_option_is_selected_by_its_kind(talk: Talk) -> None:
     _answer(talk, _selected("allow_once"))
 
 
-@breaks("ACP-L226", 2)
+@breaks("option-not-offered", 2)
 def an_option_is_selected_by_its_name(talk: Talk) -> None:
     _answer(talk, _selected("Allow"))
 
 
-@keeps("ACP-L226")
+@keeps("option-not-offered")
 def an_option_is_selected_by_its_id(talk: Talk) -> None:
     _answer(talk, _selected(), "completed")
 
 
-@keeps("ACP-L226", 2)
+@keeps("option-not-offered", 2)
 def the_last_option_is_selected(talk: Talk) -> None:
     _answer(talk, _selected("no"))
 
 
-@breaks("ACP-L227")
+@breaks("malformed-permission-outcome")
 def an_outcome_is_a_string(talk: Talk) -> None:
     _answer(talk, {"outcome": "allow_once"})
 
 
-@breaks("ACP-L227", 2)
+@breaks("malformed-permission-outcome", 2)
 def an_outcome_is_flat(talk: Talk) -> None:
     _answer(talk, {"outcome": "selected", "optionId": "yes"})
 
 
-@breaks("ACP-L227")
+@breaks("malformed-permission-outcome")
 def an_outcome_is_wrapped_in_nothing(talk: Talk) -> None:
     _answer(talk, {"optionId": "yes"})
 
 
-@keeps("ACP-L227")
+@keeps("malformed-permission-outcome")
 def an_outcome_is_nested(talk: Talk) -> None:
     _answer(talk, _selected(), "completed")
 
 
-@keeps("ACP-L227", 2)
+@keeps("malformed-permission-outcome", 2)
 def an_outcome_of_ones_own_is_nested(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "_later"}})
 
 
-@breaks("ACP-L228")
+@breaks("unknown-permission-outcome")
 def an_outcome_is_made_up(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "rejected"}})
 
 
-@breaks("ACP-L228")
+@breaks("unknown-permission-outcome")
 def it_is_not_said_which_option_was_selected(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "selected"}})
 
 
-@keeps("ACP-L228")
+@keeps("unknown-permission-outcome")
 def an_option_was_selected(talk: Talk) -> None:
     _answer(talk, _selected("no"))
 
 
-@breaks("ACP-L229", 2)
+@breaks("reserved-permission-outcome", 2)
 def an_outcome_of_ones_own_has_no_underscore(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "later"}})
 
 
-@keeps("ACP-L229", 2)
+@keeps("reserved-permission-outcome", 2)
 def an_outcome_of_ones_own_has_an_underscore(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "_later"}})
 
 
-@breaks("ACP-L230", 2)
+@breaks("unknown-outcome-approves", 2)
 def an_unknown_outcome_is_taken_for_a_yes(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "_later"}}, "in_progress")
 
 
-@keeps("ACP-L230", 2)
+@keeps("unknown-outcome-approves", 2)
 def an_unknown_outcome_is_taken_for_a_no(talk: Talk) -> None:
     _answer(talk, {"outcome": {"outcome": "_later"}}, "cancelled")
 
 
-@breaks("ACP-L231")
+@breaks("rejection-as-cancelled")
 def a_user_rejects_by_cancelled(talk: Talk) -> None:
     _answer(talk, CANCELLED)
 
 
-@keeps("ACP-L231")
+@keeps("rejection-as-cancelled")
 def a_turn_is_cancelled(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -132,7 +132,7 @@ def a_turn_is_cancelled(talk: Talk) -> None:
     _end(talk, prompt, "cancelled")
 
 
-@keeps("ACP-L231")
+@keeps("rejection-as-cancelled")
 def an_agent_takes_a_request_back(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -142,7 +142,7 @@ def an_agent_takes_a_request_back(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L232")
+@breaks("permission-outlives-turn")
 def a_turn_ends_with_an_open_request(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -151,7 +151,7 @@ def a_turn_ends_with_an_open_request(talk: Talk) -> None:
     talk.choose(asked, "no")
 
 
-@keeps("ACP-L232")
+@keeps("permission-outlives-turn")
 def a_request_is_answered_as_the_last_of_a_turn(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -160,7 +160,7 @@ def a_request_is_answered_as_the_last_of_a_turn(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L232")
+@keeps("permission-outlives-turn")
 def a_turn_is_cancelled_with_an_open_request(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()

@@ -33,95 +33,95 @@ def _ask(talk: Talk, **members: Any) -> None:
     _turn(talk, lambda: talk.permission(**members))
 
 
-@breaks("ACP-L222")
+@breaks("no-permission-options")
 def there_is_no_option(talk: Talk) -> None:
     _ask(talk, options=[])
 
 
-@breaks("ACP-L222", 2)
+@breaks("no-permission-options", 2)
 def options_are_missing(talk: Talk) -> None:
     talk.open()
     talk.ask("session/request_permission", side="agent", sessionId="s1", title="May it?")
 
 
-@keeps("ACP-L222")
+@keeps("no-permission-options")
 def there_is_one_option(talk: Talk) -> None:
     _ask(talk, options=[YES])
 
 
-@keeps("ACP-L222", 2)
+@keeps("no-permission-options", 2)
 def there_is_one_option_in_version_2(talk: Talk) -> None:
     _ask(talk, options=[YES])
 
 
-@breaks("ACP-L223")
+@breaks("duplicate-permission-option")
 def two_options_have_one_id(talk: Talk) -> None:
     _ask(talk, options=[YES, NO | {"optionId": "yes"}])
 
 
-@breaks("ACP-L223", 2)
+@breaks("duplicate-permission-option", 2)
 def two_options_have_one_id_in_version_2(talk: Talk) -> None:
     _ask(talk, options=[YES, NO, NO])
 
 
-@keeps("ACP-L223")
+@keeps("duplicate-permission-option")
 def two_options_have_one_name(talk: Talk) -> None:
     _ask(talk, options=[YES, NO | {"name": "Allow"}])
 
 
-@keeps("ACP-L223", 2)
+@keeps("duplicate-permission-option", 2)
 def two_options_have_one_kind(talk: Talk) -> None:
     _ask(talk, options=[YES, YES | {"optionId": "sure"}])
 
 
-@breaks("ACP-L224")
+@breaks("incomplete-permission-option")
 def an_option_has_a_label_for_a_name(talk: Talk) -> None:
     _ask(talk, options=[{"optionId": "yes", "label": "Allow", "kind": "allow_once"}])
 
 
-@breaks("ACP-L224", 2)
+@breaks("incomplete-permission-option", 2)
 def an_option_has_no_kind(talk: Talk) -> None:
     _ask(talk, options=[{"optionId": "yes", "name": "Allow"}])
 
 
-@keeps("ACP-L224")
+@keeps("incomplete-permission-option")
 def an_option_has_all_three(talk: Talk) -> None:
     _ask(talk, options=[YES | {"name": ""}])
 
 
-@keeps("ACP-L224", 2)
+@keeps("incomplete-permission-option", 2)
 def an_option_of_ones_own_kind_has_all_three(talk: Talk) -> None:
     _ask(talk, options=[YES, NO | {"kind": "_later"}])
 
 
-@breaks("ACP-L225")
+@breaks("unknown-option-kind")
 def a_kind_of_option_is_made_up(talk: Talk) -> None:
     _ask(talk, options=[YES, NO | {"kind": "_later"}])
 
 
-@keeps("ACP-L225")
+@keeps("unknown-option-kind")
 def all_kinds_of_options_are_offered(talk: Talk) -> None:
     kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
     _ask(talk, options=[YES, *({"optionId": kind, "name": kind, "kind": kind} for kind in kinds)])
 
 
-@breaks("ACP-L233")
+@breaks("permission-without-tool-call")
 def the_tool_call_is_left_out(talk: Talk) -> None:
     talk.open()
     talk.ask("session/request_permission", side="agent", sessionId="s1", options=[YES, NO])
 
 
-@breaks("ACP-L233")
+@breaks("permission-without-tool-call")
 def the_tool_call_has_an_id_of_another_name(talk: Talk) -> None:
     _ask(talk, toolCall={"id": "t1", "title": "Read"})
 
 
-@keeps("ACP-L233")
+@keeps("permission-without-tool-call")
 def the_tool_call_is_there(talk: Talk) -> None:
     _ask(talk, toolCall={"toolCallId": "t1"})
 
 
-@breaks("ACP-L234", 2)
+@breaks("permission-without-title", 2)
 def a_request_has_no_title(talk: Talk) -> None:
     talk.open()
     subject = {"type": "tool_call", "toolCall": {"toolCallId": "t1", "title": "Read"}}
@@ -130,32 +130,32 @@ def a_request_has_no_title(talk: Talk) -> None:
     )
 
 
-@breaks("ACP-L234", 2)
+@breaks("permission-without-title", 2)
 def a_request_is_that_of_version_1(talk: Talk) -> None:
     _ask(talk, toolCall={"toolCallId": "t1", "title": "Read"})
 
 
-@keeps("ACP-L234", 2)
+@keeps("permission-without-title", 2)
 def a_request_has_no_subject(talk: Talk) -> None:
     _ask(talk, subject=None)
 
 
-@breaks("ACP-L235", 2)
+@breaks("incomplete-command-subject", 2)
 def a_command_runs_anywhere(talk: Talk) -> None:
     _ask(talk, subject={"type": "command", "command": "ls"})
 
 
-@breaks("ACP-L235", 2)
+@breaks("incomplete-command-subject", 2)
 def a_command_is_an_array(talk: Talk) -> None:
     _ask(talk, subject=COMMAND | {"command": ["ls"]})
 
 
-@keeps("ACP-L235", 2)
+@keeps("incomplete-command-subject", 2)
 def a_command_runs_in_a_directory(talk: Talk) -> None:
     _ask(talk, subject=COMMAND)
 
 
-@breaks("ACP-L236")
+@breaks("permission-for-finished-call")
 def permission_comes_too_late(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -164,19 +164,19 @@ def permission_comes_too_late(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L236", 2)
+@breaks("permission-for-finished-call", 2)
 def permission_for_a_command_comes_too_late(talk: Talk) -> None:
     talk.open()
     talk.tool(status="failed")
     talk.choose(talk.permission(subject=COMMAND | {"toolCallId": "t1"}))
 
 
-@keeps("ACP-L236")
+@keeps("permission-for-finished-call")
 def permission_comes_in_time(talk: Talk) -> None:
     _ask(talk)
 
 
-@keeps("ACP-L236", 2)
+@keeps("permission-for-finished-call", 2)
 def permission_for_a_command_comes_in_time(talk: Talk) -> None:
     _ask(talk, subject=COMMAND | {"toolCallId": "t1"})
 
@@ -185,52 +185,52 @@ def _subject(title: str) -> dict[str, Any]:
     return {"type": "tool_call", "toolCall": {"toolCallId": "t1", "title": title}}
 
 
-@breaks("ACP-L237", 2)
+@breaks("permission-renames-call", 2)
 def asking_renames_the_tool_call(talk: Talk) -> None:
     _ask(talk, subject=_subject("May it read a file?"))
 
 
-@keeps("ACP-L237", 2)
+@keeps("permission-renames-call", 2)
 def asking_repeats_the_title(talk: Talk) -> None:
     _ask(talk, subject=_subject("Read a file"))
 
 
-@breaks("ACP-L238")
+@breaks("no-reject-option")
 def one_can_only_allow(talk: Talk) -> None:
     _ask(talk, options=[YES])
 
 
-@breaks("ACP-L238", 2)
+@breaks("no-reject-option", 2)
 def one_can_only_allow_in_version_2(talk: Talk) -> None:
     _ask(talk, options=[YES, ALWAYS | {"optionId": "always"}])
 
 
-@keeps("ACP-L238")
+@keeps("no-reject-option")
 def one_can_reject_for_good(talk: Talk) -> None:
     _ask(talk, options=[YES, NO | {"kind": "reject_always"}])
 
 
-@keeps("ACP-L238", 2)
+@keeps("no-reject-option", 2)
 def one_can_reject_once(talk: Talk) -> None:
     _ask(talk, options=[NO, YES])
 
 
-@breaks("ACP-L239")
+@breaks("permission-asked-again")
 def the_same_is_asked_again(talk: Talk) -> None:
     _turn(talk, *[lambda: talk.permission(options=[ALWAYS, NO])] * 2)
 
 
-@breaks("ACP-L239", 2)
+@breaks("permission-asked-again", 2)
 def the_same_command_is_asked_again(talk: Talk) -> None:
     _turn(talk, *[lambda: talk.permission(options=[ALWAYS, NO], subject=COMMAND)] * 2)
 
 
-@keeps("ACP-L239")
+@keeps("permission-asked-again")
 def the_same_is_asked_again_after_it_was_allowed_once(talk: Talk) -> None:
     _turn(talk, *[talk.permission] * 2)
 
 
-@keeps("ACP-L239", 2)
+@keeps("permission-asked-again", 2)
 def another_command_is_asked_for(talk: Talk) -> None:
     _turn(
         talk,

@@ -44,111 +44,111 @@ def end(talk: Talk, call: Any) -> None:
         talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L276")
-@breaks("ACP-L276", 2)
+@breaks("incomplete-plan-entry")
+@breaks("incomplete-plan-entry", 2)
 def an_entry_has_no_priority(talk: Talk) -> None:
     begin(talk)
     plan(talk, {"content": "Read", "status": "pending"})
 
 
-@keeps("ACP-L276")
-@keeps("ACP-L276", 2)
+@keeps("incomplete-plan-entry")
+@keeps("incomplete-plan-entry", 2)
 def an_entry_says_nothing(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry(""))
 
 
-@breaks("ACP-L277")
+@breaks("unknown-plan-word")
 def an_entry_is_cancelled(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", "cancelled"))
 
 
-@breaks("ACP-L277")
+@breaks("unknown-plan-word")
 def an_entry_has_the_priority_urgent(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", priority="urgent"))
 
 
-@keeps("ACP-L277")
+@keeps("unknown-plan-word")
 def an_entry_is_of_low_priority(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", "completed", priority="low"))
 
 
-@breaks("ACP-L278")
-@breaks("ACP-L278", 2)
+@breaks("partial-plan")
+@breaks("partial-plan", 2)
 def a_plan_tells_what_changed(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read"), entry("Think"), entry("Write"))
     plan(talk, entry("Read", "completed"))
 
 
-@keeps("ACP-L278")
-@keeps("ACP-L278", 2)
+@keeps("partial-plan")
+@keeps("partial-plan", 2)
 def a_plan_drops_one_entry(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read"), entry("Think"), entry("Write"))
     plan(talk, entry("Read", "completed"), entry("Write"))
 
 
-@keeps("ACP-L278")
+@keeps("partial-plan")
 def a_plan_takes_the_place_of_another(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read"), entry("Think"), entry("Write"))
     plan(talk, entry("Ask"))
 
 
-@breaks("ACP-L280", 2)
+@breaks("incomplete-plan", 2)
 def a_plan_has_no_id(talk: Talk) -> None:
     begin(talk)
     other(talk, type="items", entries=[])
 
 
-@breaks("ACP-L280", 2)
+@breaks("incomplete-plan", 2)
 def a_plan_has_no_type(talk: Talk) -> None:
     begin(talk)
     other(talk, planId="p1", entries=[])
 
 
-@breaks("ACP-L280", 2)
+@breaks("incomplete-plan", 2)
 def a_plan_is_an_array(talk: Talk) -> None:
     begin(talk)
     talk.update("plan_update", plan=[entry("Read")])
 
 
-@keeps("ACP-L280", 2)
+@keeps("incomplete-plan", 2)
 def a_plan_is_empty(talk: Talk) -> None:
     begin(talk)
     plan(talk)
 
 
-@breaks("ACP-L281", 2)
+@breaks("reserved-plan-type", 2)
 def a_plan_is_of_a_type_that_was_made_up(talk: Talk) -> None:
     begin(talk)
     other(talk, type="graph", planId="p1")
 
 
-@keeps("ACP-L281", 2)
+@keeps("reserved-plan-type", 2)
 def a_plan_is_of_a_type_of_its_own(talk: Talk) -> None:
     begin(talk)
     other(talk, type="_graph", planId="p1")
 
 
-@breaks("ACP-L282", unstable=True)
+@breaks("misnamed-plan-id", unstable=True)
 def a_removed_plan_has_an_id(talk: Talk) -> None:
     talk.initialize({"plan": {}})
     talk.new_session()
     talk.update("plan_removed", id="p1")
 
 
-@breaks("ACP-L282", 2)
+@breaks("misnamed-plan-id", 2)
 def a_plan_has_an_id_of_another_name(talk: Talk) -> None:
     begin(talk)
     other(talk, type="items", id="p1", entries=[])
 
 
-@keeps("ACP-L282", unstable=True)
+@keeps("misnamed-plan-id", unstable=True)
 def a_plan_has_its_id(talk: Talk) -> None:
     talk.initialize({"plan": {}})
     talk.new_session()
@@ -156,14 +156,14 @@ def a_plan_has_its_id(talk: Talk) -> None:
     other(talk, type="items", planId="p1", entries=[])
 
 
-@keeps("ACP-L282", 2)
+@keeps("misnamed-plan-id", 2)
 def a_plan_has_two_ids(talk: Talk) -> None:
     begin(talk)
     plan(talk, id="p2")
 
 
-@breaks("ACP-L283", unstable=True)
-@breaks("ACP-L283", 2, unstable=True)
+@breaks("unknown-plan-removed", unstable=True)
+@breaks("unknown-plan-removed", 2, unstable=True)
 def a_plan_is_removed_twice(talk: Talk) -> None:
     talk.initialize({"plan": {}} if talk.version == 1 else None)
     talk.new_session()
@@ -173,8 +173,8 @@ def a_plan_is_removed_twice(talk: Talk) -> None:
     talk.update("plan_removed", planId="p1")
 
 
-@keeps("ACP-L283", unstable=True)
-@keeps("ACP-L283", 2, unstable=True)
+@keeps("unknown-plan-removed", unstable=True)
+@keeps("unknown-plan-removed", 2, unstable=True)
 def a_plan_is_removed(talk: Talk) -> None:
     talk.initialize({"plan": {}} if talk.version == 1 else None)
     talk.new_session()
@@ -183,47 +183,47 @@ def a_plan_is_removed(talk: Talk) -> None:
     talk.update("plan_removed", planId="p1")
 
 
-@breaks("ACP-L284", 2, unstable=True)
+@breaks("relative-plan-uri", 2, unstable=True)
 def a_plan_is_a_path(talk: Talk) -> None:
     begin(talk)
     other(talk, type="file", planId="p1", uri="/home/ada/plan.md")
 
 
-@breaks("ACP-L284", 2, unstable=True)
+@breaks("relative-plan-uri", 2, unstable=True)
 def a_plan_is_a_path_of_windows(talk: Talk) -> None:
     begin(talk)
     other(talk, type="file", planId="p1", uri="C:\\plan.md")
 
 
-@keeps("ACP-L284", 2, unstable=True)
+@keeps("relative-plan-uri", 2, unstable=True)
 def a_plan_is_a_uri(talk: Talk) -> None:
     begin(talk)
     other(talk, type="file", planId="p1", uri="file:///home/ada/plan.md")
 
 
-@breaks("ACP-L285")
-@breaks("ACP-L285", 2)
+@breaks("plan-entry-reopened")
+@breaks("plan-entry-reopened", 2)
 def an_entry_is_open_again(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", "completed"))
     plan(talk, entry("Read", "in_progress"))
 
 
-@breaks("ACP-L285")
+@breaks("plan-entry-reopened")
 def two_entries_are_in_progress(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", "in_progress"), entry("Think", "in_progress"))
 
 
-@keeps("ACP-L285")
-@keeps("ACP-L285", 2)
+@keeps("plan-entry-reopened")
+@keeps("plan-entry-reopened", 2)
 def an_entry_goes_back_to_pending(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", "in_progress"), entry("Think", "completed"))
     plan(talk, entry("Read"), entry("Think", "completed"))
 
 
-@keeps("ACP-L285")
+@keeps("plan-entry-reopened")
 def a_plan_begins_again_with_another_prompt(talk: Talk) -> None:
     call = begin(talk)
     plan(talk, entry("Read", "completed"))
@@ -232,37 +232,37 @@ def a_plan_begins_again_with_another_prompt(talk: Talk) -> None:
     plan(talk, entry("Read", "in_progress"))
 
 
-@breaks("ACP-L286")
-@breaks("ACP-L286", 2)
+@breaks("plan-left-in-progress")
+@breaks("plan-left-in-progress", 2)
 def an_entry_is_in_progress_at_the_end(talk: Talk) -> None:
     call = begin(talk)
     plan(talk, entry("Read", "in_progress"))
     end(talk, call)
 
 
-@keeps("ACP-L286")
-@keeps("ACP-L286", 2)
+@keeps("plan-left-in-progress")
+@keeps("plan-left-in-progress", 2)
 def an_entry_is_pending_at_the_end(talk: Talk) -> None:
     call = begin(talk)
     plan(talk, entry("Read", "completed"), entry("Think"))
     end(talk, call)
 
 
-@breaks("ACP-L287")
-@breaks("ACP-L287", 2)
+@breaks("plan-entry-not-object")
+@breaks("plan-entry-not-object", 2)
 def entries_are_words(talk: Talk) -> None:
     begin(talk)
     plan(talk, "Read", "Think")
 
 
-@breaks("ACP-L287")
+@breaks("plan-entry-not-object")
 def a_plan_has_steps(talk: Talk) -> None:
     begin(talk)
     talk.update("plan", steps=[entry("Read")])
 
 
-@keeps("ACP-L287")
-@keeps("ACP-L287", 2)
+@keeps("plan-entry-not-object")
+@keeps("plan-entry-not-object", 2)
 def a_plan_is_cleared(talk: Talk) -> None:
     begin(talk)
     plan(talk, entry("Read", "completed"))

@@ -37,7 +37,7 @@ def asked(talk: Talk) -> Call:
     return talk.prompt()
 
 
-@breaks("ACP-L158", 2)
+@breaks("stop-reason-in-result", 2)
 def a_result_is_that_of_version_1(talk: Talk) -> None:
     call = asked(talk)
     echo(talk)
@@ -45,29 +45,29 @@ def a_result_is_that_of_version_1(talk: Talk) -> None:
     talk.answer(call, stopReason="end_turn")
 
 
-@keeps("ACP-L158", 2)
+@keeps("stop-reason-in-result", 2)
 def a_result_names_a_message(talk: Talk) -> None:
     talk.accept(asked(talk))
     end(talk)
 
 
-@breaks("ACP-L431", 2)
+@breaks("prompt-result-without-id", 2)
 def a_result_is_empty(talk: Talk) -> None:
     talk.answer(asked(talk), {})
 
 
-@breaks("ACP-L431", 2)
+@breaks("prompt-result-without-id", 2)
 def a_result_names_the_message_null(talk: Talk) -> None:
     talk.answer(asked(talk), {"messageId": None})
 
 
-@keeps("ACP-L431", 2)
+@keeps("prompt-result-without-id", 2)
 def a_result_names_a_message_by_a_word(talk: Talk) -> None:
     talk.accept(asked(talk), "1")
     end(talk)
 
 
-@breaks("ACP-L159", 2)
+@breaks("prompt-result-after-work", 2)
 def a_prompt_is_answered_at_its_end(talk: Talk) -> None:
     call = asked(talk)
     echo(talk)
@@ -75,14 +75,14 @@ def a_prompt_is_answered_at_its_end(talk: Talk) -> None:
     talk.answer(call, messageId="m-user")
 
 
-@breaks("ACP-L159", 2)
+@breaks("prompt-result-after-work", 2)
 def a_prompt_is_answered_at_its_end_as_in_version_1(talk: Talk) -> None:
     call = asked(talk)
     work(talk)
     talk.answer(call, stopReason="end_turn")
 
 
-@keeps("ACP-L159", 2)
+@keeps("prompt-result-after-work", 2)
 def a_prompt_waits_for_the_work_before(talk: Talk) -> None:
     talk.accept(asked(talk))
     second = talk.prompt("And?")
@@ -91,20 +91,20 @@ def a_prompt_waits_for_the_work_before(talk: Talk) -> None:
     end(talk)
 
 
-@breaks("ACP-L160", 2)
+@breaks("prompt-not-echoed", 2)
 def a_prompt_is_not_told_back(talk: Talk) -> None:
     talk.answer(asked(talk), messageId="m-user")
     work(talk)
 
 
-@breaks("ACP-L160", 2)
+@breaks("prompt-not-echoed", 2)
 def a_prompt_is_never_told_back(talk: Talk) -> None:
     talk.answer(asked(talk), messageId="m-user")
     talk.wait(5)
     talk.update("session_info_update", title="Hello")
 
 
-@keeps("ACP-L160", 2)
+@keeps("prompt-not-echoed", 2)
 def a_prompt_is_told_back_in_a_chunk_before_its_answer(talk: Talk) -> None:
     call = asked(talk)
     talk.update("user_message_chunk", messageId="m-user", content=text()[0])
@@ -112,7 +112,7 @@ def a_prompt_is_told_back_in_a_chunk_before_its_answer(talk: Talk) -> None:
     work(talk)
 
 
-@keeps("ACP-L160", 2)
+@keeps("prompt-not-echoed", 2)
 def a_prompt_is_told_back_while_its_work_runs(talk: Talk) -> None:
     talk.answer(asked(talk), messageId="m-user")
     talk.state("running")
@@ -120,14 +120,14 @@ def a_prompt_is_told_back_while_its_work_runs(talk: Talk) -> None:
     end(talk)
 
 
-@breaks("ACP-L432", 2)
+@breaks("echo-with-other-id", 2)
 def a_prompt_is_told_back_under_another_id(talk: Talk) -> None:
     talk.answer(asked(talk), messageId="m-user")
     echo(talk, "m-other")
     work(talk)
 
 
-@breaks("ACP-L432", 2)
+@breaks("echo-with-other-id", 2)
 def a_prompt_is_told_back_under_another_id_without_work(talk: Talk) -> None:
     call = asked(talk)
     echo(talk, "m-other")
@@ -136,7 +136,7 @@ def a_prompt_is_told_back_under_another_id_without_work(talk: Talk) -> None:
     talk.update("session_info_update", title="Hello")
 
 
-@keeps("ACP-L432", 2)
+@keeps("echo-with-other-id", 2)
 def two_prompts_are_told_back_each_by_its_id(talk: Talk) -> None:
     first = asked(talk)
     second = talk.prompt()
@@ -146,7 +146,7 @@ def two_prompts_are_told_back_each_by_its_id(talk: Talk) -> None:
     end(talk)
 
 
-@breaks("ACP-L168", 2)
+@breaks("long-held-prompt", 2)
 def a_prompt_is_held_for_a_minute(talk: Talk) -> None:
     talk.accept(asked(talk))
     second = talk.prompt("And?")
@@ -155,7 +155,7 @@ def a_prompt_is_held_for_a_minute(talk: Talk) -> None:
     talk.accept(second, "m2", text="And?")
 
 
-@keeps("ACP-L168", 2)
+@keeps("long-held-prompt", 2)
 def a_prompt_is_held_for_a_moment(talk: Talk) -> None:
     talk.accept(asked(talk))
     second = talk.prompt("And?")
@@ -164,19 +164,19 @@ def a_prompt_is_held_for_a_moment(talk: Talk) -> None:
     talk.accept(second, "m2", text="And?")
 
 
-@breaks("ACP-L173", 2)
+@breaks("rejected-prompt-echoed", 2)
 def a_rejected_prompt_is_told_back(talk: Talk) -> None:
     talk.refuse(asked(talk), -32602)
     echo(talk)
 
 
-@breaks("ACP-L173", 2)
+@breaks("rejected-prompt-echoed", 2)
 def a_rejected_prompt_is_told_back_in_a_chunk(talk: Talk) -> None:
     talk.refuse(asked(talk), -32602)
     talk.update("user_message_chunk", messageId="m-user", content=text()[0])
 
 
-@keeps("ACP-L173", 2)
+@keeps("rejected-prompt-echoed", 2)
 def an_earlier_message_is_told_again_after_a_rejection(talk: Talk) -> None:
     talk.accept(asked(talk))
     end(talk)
@@ -184,14 +184,14 @@ def an_earlier_message_is_told_again_after_a_rejection(talk: Talk) -> None:
     echo(talk)
 
 
-@breaks("ACP-L174", 2)
+@breaks("echo-differs-from-prompt", 2)
 def a_prompt_is_told_back_changed(talk: Talk) -> None:
     talk.answer(asked(talk), messageId="m-user")
     echo(talk, words="Hello, and answer in Danish")
     work(talk)
 
 
-@breaks("ACP-L174", 2)
+@breaks("echo-differs-from-prompt", 2)
 def a_prompt_is_told_back_without_its_image(talk: Talk) -> None:
     talk.open()
     call = talk.ask("session/prompt", sessionId="s1", prompt=[*text(), IMAGE])
@@ -200,7 +200,7 @@ def a_prompt_is_told_back_without_its_image(talk: Talk) -> None:
     work(talk)
 
 
-@keeps("ACP-L174", 2)
+@keeps("echo-differs-from-prompt", 2)
 def a_prompt_is_told_back_with_other_spaces(talk: Talk) -> None:
     talk.open()
     call = talk.prompt("Hello  you\n")
@@ -208,7 +208,7 @@ def a_prompt_is_told_back_with_other_spaces(talk: Talk) -> None:
     end(talk)
 
 
-@breaks("ACP-L433", 2)
+@breaks("echoed-prompt-fails", 2)
 def a_prompt_fails_after_it_was_told_back(talk: Talk) -> None:
     call = asked(talk)
     echo(talk)
@@ -216,7 +216,7 @@ def a_prompt_fails_after_it_was_told_back(talk: Talk) -> None:
     talk.refuse(call, -32603)
 
 
-@keeps("ACP-L433", 2)
+@keeps("echoed-prompt-fails", 2)
 def a_prompt_fails_after_another_was_told_back(talk: Talk) -> None:
     first = asked(talk)
     second = talk.prompt()
@@ -225,13 +225,13 @@ def a_prompt_fails_after_another_was_told_back(talk: Talk) -> None:
     end(talk)
 
 
-@breaks("ACP-L434", 2)
+@breaks("empty-prompt", 2)
 def a_prompt_has_no_blocks(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("session/prompt", sessionId="s1", prompt=[]), -32602)
 
 
-@keeps("ACP-L434", 2)
+@keeps("empty-prompt", 2)
 def a_prompt_has_one_block(talk: Talk) -> None:
     talk.refuse(asked(talk), -32602)
 
@@ -243,17 +243,17 @@ def strange(talk: Talk, block: Any) -> Call:
     return talk.ask("session/prompt", sessionId="s1", prompt=[block])
 
 
-@breaks("ACP-L435", 2)
+@breaks("unsupported-block-accepted", 2)
 def a_block_of_a_type_to_come_is_taken_in(talk: Talk) -> None:
     talk.answer(strange(talk, {"type": "video", "data": ""}), messageId="m-user")
 
 
-@breaks("ACP-L435", 2)
+@breaks("unsupported-block-accepted", 2)
 def an_image_is_taken_in_without_a_claim(talk: Talk) -> None:
     talk.answer(strange(talk, IMAGE), messageId="m-user")
 
 
-@keeps("ACP-L435", 2)
+@keeps("unsupported-block-accepted", 2)
 def a_block_of_a_type_to_come_is_turned_down(talk: Talk) -> None:
     talk.refuse(strange(talk, {"type": "_video", "data": ""}), -32602)
     talk.refuse(talk.ask("session/prompt", sessionId="s1", prompt=[{"type": "video"}]), -32602)
@@ -269,24 +269,24 @@ def closed(talk: Talk) -> Call:
     return held
 
 
-@breaks("ACP-L439", 2)
+@breaks("held-prompt-unanswered", 2)
 def a_held_prompt_fails_when_closed(talk: Talk) -> None:
     talk.refuse(closed(talk), -32603)
 
 
-@breaks("ACP-L439", 2)
+@breaks("held-prompt-unanswered", 2)
 def a_held_prompt_is_forgotten_when_closed(talk: Talk) -> None:
     closed(talk)
     talk.wait(10)
     talk.answer(talk.ask("session/list"), sessions=[])
 
 
-@keeps("ACP-L439", 2)
+@keeps("held-prompt-unanswered", 2)
 def a_held_prompt_is_cancelled_when_closed(talk: Talk) -> None:
     talk.refuse(closed(talk), -32800, "Request cancelled")
 
 
-@keeps("ACP-L439", 2)
+@keeps("held-prompt-unanswered", 2)
 def a_prompt_comes_behind_the_request_to_close(talk: Talk) -> None:
     talk.accept(asked(talk))
     close = talk.ask("session/close", sessionId="s1")
@@ -296,7 +296,7 @@ def a_prompt_comes_behind_the_request_to_close(talk: Talk) -> None:
     talk.refuse(late, -32002, "The session is not open")
 
 
-@breaks("ACP-L435", 2)
+@breaks("unsupported-block-accepted", 2)
 def an_unclaimed_block_is_refused_with_another_code(talk: Talk) -> None:
     talk.initialize(None, {"session": {"prompt": {}}})
     talk.new_session()

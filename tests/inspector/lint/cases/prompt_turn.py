@@ -7,7 +7,7 @@ from tests.inspector.lint.talk import CWD, Talk, breaks, keeps
 TEXT = [{"type": "text", "text": "Hello"}]
 
 
-@breaks("ACP-L134")
+@breaks("concurrent-prompts")
 def a_second_prompt_does_not_wait(talk: Talk) -> None:
     talk.open()
     first = talk.prompt()
@@ -16,7 +16,7 @@ def a_second_prompt_does_not_wait(talk: Talk) -> None:
     talk.finish(second)
 
 
-@breaks("ACP-L134")
+@breaks("concurrent-prompts")
 def a_prompt_follows_a_cancel_at_once(talk: Talk) -> None:
     talk.open()
     first = talk.prompt()
@@ -25,7 +25,7 @@ def a_prompt_follows_a_cancel_at_once(talk: Talk) -> None:
     talk.finish(first, "cancelled")
 
 
-@keeps("ACP-L134")
+@keeps("concurrent-prompts")
 def two_sessions_work_at_once(talk: Talk) -> None:
     talk.open()
     talk.new_session("s2")
@@ -36,38 +36,38 @@ def two_sessions_work_at_once(talk: Talk) -> None:
     talk.finish(talk.prompt())
 
 
-@breaks("ACP-L135")
+@breaks("prompt-not-list")
 def a_prompt_is_a_string(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt="Hello")
 
 
-@breaks("ACP-L135", 2)
+@breaks("prompt-not-list", 2)
 def a_prompt_is_called_content(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", content=TEXT)
 
 
-@keeps("ACP-L135")
-@keeps("ACP-L135", 2)
+@keeps("prompt-not-list")
+@keeps("prompt-not-list", 2)
 def a_prompt_is_an_array_of_one(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=TEXT)
 
 
-@breaks("ACP-L136")
+@breaks("blank-prompt")
 def a_prompt_is_empty(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=[])
 
 
-@breaks("ACP-L136")
+@breaks("blank-prompt")
 def a_prompt_is_blank(talk: Talk) -> None:
     talk.open()
     talk.prompt(" \n")
 
 
-@keeps("ACP-L136")
+@keeps("blank-prompt")
 def a_prompt_is_a_link_alone(talk: Talk) -> None:
     talk.open()
     link = {"type": "resource_link", "uri": "file:///a", "name": "a"}
@@ -75,38 +75,38 @@ def a_prompt_is_a_link_alone(talk: Talk) -> None:
     talk.ask("session/prompt", sessionId="s1", prompt=[blank, link])
 
 
-@breaks("ACP-L144")
+@breaks("invalid-stop-reason")
 def a_turn_ends_without_reason(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.prompt(), {})
 
 
-@breaks("ACP-L144")
+@breaks("invalid-stop-reason")
 def a_turn_ends_for_a_reason_of_its_own(talk: Talk) -> None:
     talk.open()
     talk.finish(talk.prompt(), "_done")
 
 
-@keeps("ACP-L144")
+@keeps("invalid-stop-reason")
 def a_turn_ends_with_a_refusal(talk: Talk) -> None:
     talk.open()
     talk.finish(talk.prompt(), "refusal")
 
 
-@breaks("ACP-L149")
+@breaks("update-outside-turn")
 def an_agent_speaks_after_its_turn(talk: Talk) -> None:
     talk.open()
     talk.turn()
     talk.say("One more thing")
 
 
-@breaks("ACP-L149")
+@breaks("update-outside-turn")
 def an_agent_greets(talk: Talk) -> None:
     talk.open()
     talk.say("Welcome!")
 
 
-@breaks("ACP-L149", unstable=True)
+@breaks("update-outside-turn", unstable=True)
 def an_agent_plans_after_its_turn(talk: Talk) -> None:
     talk.initialize({"plan": {}})
     talk.new_session()
@@ -114,7 +114,7 @@ def an_agent_plans_after_its_turn(talk: Talk) -> None:
     talk.update("plan_update", plan={"type": "items", "planId": "p1", "entries": []})
 
 
-@keeps("ACP-L149")
+@keeps("update-outside-turn")
 def a_history_is_told_before_the_answer(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
@@ -123,7 +123,7 @@ def a_history_is_told_before_the_answer(talk: Talk) -> None:
     talk.update("available_commands_update", availableCommands=[])
 
 
-@breaks("ACP-L150")
+@breaks("unfinished-tool-call")
 def a_turn_ends_within_a_tool_call(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -131,7 +131,7 @@ def a_turn_ends_within_a_tool_call(talk: Talk) -> None:
     talk.finish(call)
 
 
-@breaks("ACP-L150")
+@breaks("unfinished-tool-call")
 def a_turn_ends_with_a_tool_call_pending(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -139,7 +139,7 @@ def a_turn_ends_with_a_tool_call_pending(talk: Talk) -> None:
     talk.finish(call)
 
 
-@keeps("ACP-L150")
+@keeps("unfinished-tool-call")
 def a_tool_call_fails_before_the_turn_ends(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -149,7 +149,7 @@ def a_tool_call_fails_before_the_turn_ends(talk: Talk) -> None:
     talk.finish(call)
 
 
-@keeps("ACP-L150")
+@keeps("unfinished-tool-call")
 def the_tool_call_of_an_earlier_turn_goes_on(talk: Talk) -> None:
     talk.open()
     first = talk.prompt()
@@ -161,7 +161,7 @@ def the_tool_call_of_an_earlier_turn_goes_on(talk: Talk) -> None:
     talk.finish(second)
 
 
-@breaks("ACP-L152")
+@breaks("request-outlives-turn")
 def a_turn_ends_before_the_permission(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -170,7 +170,7 @@ def a_turn_ends_before_the_permission(talk: Talk) -> None:
     talk.choose(permission)
 
 
-@keeps("ACP-L152")
+@keeps("request-outlives-turn")
 def a_turn_ends_right_after_the_permission(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -178,7 +178,7 @@ def a_turn_ends_right_after_the_permission(talk: Talk) -> None:
     talk.finish(call)
 
 
-@breaks("ACP-L154")
+@breaks("user-message-echo")
 def an_agent_echoes_the_user(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -187,7 +187,7 @@ def an_agent_echoes_the_user(talk: Talk) -> None:
     talk.finish(call)
 
 
-@keeps("ACP-L154")
+@keeps("user-message-echo")
 def an_agent_replays_the_user(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
@@ -195,32 +195,32 @@ def an_agent_replays_the_user(talk: Talk) -> None:
     talk.answer(call, {})
 
 
-@breaks("ACP-L155")
+@breaks("content-in-prompt-result")
 def a_result_holds_the_answer(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.prompt(), stopReason="end_turn", content=TEXT)
 
 
-@keeps("ACP-L155")
+@keeps("content-in-prompt-result")
 def a_result_holds_something_of_its_own(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.prompt(), stopReason="end_turn", _meta={"content": "x"})
 
 
-@breaks("ACP-L156")
+@breaks("foreign-prompt-field")
 def a_prompt_names_a_model(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=TEXT, model="best")
 
 
-@breaks("ACP-L156", 2)
+@breaks("foreign-prompt-field", 2)
 def a_prompt_names_its_message(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=TEXT, messageId="m1")
 
 
-@keeps("ACP-L156")
-@keeps("ACP-L156", 2)
+@keeps("foreign-prompt-field")
+@keeps("foreign-prompt-field", 2)
 def a_prompt_names_a_model_within_meta(talk: Talk) -> None:
     talk.open()
     talk.ask("session/prompt", sessionId="s1", prompt=TEXT, _meta={"model": "best"})

@@ -28,64 +28,64 @@ def begun(talk: Talk, version: int = 1) -> None:
     talk.answer(call, ANSWERED | {"protocolVersion": version})
 
 
-@breaks("ACP-L501", unstable=True)
+@breaks("wrong-proxy-initialize", unstable=True)
 def a_proxy_is_begun_as_an_agent(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(successor(talk, "session/new", {}), -32601)
 
 
-@keeps("ACP-L501", unstable=True)
+@keeps("wrong-proxy-initialize", unstable=True)
 def a_proxy_is_begun_as_a_proxy(talk: Talk) -> None:
     begun(talk)
     talk.answer(successor(talk, "_x", {}))
 
 
-@breaks("ACP-L502", unstable=True)
+@breaks("initialize-not-forwarded", unstable=True)
 def a_proxy_does_not_ask_its_successor(talk: Talk) -> None:
     talk.answer(talk.ask("proxy/initialize", ASKED), ANSWERED)
 
 
-@keeps("ACP-L502", unstable=True)
+@keeps("initialize-not-forwarded", unstable=True)
 def a_proxy_asks_its_successor(talk: Talk) -> None:
     begun(talk)
 
 
-@breaks("ACP-L503", 2, unstable=True)
+@breaks("proxy-changes-version", 2, unstable=True)
 def a_proxy_changes_the_version(talk: Talk) -> None:
     begun(talk, 2)
 
 
-@keeps("ACP-L503", unstable=True)
+@keeps("proxy-changes-version", unstable=True)
 def a_proxy_keeps_the_version(talk: Talk) -> None:
     begun(talk)
 
 
-@breaks("ACP-L504", unstable=True)
+@breaks("malformed-successor-params", unstable=True)
 def wrapped_params_are_a_text(talk: Talk) -> None:
     begun(talk)
     talk.refuse(successor(talk, "_x", "all"), -32602)
 
 
-@keeps("ACP-L504", unstable=True)
+@keeps("malformed-successor-params", unstable=True)
 def wrapped_params_are_a_list(talk: Talk) -> None:
     begun(talk)
     talk.answer(successor(talk, "_x", [1]))
 
 
-@breaks("ACP-L505", unstable=True)
+@breaks("proxy-copies-meta", unstable=True)
 def the_envelopes_meta_is_copied(talk: Talk) -> None:
     begun(talk)
     meta = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
     talk.answer(successor(talk, "_x", {"_meta": meta}, _meta=meta))
 
 
-@keeps("ACP-L505", unstable=True)
+@keeps("proxy-copies-meta", unstable=True)
 def both_have_metas_of_their_own(talk: Talk) -> None:
     begun(talk)
     talk.answer(successor(talk, "_x", {"_meta": {"a": 1}}, _meta={"hop": 1}))
 
 
-@breaks("ACP-L506", unstable=True)
+@breaks("cancel-wrapped", unstable=True)
 def a_cancel_is_wrapped(talk: Talk) -> None:
     begun(talk)
     wrapped = {"requestId": 1}
@@ -95,7 +95,7 @@ def a_cancel_is_wrapped(talk: Talk) -> None:
     )
 
 
-@keeps("ACP-L506", unstable=True)
+@keeps("cancel-wrapped", unstable=True)
 def a_cancel_names_the_envelope(talk: Talk) -> None:
     begun(talk)
     call = successor(talk, "_x", {})

@@ -34,116 +34,116 @@ def _list(talk: Talk, *flags: Any, next_: str | None = None, **asked: Any) -> No
     talk.answer(talk.ask("session/list", asked), result)
 
 
-@breaks("ACP-L466", unstable=True)
+@breaks("undeclared-archive", unstable=True)
 def a_session_is_archived_unclaimed(talk: Talk) -> None:
     talk.open()
     _put(talk)
 
 
-@breaks("ACP-L466", 2, unstable=True)
+@breaks("undeclared-archive", 2, unstable=True)
 def a_session_is_unarchived_unclaimed(talk: Talk) -> None:
     talk.open()
     _put(talk, "unarchive")
 
 
-@keeps("ACP-L466", unstable=True)
+@keeps("undeclared-archive", unstable=True)
 def a_session_is_archived_where_it_is_claimed(talk: Talk) -> None:
     _open(talk)
     _put(talk)
 
 
-@keeps("ACP-L466", 2, unstable=True)
+@keeps("undeclared-archive", 2, unstable=True)
 def a_session_is_unarchived_where_it_is_claimed(talk: Talk) -> None:
     _open(talk)
     _put(talk, "unarchive")
 
 
-@breaks("ACP-L467", unstable=True)
+@breaks("archive-without-list", unstable=True)
 def there_is_an_archive_without_a_list(talk: Talk) -> None:
     talk.initialize({}, {"sessionCapabilities": {"archive": {}, "list": None}})
 
 
-@keeps("ACP-L467", unstable=True)
+@keeps("archive-without-list", unstable=True)
 def there_is_an_archive_with_a_list(talk: Talk) -> None:
     talk.initialize({}, {"sessionCapabilities": {"archive": {}, "list": {}}})
 
 
-@breaks("ACP-L468", unstable=True)
+@breaks("missing-archived-flag", unstable=True)
 def a_listed_session_has_no_flag(talk: Talk) -> None:
     _open(talk)
     _list(talk, False, None)
 
 
-@breaks("ACP-L468", 2, unstable=True)
+@breaks("missing-archived-flag", 2, unstable=True)
 def a_listed_session_has_a_word_for_a_flag(talk: Talk) -> None:
     _open(talk)
     _list(talk, "no")
 
 
-@keeps("ACP-L468", unstable=True)
+@keeps("missing-archived-flag", unstable=True)
 def all_listed_sessions_have_a_flag(talk: Talk) -> None:
     _open(talk)
     _list(talk, False, False)
 
 
-@keeps("ACP-L468", 2, unstable=True)
+@keeps("missing-archived-flag", 2, unstable=True)
 def all_listed_sessions_have_a_flag_in_version_2(talk: Talk) -> None:
     _open(talk)
     _list(talk, True, False, archived="include")
 
 
-@breaks("ACP-L469", unstable=True)
+@breaks("invalid-archived-filter", unstable=True)
 def a_filter_is_used_unclaimed(talk: Talk) -> None:
     talk.initialize()
     talk.ask("session/list", archived="only")
 
 
-@breaks("ACP-L469", 2, unstable=True)
+@breaks("invalid-archived-filter", 2, unstable=True)
 def a_filter_changes_between_pages(talk: Talk) -> None:
     _open(talk)
     _list(talk, True, next_="c1", archived="include")
     talk.ask("session/list", cursor="c1")
 
 
-@keeps("ACP-L469", unstable=True)
+@keeps("invalid-archived-filter", unstable=True)
 def a_filter_is_kept_between_pages(talk: Talk) -> None:
     _open(talk)
     _list(talk, True, next_="c1", archived="only")
     _list(talk, archived="only", cursor="c1")
 
 
-@keeps("ACP-L469", 2, unstable=True)
+@keeps("invalid-archived-filter", 2, unstable=True)
 def a_filter_is_said_that_goes_without_saying(talk: Talk) -> None:
     _open(talk)
     _list(talk, False, next_="c1")
     _list(talk, archived="exclude", cursor="c1")
 
 
-@breaks("ACP-L470", unstable=True)
+@breaks("archived-filter-ignored", unstable=True)
 def an_archived_session_is_listed_with_the_others(talk: Talk) -> None:
     _open(talk)
     _list(talk, False, True)
 
 
-@breaks("ACP-L470", 2, unstable=True)
+@breaks("archived-filter-ignored", 2, unstable=True)
 def another_session_is_listed_with_the_archived(talk: Talk) -> None:
     _open(talk)
     _list(talk, True, False, archived="only")
 
 
-@keeps("ACP-L470", unstable=True)
+@keeps("archived-filter-ignored", unstable=True)
 def only_archived_sessions_are_listed(talk: Talk) -> None:
     _open(talk)
     _list(talk, True, True, archived="only")
 
 
-@keeps("ACP-L470", 2, unstable=True)
+@keeps("archived-filter-ignored", 2, unstable=True)
 def no_archived_sessions_are_listed(talk: Talk) -> None:
     _open(talk)
     _list(talk, False, archived=None)
 
 
-@breaks("ACP-L471", unstable=True)
+@breaks("archive-leaves-work", unstable=True)
 def a_prompt_outlives_the_archiving(talk: Talk) -> None:
     _open(talk)
     prompt = talk.prompt()
@@ -151,14 +151,14 @@ def a_prompt_outlives_the_archiving(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L471", 2, unstable=True)
+@breaks("archive-leaves-work", 2, unstable=True)
 def a_session_is_archived_while_it_runs(talk: Talk) -> None:
     _open(talk)
     talk.accept(talk.prompt())
     _put(talk)
 
 
-@keeps("ACP-L471", unstable=True)
+@keeps("archive-leaves-work", unstable=True)
 def a_prompt_is_cancelled_by_the_archiving(talk: Talk) -> None:
     _open(talk)
     prompt = talk.prompt()
@@ -167,7 +167,7 @@ def a_prompt_is_cancelled_by_the_archiving(talk: Talk) -> None:
     talk.answer(archive)
 
 
-@keeps("ACP-L471", 2, unstable=True)
+@keeps("archive-leaves-work", 2, unstable=True)
 def a_session_is_idle_before_it_is_archived(talk: Talk) -> None:
     _open(talk)
     talk.accept(talk.prompt())
@@ -176,57 +176,57 @@ def a_session_is_idle_before_it_is_archived(talk: Talk) -> None:
     talk.answer(archive)
 
 
-@breaks("ACP-L472", unstable=True)
+@breaks("repeated-archive-fails", unstable=True)
 def a_session_cannot_be_archived_again(talk: Talk) -> None:
     _open(talk)
     _put(talk)
     talk.refuse(talk.ask("session/archive", sessionId="s1"), -32602)
 
 
-@breaks("ACP-L472", 2, unstable=True)
+@breaks("repeated-archive-fails", 2, unstable=True)
 def an_unknown_session_is_a_wrong_param(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/unarchive", sessionId="s9"), -32602)
 
 
-@keeps("ACP-L472", unstable=True)
+@keeps("repeated-archive-fails", unstable=True)
 def a_session_is_archived_again(talk: Talk) -> None:
     _open(talk)
     _put(talk)
     _put(talk)
 
 
-@keeps("ACP-L472", 2, unstable=True)
+@keeps("repeated-archive-fails", 2, unstable=True)
 def an_unknown_session_is_not_found(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/archive", sessionId="s9"), -32002, data={"sessionId": "s9"})
 
 
-@breaks("ACP-L473", unstable=True)
+@breaks("unknown-filter-accepted", unstable=True)
 def an_unknown_filter_goes_well(talk: Talk) -> None:
     _open(talk)
     _list(talk, False, archived="all")
 
 
-@breaks("ACP-L473", 2, unstable=True)
+@breaks("unknown-filter-accepted", 2, unstable=True)
 def a_flag_for_a_filter_goes_well(talk: Talk) -> None:
     _open(talk)
     _list(talk, archived=True)
 
 
-@keeps("ACP-L473", unstable=True)
+@keeps("unknown-filter-accepted", unstable=True)
 def an_unknown_filter_is_refused(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/list", archived="all"), -32602)
 
 
-@keeps("ACP-L473", 2, unstable=True)
+@keeps("unknown-filter-accepted", 2, unstable=True)
 def an_unknown_filter_is_refused_in_version_2(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/list", archived="all"), -32602)
 
 
-@breaks("ACP-L474", unstable=True)
+@breaks("unarchive-loads", unstable=True)
 def an_unarchived_session_is_loaded(talk: Talk) -> None:
     _open(talk, session=False)
     _list(talk, True, archived="only")
@@ -234,7 +234,7 @@ def an_unarchived_session_is_loaded(talk: Talk) -> None:
     talk.update("session_info_update", "s0", title="A")
 
 
-@breaks("ACP-L474", 2, unstable=True)
+@breaks("unarchive-loads", 2, unstable=True)
 def an_unarchived_session_tells_its_state(talk: Talk) -> None:
     _open(talk, session=False)
     _list(talk, True, archived="only")
@@ -242,14 +242,14 @@ def an_unarchived_session_tells_its_state(talk: Talk) -> None:
     talk.state("idle", "s0")
 
 
-@keeps("ACP-L474", unstable=True)
+@keeps("unarchive-loads", unstable=True)
 def an_unarchived_session_is_open_all_the_time(talk: Talk) -> None:
     _open(talk)
     _put(talk, "unarchive")
     talk.update("session_info_update", title="A")
 
 
-@keeps("ACP-L474", 2, unstable=True)
+@keeps("unarchive-loads", 2, unstable=True)
 def an_unarchived_session_is_resumed(talk: Talk) -> None:
     _open(talk, session=False)
     _list(talk, True, archived="only")
@@ -259,21 +259,21 @@ def an_unarchived_session_is_resumed(talk: Talk) -> None:
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@breaks("ACP-L475", unstable=True)
+@breaks("archived-session-loaded", unstable=True)
 def a_session_is_loaded_from_the_archive(talk: Talk) -> None:
     _open(talk, session=False)
     _list(talk, True, archived="only")
     talk.ask("session/load", sessionId="s0", cwd=CWD, mcpServers=[])
 
 
-@breaks("ACP-L475", 2, unstable=True)
+@breaks("archived-session-loaded", 2, unstable=True)
 def a_session_is_resumed_from_the_archive(talk: Talk) -> None:
     _open(talk)
     _put(talk)
     talk.ask("session/resume", sessionId="s1", cwd=CWD)
 
 
-@keeps("ACP-L475", unstable=True)
+@keeps("archived-session-loaded", unstable=True)
 def a_session_is_unarchived_before_it_is_loaded(talk: Talk) -> None:
     _open(talk, session=False)
     _list(talk, True, archived="only")

@@ -19,21 +19,21 @@ def _resume(talk: Talk) -> None:
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@breaks("ACP-L116")
+@breaks("closed-session-used")
 def a_closed_session_is_prompted(talk: Talk) -> None:
     talk.open()
     _close(talk)
     talk.prompt()
 
 
-@breaks("ACP-L116", 2)
+@breaks("closed-session-used", 2)
 def a_closed_session_is_configured(talk: Talk) -> None:
     talk.open()
     _close(talk)
     talk.ask("session/set_config_option", sessionId="s1", configId="a", type="id", value="b")
 
 
-@keeps("ACP-L116")
+@keeps("closed-session-used")
 def a_closed_session_is_loaded_first(talk: Talk) -> None:
     talk.open()
     _close(talk)
@@ -41,7 +41,7 @@ def a_closed_session_is_loaded_first(talk: Talk) -> None:
     talk.turn()
 
 
-@keeps("ACP-L116", 2)
+@keeps("closed-session-used", 2)
 def a_closed_session_is_resumed_first(talk: Talk) -> None:
     talk.open()
     _close(talk)
@@ -49,14 +49,14 @@ def a_closed_session_is_resumed_first(talk: Talk) -> None:
     talk.turn()
 
 
-@breaks("ACP-L117")
+@breaks("update-after-close")
 def an_update_comes_after_the_close(talk: Talk) -> None:
     talk.open()
     _close(talk)
     talk.update("session_info_update", title="A")
 
 
-@keeps("ACP-L117")
+@keeps("update-after-close")
 def an_update_comes_while_the_session_is_closed(talk: Talk) -> None:
     talk.open()
     close = talk.ask("session/close", sessionId="s1")
@@ -64,7 +64,7 @@ def an_update_comes_while_the_session_is_closed(talk: Talk) -> None:
     talk.answer(close)
 
 
-@breaks("ACP-L118")
+@breaks("close-without-cancelled")
 def a_prompt_outlives_its_session(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -72,7 +72,7 @@ def a_prompt_outlives_its_session(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L118")
+@breaks("close-without-cancelled")
 def a_prompt_of_a_closed_session_fails(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -82,7 +82,7 @@ def a_prompt_of_a_closed_session_fails(talk: Talk) -> None:
     talk.answer(close)
 
 
-@keeps("ACP-L118")
+@keeps("close-without-cancelled")
 def a_prompt_is_cancelled_by_the_close(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -91,7 +91,7 @@ def a_prompt_is_cancelled_by_the_close(talk: Talk) -> None:
     talk.answer(close)
 
 
-@keeps("ACP-L118")
+@keeps("close-without-cancelled")
 def a_prompt_ends_as_the_close_is_under_way(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -100,14 +100,14 @@ def a_prompt_ends_as_the_close_is_under_way(talk: Talk) -> None:
     talk.answer(close)
 
 
-@breaks("ACP-L119", 2)
+@breaks("close-without-idle", 2)
 def a_session_is_closed_while_it_runs(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
     _close(talk)
 
 
-@breaks("ACP-L119", 2)
+@breaks("close-without-idle", 2)
 def work_ends_otherwise_long_after_the_close(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -117,7 +117,7 @@ def work_ends_otherwise_long_after_the_close(talk: Talk) -> None:
     talk.answer(close)
 
 
-@keeps("ACP-L119", 2)
+@keeps("close-without-idle", 2)
 def work_ends_as_the_close_is_under_way(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -126,7 +126,7 @@ def work_ends_as_the_close_is_under_way(talk: Talk) -> None:
     talk.answer(close)
 
 
-@keeps("ACP-L119", 2)
+@keeps("close-without-idle", 2)
 def a_session_is_idle_before_it_is_closed(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -135,33 +135,33 @@ def a_session_is_idle_before_it_is_closed(talk: Talk) -> None:
     talk.answer(close)
 
 
-@breaks("ACP-L121")
+@breaks("repeated-delete-fails")
 def an_unknown_session_cannot_be_deleted(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(talk.ask("session/delete", sessionId="s9"), -32002)
 
 
-@breaks("ACP-L121", 2)
+@breaks("repeated-delete-fails", 2)
 def a_session_cannot_be_deleted_again(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.ask("session/delete", sessionId="s1"))
     talk.refuse(talk.ask("session/delete", sessionId="s1"), -32603)
 
 
-@keeps("ACP-L121")
+@keeps("repeated-delete-fails")
 def a_session_is_deleted_twice(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.ask("session/delete", sessionId="s1"))
     talk.answer(talk.ask("session/delete", sessionId="s1"))
 
 
-@keeps("ACP-L121", 2)
+@keeps("repeated-delete-fails", 2)
 def a_session_that_is_there_cannot_be_deleted(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("session/delete", sessionId="s1"), -32603)
 
 
-@breaks("ACP-L118")
+@breaks("close-without-cancelled")
 def the_prompt_of_a_closed_session_is_forgotten(talk: Talk) -> None:
     talk.open()
     talk.prompt()
@@ -170,7 +170,7 @@ def the_prompt_of_a_closed_session_is_forgotten(talk: Talk) -> None:
     talk.answer(talk.ask("session/list"), sessions=[])
 
 
-@keeps("ACP-L118")
+@keeps("close-without-cancelled")
 def the_prompt_of_a_closed_session_is_answered_late(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()

@@ -36,7 +36,7 @@ def _close(talk: Talk) -> None:
     talk.answer(talk.ask("session/close", sessionId="s1"))
 
 
-@breaks("ACP-L110")
+@breaks("resume-replays-history")
 def a_resume_tells_history(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk)
@@ -45,7 +45,7 @@ def a_resume_tells_history(talk: Talk) -> None:
     talk.answer(resume)
 
 
-@breaks("ACP-L110")
+@breaks("resume-replays-history")
 def a_resume_tells_of_tool_calls(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk)
@@ -53,7 +53,7 @@ def a_resume_tells_of_tool_calls(talk: Talk) -> None:
     talk.answer(resume)
 
 
-@keeps("ACP-L110")
+@keeps("resume-replays-history")
 def a_resume_tells_of_commands(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk)
@@ -61,7 +61,7 @@ def a_resume_tells_of_commands(talk: Talk) -> None:
     talk.answer(resume)
 
 
-@breaks("ACP-L111", 2)
+@breaks("unrequested-replay", 2)
 def a_resume_tells_history_unasked(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk, replayFrom=None)
@@ -69,7 +69,7 @@ def a_resume_tells_history_unasked(talk: Talk) -> None:
     _resumed(talk, resume)
 
 
-@keeps("ACP-L111", 2)
+@keeps("unrequested-replay", 2)
 def a_resume_tells_of_a_list_in_the_background(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk)
@@ -78,7 +78,7 @@ def a_resume_tells_of_a_list_in_the_background(talk: Talk) -> None:
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@keeps("ACP-L111", 2)
+@keeps("unrequested-replay", 2)
 def a_resume_comes_in_the_midst_of_work(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk)
@@ -87,7 +87,7 @@ def a_resume_comes_in_the_midst_of_work(talk: Talk) -> None:
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@keeps("ACP-L110")
+@keeps("resume-replays-history")
 def a_prompt_that_came_behind_the_resume_is_answered_before_it(talk: Talk) -> None:
     talk.open()
     _close(talk)
@@ -98,7 +98,7 @@ def a_prompt_that_came_behind_the_resume_is_answered_before_it(talk: Talk) -> No
     talk.finish(prompt)
 
 
-@keeps("ACP-L111", 2)
+@keeps("unrequested-replay", 2)
 def a_prompt_that_came_with_the_resume_is_echoed_before_its_answer(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -109,7 +109,7 @@ def a_prompt_that_came_with_the_resume_is_echoed_before_its_answer(talk: Talk) -
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@breaks("ACP-L111", 2)
+@breaks("unrequested-replay", 2)
 def a_resume_tells_history_beside_the_echo_of_a_prompt(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -121,7 +121,7 @@ def a_resume_tells_history_beside_the_echo_of_a_prompt(talk: Talk) -> None:
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@breaks("ACP-L112")
+@breaks("missing-replay")
 def a_load_tells_nothing(talk: Talk) -> None:
     talk.open()
     talk.turn()
@@ -129,7 +129,7 @@ def a_load_tells_nothing(talk: Talk) -> None:
     talk.answer(_load(talk))
 
 
-@breaks("ACP-L112", 2)
+@breaks("missing-replay", 2)
 def a_replay_tells_nothing(talk: Talk) -> None:
     talk.open()
     talk.turn()
@@ -137,7 +137,7 @@ def a_replay_tells_nothing(talk: Talk) -> None:
     _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
 
 
-@keeps("ACP-L112")
+@keeps("missing-replay")
 def a_load_tells_history(talk: Talk) -> None:
     talk.open()
     talk.turn()
@@ -148,7 +148,7 @@ def a_load_tells_history(talk: Talk) -> None:
     talk.answer(load)
 
 
-@keeps("ACP-L112")
+@keeps("missing-replay")
 def there_was_only_a_greeting(talk: Talk) -> None:
     talk.open()
     talk.say("Welcome!")
@@ -159,14 +159,14 @@ def there_was_only_a_greeting(talk: Talk) -> None:
     talk.answer(_load(talk))
 
 
-@keeps("ACP-L112", 2)
+@keeps("missing-replay", 2)
 def there_is_no_history_to_tell(talk: Talk) -> None:
     talk.open()
     _close(talk)
     _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
 
 
-@keeps("ACP-L112")
+@keeps("missing-replay")
 def a_resume_is_answered_while_a_load_waits(talk: Talk) -> None:
     talk.open()
     talk.turn()
@@ -179,7 +179,7 @@ def a_resume_is_answered_while_a_load_waits(talk: Talk) -> None:
     talk.answer(load)
 
 
-@breaks("ACP-L112")
+@breaks("missing-replay")
 def a_load_tells_nothing_while_a_resume_waits(talk: Talk) -> None:
     talk.open()
     talk.turn()
@@ -189,7 +189,7 @@ def a_load_tells_nothing_while_a_resume_waits(talk: Talk) -> None:
     talk.answer(resume)
 
 
-@keeps("ACP-L110")
+@keeps("resume-replays-history")
 def a_load_tells_history_while_a_resume_waits(talk: Talk) -> None:
     talk.initialize()
     load, resume = _load(talk), _resume(talk)
@@ -199,7 +199,7 @@ def a_load_tells_history_while_a_resume_waits(talk: Talk) -> None:
     talk.answer(resume)
 
 
-@keeps("ACP-L111", 2)
+@keeps("unrequested-replay", 2)
 def a_replay_tells_history_while_another_resume_waits(talk: Talk) -> None:
     talk.initialize()
     replay, resume = _resume(talk, replayFrom={"type": "start"}), _resume(talk)
@@ -209,21 +209,21 @@ def a_replay_tells_history_while_another_resume_waits(talk: Talk) -> None:
     _resumed(talk, resume)
 
 
-@breaks("ACP-L113")
+@breaks("late-replay")
 def history_comes_after_the_load(talk: Talk) -> None:
     talk.initialize()
     talk.answer(_load(talk))
     _user(talk)
 
 
-@breaks("ACP-L113", 2)
+@breaks("late-replay", 2)
 def history_comes_after_the_resume(talk: Talk) -> None:
     talk.initialize()
     _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
     _user(talk)
 
 
-@breaks("ACP-L113")
+@breaks("late-replay")
 def history_comes_after_the_load_and_the_next_prompt(talk: Talk) -> None:
     talk.initialize()
     talk.answer(_load(talk))
@@ -231,7 +231,7 @@ def history_comes_after_the_load_and_the_next_prompt(talk: Talk) -> None:
     _user(talk)
 
 
-@keeps("ACP-L113")
+@keeps("late-replay")
 def a_prompt_is_echoed_after_the_load(talk: Talk) -> None:
     talk.initialize()
     talk.answer(_load(talk))
@@ -240,7 +240,7 @@ def a_prompt_is_echoed_after_the_load(talk: Talk) -> None:
     _user(talk)
 
 
-@keeps("ACP-L113")
+@keeps("late-replay")
 def history_comes_before_the_load_is_answered(talk: Talk) -> None:
     talk.initialize()
     load = _load(talk)
@@ -248,7 +248,7 @@ def history_comes_before_the_load_is_answered(talk: Talk) -> None:
     talk.answer(load)
 
 
-@keeps("ACP-L113")
+@keeps("late-replay")
 def history_is_told_again_by_a_second_load(talk: Talk) -> None:
     talk.initialize()
     talk.answer(_load(talk))
@@ -257,7 +257,7 @@ def history_is_told_again_by_a_second_load(talk: Talk) -> None:
     talk.answer(load)
 
 
-@keeps("ACP-L113", 2)
+@keeps("late-replay", 2)
 def a_prompt_that_came_with_the_resume_is_echoed_after_it(talk: Talk) -> None:
     talk.initialize()
     resume = _resume(talk)
@@ -267,7 +267,7 @@ def a_prompt_that_came_with_the_resume_is_echoed_after_it(talk: Talk) -> None:
     _user(talk)
 
 
-@keeps("ACP-L113", 2)
+@keeps("late-replay", 2)
 def a_prompt_that_came_before_the_resume_is_echoed_after_it(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -277,44 +277,44 @@ def a_prompt_that_came_before_the_resume_is_echoed_after_it(talk: Talk) -> None:
     _user(talk)
 
 
-@keeps("ACP-L113", 2)
+@keeps("late-replay", 2)
 def a_prompt_is_echoed_after_the_resume(talk: Talk) -> None:
     talk.initialize()
     _resumed(talk, _resume(talk))
     talk.turn()
 
 
-@breaks("ACP-L114", 2)
+@breaks("replay-cursor-not-refused", 2)
 def an_unknown_place_is_taken_for_the_start(talk: Talk) -> None:
     talk.initialize()
     _resumed(talk, _resume(talk, replayFrom={"type": "message", "messageId": "m1"}))
 
 
-@breaks("ACP-L114", 2)
+@breaks("replay-cursor-not-refused", 2)
 def a_place_that_is_a_word_is_passed_over(talk: Talk) -> None:
     talk.initialize()
     _resumed(talk, _resume(talk, replayFrom="start"))
 
 
-@keeps("ACP-L114", 2)
+@keeps("replay-cursor-not-refused", 2)
 def an_unknown_place_is_refused(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(_resume(talk, replayFrom={"type": "message"}), -32602)
 
 
-@breaks("ACP-L115", 2)
+@breaks("replay-cursor-not-object", 2)
 def a_place_is_a_word(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(_resume(talk, replayFrom="start"), -32602)
 
 
-@breaks("ACP-L115", 2)
+@breaks("replay-cursor-not-object", 2)
 def a_place_has_no_type(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(_resume(talk, replayFrom={"from": "start"}), -32602)
 
 
-@keeps("ACP-L115", 2)
+@keeps("replay-cursor-not-object", 2)
 def a_place_is_the_start(talk: Talk) -> None:
     talk.initialize()
     _resumed(talk, _resume(talk, replayFrom={"type": "start"}))

@@ -27,7 +27,7 @@ def taken_in(talk: Talk, message: str = "m-user") -> None:
     talk.update("user_message", messageId=message, content=content)
 
 
-@breaks("ACP-L161", 2)
+@breaks("output-before-running", 2)
 def an_agent_answers_before_it_runs(talk: Talk) -> None:
     talk.open()
     taken_in(talk)
@@ -36,7 +36,7 @@ def an_agent_answers_before_it_runs(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L161", 2)
+@breaks("output-before-running", 2)
 def an_agent_answers_and_never_runs(talk: Talk) -> None:
     talk.open()
     taken_in(talk)
@@ -44,7 +44,7 @@ def an_agent_answers_and_never_runs(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L161", 2)
+@keeps("output-before-running", 2)
 def an_agent_begins_by_asking(talk: Talk) -> None:
     talk.open()
     talk.say("Something in between")
@@ -56,14 +56,14 @@ def an_agent_begins_by_asking(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L162", 2)
+@breaks("work-not-ended", 2)
 def an_agent_goes_while_it_runs(talk: Talk) -> None:
     running(talk)
     talk.event("eof", **{"from": "agent"})
     talk.event("exit", code=0)
 
 
-@keeps("ACP-L162", 2)
+@keeps("work-not-ended", 2)
 def a_client_goes_while_the_agent_runs(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="end_turn")
@@ -71,13 +71,13 @@ def a_client_goes_while_the_agent_runs(talk: Talk) -> None:
     talk.end()
 
 
-@breaks("ACP-L163", 2)
+@breaks("idle-without-stop-reason", 2)
 def work_ends_for_no_reason(talk: Talk) -> None:
     running(talk)
     talk.state("idle")
 
 
-@keeps("ACP-L163", 2)
+@keeps("idle-without-stop-reason", 2)
 def idle_is_told_again_without_a_reason(talk: Talk) -> None:
     talk.open()
     talk.state("idle")
@@ -86,20 +86,20 @@ def idle_is_told_again_without_a_reason(talk: Talk) -> None:
     talk.state("idle")
 
 
-@breaks("ACP-L164", 2)
+@breaks("stop-reason-outside-idle", 2)
 def running_has_a_stop_reason(talk: Talk) -> None:
     talk.open()
     taken_in(talk)
     talk.state("running", stopReason="end_turn")
 
 
-@breaks("ACP-L164", 2)
+@breaks("stop-reason-outside-idle", 2)
 def waiting_has_a_usage(talk: Talk) -> None:
     running(talk)
     talk.state("requires_action", usage={"totalTokens": 1, "inputTokens": 1, "outputTokens": 0})
 
 
-@keeps("ACP-L164", 2)
+@keeps("stop-reason-outside-idle", 2)
 def running_has_the_stop_reason_null(talk: Talk) -> None:
     talk.open()
     taken_in(talk)
@@ -107,25 +107,25 @@ def running_has_the_stop_reason_null(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L165", 2)
+@breaks("idle-without-cancelled", 2)
 def cancelled_work_ends_as_usual(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L165", 2)
+@breaks("idle-without-cancelled", 2)
 def cancelled_work_ends_with_an_error(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="error", error={"code": -32603, "message": "Aborted"})
 
 
-@keeps("ACP-L165", 2)
+@keeps("idle-without-cancelled", 2)
 def cancelled_work_ends_cancelled(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="cancelled")
 
 
-@keeps("ACP-L165", 2)
+@keeps("idle-without-cancelled", 2)
 def work_ends_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     running(talk)
     talk.tell("session/cancel", sessionId="s1")
@@ -136,21 +136,21 @@ def work_ends_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.state("idle", stopReason="cancelled")
 
 
-@breaks("ACP-L166", 2)
+@breaks("update-after-cancelled-work", 2)
 def words_follow_their_cancelled_work(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="cancelled")
     talk.say("there")
 
 
-@breaks("ACP-L166", 2)
+@breaks("update-after-cancelled-work", 2)
 def a_tool_call_follows_its_cancelled_work(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="cancelled", background=[])
     talk.update("tool_call_update", toolCallId="t1", status="cancelled")
 
 
-@keeps("ACP-L166", 2)
+@keeps("update-after-cancelled-work", 2)
 def a_tool_call_goes_on_behind_cancelled_work(talk: Talk) -> None:
     cancelled(talk)
     behind = [{"type": "tool_call", "toolCallId": "t1"}]
@@ -158,7 +158,7 @@ def a_tool_call_goes_on_behind_cancelled_work(talk: Talk) -> None:
     talk.update("tool_call_update", toolCallId="t1", status="completed")
 
 
-@breaks("ACP-L167", 2)
+@breaks("misused-requires-action", 2)
 def an_agent_speaks_while_it_waits(talk: Talk) -> None:
     running(talk)
     talk.state("requires_action")
@@ -167,7 +167,7 @@ def an_agent_speaks_while_it_waits(talk: Talk) -> None:
     talk.say("and so on")
 
 
-@keeps("ACP-L167", 2)
+@keeps("misused-requires-action", 2)
 def an_agent_speaks_after_it_waited(talk: Talk) -> None:
     running(talk)
     call = talk.permission()
@@ -178,33 +178,33 @@ def an_agent_speaks_after_it_waited(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L169", 2)
+@breaks("reserved-session-state", 2)
 def a_state_is_made_up(talk: Talk) -> None:
     running(talk)
     talk.state("thinking")
 
 
-@breaks("ACP-L169", 2)
+@breaks("reserved-session-state", 2)
 def a_stop_reason_is_made_up(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="tool_use")
 
 
-@keeps("ACP-L169", 2)
+@keeps("reserved-session-state", 2)
 def a_stop_reason_of_its_own_is_marked(talk: Talk) -> None:
     running(talk)
     talk.state("_thinking")
     talk.state("idle", stopReason="_tool_use")
 
 
-@breaks("ACP-L170", 2)
+@breaks("repeated-snapshot", 2)
 def a_state_is_told_five_times(talk: Talk) -> None:
     running(talk)
     for _ in range(5):
         talk.state("running")
 
 
-@keeps("ACP-L170", 2)
+@keeps("repeated-snapshot", 2)
 def a_state_is_told_again_between_words(talk: Talk) -> None:
     running(talk)
     for _ in range(9):
@@ -214,7 +214,7 @@ def a_state_is_told_again_between_words(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn", background=[])
 
 
-@breaks("ACP-L172", 2)
+@breaks("output-while-idle", 2)
 def an_idle_agent_answers(talk: Talk) -> None:
     talk.open()
     taken_in(talk)
@@ -222,14 +222,14 @@ def an_idle_agent_answers(talk: Talk) -> None:
     talk.say()
 
 
-@keeps("ACP-L172", 2)
+@keeps("output-while-idle", 2)
 def an_idle_agent_tells_of_something_else(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="end_turn")
     talk.say("The build is done.", messageId="m2")
 
 
-@breaks("ACP-L444", 2)
+@breaks("requires-action-without-end", 2)
 def an_agent_waits_for_a_user_who_acted(talk: Talk) -> None:
     running(talk)
     call = talk.permission()
@@ -239,7 +239,7 @@ def an_agent_waits_for_a_user_who_acted(talk: Talk) -> None:
     talk.update("session_info_update", title="Hello")
 
 
-@keeps("ACP-L444", 2)
+@keeps("requires-action-without-end", 2)
 def an_agent_waits_for_a_user_who_is_away(talk: Talk) -> None:
     running(talk)
     talk.choose(talk.permission())
@@ -249,13 +249,13 @@ def an_agent_waits_for_a_user_who_is_away(talk: Talk) -> None:
     talk.update("session_info_update", title="Hello")
 
 
-@breaks("ACP-L445", 2)
+@breaks("cancelled-without-cause", 2)
 def work_is_cancelled_by_nobody(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="cancelled")
 
 
-@breaks("ACP-L445", 2)
+@breaks("cancelled-without-cause", 2)
 def work_is_cancelled_by_the_cancel_before(talk: Talk) -> None:
     cancelled(talk)
     talk.state("idle", stopReason="cancelled")
@@ -263,14 +263,14 @@ def work_is_cancelled_by_the_cancel_before(talk: Talk) -> None:
     talk.state("idle", stopReason="cancelled")
 
 
-@keeps("ACP-L445", 2)
+@keeps("cancelled-without-cause", 2)
 def work_is_cancelled_by_the_choice_of_the_user(talk: Talk) -> None:
     running(talk)
     talk.choose(talk.permission(), "no")
     talk.state("idle", stopReason="cancelled")
 
 
-@keeps("ACP-L445", 2)
+@keeps("cancelled-without-cause", 2)
 def work_is_cancelled_by_closing_the_session(talk: Talk) -> None:
     running(talk)
     call = talk.ask("session/close", sessionId="s1")
@@ -278,25 +278,25 @@ def work_is_cancelled_by_closing_the_session(talk: Talk) -> None:
     talk.answer(call)
 
 
-@breaks("ACP-L446", 2)
+@breaks("error-without-details", 2)
 def work_fails_without_an_error(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="error")
 
 
-@breaks("ACP-L446", 2)
+@breaks("error-without-details", 2)
 def work_fails_with_words_for_an_error(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="error", error="out of money")
 
 
-@keeps("ACP-L446", 2)
+@keeps("error-without-details", 2)
 def work_fails_with_an_error(talk: Talk) -> None:
     running(talk)
     talk.state("idle", stopReason="error", error={"code": 402, "message": "Out of money"})
 
 
-@breaks("ACP-L447", 2)
+@breaks("custom-state-without-standard", 2)
 def a_session_tells_states_of_its_own_only(talk: Talk) -> None:
     talk.open()
     taken_in(talk)
@@ -304,14 +304,14 @@ def a_session_tells_states_of_its_own_only(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L447", 2)
+@keeps("custom-state-without-standard", 2)
 def a_session_tells_states_of_its_own_beside(talk: Talk) -> None:
     running(talk)
     talk.state("_thinking")
     talk.state("idle", stopReason="end_turn")
 
 
-@breaks("ACP-L161", 2)
+@breaks("output-before-running", 2)
 def a_session_never_tells_of_its_work(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -321,7 +321,7 @@ def a_session_never_tells_of_its_work(talk: Talk) -> None:
     talk.end()
 
 
-@breaks("ACP-L161", 2)
+@breaks("output-before-running", 2)
 def a_tool_runs_before_its_session(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -332,7 +332,7 @@ def a_tool_runs_before_its_session(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L161", 2)
+@keeps("output-before-running", 2)
 def a_known_tool_goes_on_before_the_session_runs(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -348,7 +348,7 @@ def a_known_tool_goes_on_before_the_session_runs(talk: Talk) -> None:
     talk.end()
 
 
-@breaks("ACP-L165", 2)
+@breaks("idle-without-cancelled", 2)
 def work_ends_as_usual_after_the_permission_behind_the_cancel(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())

@@ -36,38 +36,38 @@ def _resume(talk: Talk) -> None:
         talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@breaks("ACP-L476", unstable=True)
+@breaks("undeclared-session-status", unstable=True)
 def a_status_is_asked_for_unclaimed(talk: Talk) -> None:
     talk.open()
     _status(talk)
 
 
-@breaks("ACP-L476", 2, unstable=True)
+@breaks("undeclared-session-status", 2, unstable=True)
 def a_status_is_asked_for_unclaimed_in_version_2(talk: Talk) -> None:
     talk.open()
     _status(talk)
 
 
-@keeps("ACP-L476", unstable=True)
+@keeps("undeclared-session-status", unstable=True)
 def a_status_is_asked_for_where_it_is_claimed(talk: Talk) -> None:
     _open(talk)
     _status(talk)
 
 
-@keeps("ACP-L476", 2, unstable=True)
+@keeps("undeclared-session-status", 2, unstable=True)
 def a_status_is_asked_for_where_version_2_claims_it(talk: Talk) -> None:
     _open(talk)
     _status(talk)
 
 
-@breaks("ACP-L477", unstable=True)
+@breaks("status-has-effect", unstable=True)
 def a_status_attaches_a_session(talk: Talk) -> None:
     _open(talk, session=False)
     _status(talk)
     talk.update("session_info_update", title="A")
 
 
-@breaks("ACP-L477", 2, unstable=True)
+@breaks("status-has-effect", 2, unstable=True)
 def a_status_tells_the_state_as_an_update(talk: Talk) -> None:
     _open(talk, session=False)
     status = talk.ask("session/status", sessionId="s1")
@@ -75,35 +75,35 @@ def a_status_tells_the_state_as_an_update(talk: Talk) -> None:
     talk.answer(status, status="open", state={"state": "idle"})
 
 
-@keeps("ACP-L477", unstable=True)
+@keeps("status-has-effect", unstable=True)
 def a_status_is_asked_of_an_open_session(talk: Talk) -> None:
     _open(talk)
     _status(talk)
     talk.update("session_info_update", title="A")
 
 
-@keeps("ACP-L477", 2, unstable=True)
+@keeps("status-has-effect", 2, unstable=True)
 def a_session_is_resumed_after_its_status(talk: Talk) -> None:
     _open(talk, session=False)
     _status(talk)
     _resume(talk)
 
 
-@breaks("ACP-L478", unstable=True)
+@breaks("unloaded-session-prompted", unstable=True)
 def an_open_session_is_prompted_as_it_is(talk: Talk) -> None:
     _open(talk, session=False)
     _status(talk)
     talk.prompt()
 
 
-@breaks("ACP-L478", 2, unstable=True)
+@breaks("unloaded-session-prompted", 2, unstable=True)
 def an_open_session_of_version_2_is_prompted_as_it_is(talk: Talk) -> None:
     _open(talk, session=False)
     _status(talk)
     talk.prompt()
 
 
-@keeps("ACP-L478", unstable=True)
+@keeps("unloaded-session-prompted", unstable=True)
 def an_open_session_is_resumed_and_prompted(talk: Talk) -> None:
     _open(talk, session=False)
     _status(talk)
@@ -111,7 +111,7 @@ def an_open_session_is_resumed_and_prompted(talk: Talk) -> None:
     talk.turn()
 
 
-@keeps("ACP-L478", 2, unstable=True)
+@keeps("unloaded-session-prompted", 2, unstable=True)
 def an_open_session_of_version_2_is_resumed_and_prompted(talk: Talk) -> None:
     _open(talk, session=False)
     _status(talk)
@@ -119,86 +119,86 @@ def an_open_session_of_version_2_is_resumed_and_prompted(talk: Talk) -> None:
     talk.turn()
 
 
-@breaks("ACP-L479", unstable=True)
+@breaks("wrong-status-error", unstable=True)
 def the_status_of_nothing_is_not_named(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/status", sessionId="s9"), -32002)
 
 
-@breaks("ACP-L479", 2, unstable=True)
+@breaks("wrong-status-error", 2, unstable=True)
 def the_status_of_nothing_is_a_wrong_param(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/status", sessionId="s9"), -32602)
 
 
-@keeps("ACP-L479", unstable=True)
+@keeps("wrong-status-error", unstable=True)
 def the_status_of_nothing_is_not_found(talk: Talk) -> None:
     _open(talk)
     talk.refuse(talk.ask("session/status", sessionId="s9"), -32002, data={"sessionId": "s9"})
 
 
-@keeps("ACP-L479", 2, unstable=True)
+@keeps("wrong-status-error", 2, unstable=True)
 def the_status_of_something_is_saved(talk: Talk) -> None:
     _open(talk)
     _status(talk, status="saved")
 
 
-@breaks("ACP-L480", unstable=True)
+@breaks("undeclared-set-title", unstable=True)
 def a_title_is_set_unclaimed(talk: Talk) -> None:
     talk.open()
     _set(talk)
 
 
-@breaks("ACP-L480", 2, unstable=True)
+@breaks("undeclared-set-title", 2, unstable=True)
 def a_title_is_null(talk: Talk) -> None:
     _open(talk)
     _set(talk, None)
 
 
-@keeps("ACP-L480", unstable=True)
+@keeps("undeclared-set-title", unstable=True)
 def a_title_is_set_where_it_is_claimed(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk), title="A")
 
 
-@keeps("ACP-L480", 2, unstable=True)
+@keeps("undeclared-set-title", 2, unstable=True)
 def a_title_is_empty(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk, ""), title="")
 
 
-@breaks("ACP-L481", unstable=True)
+@breaks("missing-stored-title", unstable=True)
 def a_title_is_stored_without_a_word(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk))
 
 
-@breaks("ACP-L481", 2, unstable=True)
+@breaks("missing-stored-title", 2, unstable=True)
 def a_title_is_stored_as_null(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk), title=None)
 
 
-@keeps("ACP-L481", unstable=True)
+@keeps("missing-stored-title", unstable=True)
 def a_title_is_stored_shorter(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk, " A "), title="A")
 
 
-@keeps("ACP-L481", 2, unstable=True)
+@keeps("missing-stored-title", 2, unstable=True)
 def a_title_is_stored_as_it_is(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk), title="A")
 
 
-@breaks("ACP-L482", unstable=True)
+@breaks("title-replaced", unstable=True)
 def a_title_is_made_up_afterwards(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk), title="A")
     talk.update("session_info_update", title="Talk about A")
 
 
-@breaks("ACP-L482", 2, unstable=True)
+@breaks("title-replaced", 2, unstable=True)
 def a_title_is_listed_otherwise(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk), title="A")
@@ -206,14 +206,14 @@ def a_title_is_listed_otherwise(talk: Talk) -> None:
     talk.answer(talk.ask("session/list"), sessions=[session])
 
 
-@keeps("ACP-L482", unstable=True)
+@keeps("title-replaced", unstable=True)
 def a_title_is_told_as_it_was_stored(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk, " A "), title="A")
     talk.update("session_info_update", title="A")
 
 
-@keeps("ACP-L482", 2, unstable=True)
+@keeps("title-replaced", 2, unstable=True)
 def a_title_is_listed_as_it_was_stored(talk: Talk) -> None:
     _open(talk)
     talk.answer(_set(talk), title="A")
@@ -224,25 +224,25 @@ def a_title_is_listed_as_it_was_stored(talk: Talk) -> None:
     talk.answer(talk.ask("session/list"), sessions=sessions)
 
 
-@breaks("ACP-L483", unstable=True)
+@breaks("wrong-title-error", unstable=True)
 def a_bad_title_breaks_the_agent(talk: Talk) -> None:
     _open(talk)
     talk.refuse(_set(talk, "\n"), -32603)
 
 
-@breaks("ACP-L483", 2, unstable=True)
+@breaks("wrong-title-error", 2, unstable=True)
 def a_bad_title_is_no_request(talk: Talk) -> None:
     _open(talk)
     talk.refuse(_set(talk, "\n"), -32600)
 
 
-@keeps("ACP-L483", unstable=True)
+@keeps("wrong-title-error", unstable=True)
 def a_bad_title_is_refused(talk: Talk) -> None:
     _open(talk)
     talk.refuse(_set(talk, "\n"), -32602)
 
 
-@keeps("ACP-L483", 2, unstable=True)
+@keeps("wrong-title-error", 2, unstable=True)
 def a_title_is_for_an_unknown_session(talk: Talk) -> None:
     _open(talk)
     talk.refuse(_set(talk, session="s9"), -32002, data={"sessionId": "s9"})

@@ -32,97 +32,97 @@ def running(talk: Talk, **members: Any) -> None:
     child(talk, **members)
 
 
-@breaks("ACP-L494", unstable=True)
+@breaks("undeclared-subagents", unstable=True)
 def a_client_does_not_know_of_children(talk: Talk) -> None:
     opened(talk, {"terminal": True})
     child(talk)
 
 
-@keeps("ACP-L494", unstable=True)
+@keeps("undeclared-subagents", unstable=True)
 def a_client_knows_of_children(talk: Talk) -> None:
     running(talk)
 
 
-@breaks("ACP-L495", 2, unstable=True)
+@breaks("unannounced-subagent", 2, unstable=True)
 def a_child_speaks_before_it_is_announced(talk: Talk) -> None:
     opened(talk)
     talk.state("running", "c1")
     child(talk)
 
 
-@keeps("ACP-L495", 2, unstable=True)
+@keeps("unannounced-subagent", 2, unstable=True)
 def a_child_speaks_after_it_is_announced(talk: Talk) -> None:
     running(talk)
     talk.state("running", "c1")
     child(talk)
 
 
-@breaks("ACP-L496", unstable=True)
+@breaks("wrong-subagent-parent", unstable=True)
 def a_child_is_its_own_parent(talk: Talk) -> None:
     opened(talk)
     child(talk, "s1", "s1")
 
 
-@breaks("ACP-L496", 2, unstable=True)
+@breaks("wrong-subagent-parent", 2, unstable=True)
 def a_child_changes_its_parent(talk: Talk) -> None:
     running(talk)
     talk.new_session("s2")
     child(talk, "c1", "s2")
 
 
-@keeps("ACP-L496", unstable=True)
+@keeps("wrong-subagent-parent", unstable=True)
 def a_child_has_a_child(talk: Talk) -> None:
     running(talk)
     child(talk, "c2", "c1")
 
 
-@breaks("ACP-L497", unstable=True)
+@breaks("subagent-not-controllable", unstable=True)
 def a_child_is_prompted(talk: Talk) -> None:
     running(talk)
     talk.refuse(talk.prompt("Hello", "c1"), -32602)
 
 
-@breaks("ACP-L497", 2, unstable=True)
+@breaks("subagent-not-controllable", 2, unstable=True)
 def a_child_is_cancelled_that_does_not_allow_it(talk: Talk) -> None:
     running(talk, capabilities={})
     talk.tell("session/cancel", sessionId="c1")
 
 
-@keeps("ACP-L497", unstable=True)
+@keeps("subagent-not-controllable", unstable=True)
 def a_child_is_cancelled_that_allows_it(talk: Talk) -> None:
     running(talk, capabilities={"cancel": {}})
     talk.tell("session/cancel", sessionId="c1")
 
 
-@breaks("ACP-L498", unstable=True)
+@breaks("relative-subagent-path", unstable=True)
 def a_child_works_in_a_relative_place(talk: Talk) -> None:
     running(talk, cwd="work")
 
 
-@breaks("ACP-L498", 2, unstable=True)
+@breaks("relative-subagent-path", 2, unstable=True)
 def a_childs_root_is_relative(talk: Talk) -> None:
     running(talk, additionalDirectories=["~/docs"])
 
 
-@keeps("ACP-L498", unstable=True)
+@keeps("relative-subagent-path", unstable=True)
 def a_child_works_in_an_absolute_place(talk: Talk) -> None:
     running(talk, cwd="/home/ada", additionalDirectories=["/tmp"])
 
 
-@breaks("ACP-L499", unstable=True)
+@breaks("unknown-message-peer", unstable=True)
 def a_sender_is_not_known(talk: Talk) -> None:
     running(talk)
     talk.update("session_message", messageId="m1", senderSessionId="c9")
 
 
-@keeps("ACP-L499", unstable=True)
+@keeps("unknown-message-peer", unstable=True)
 def a_child_writes_to_its_parent(talk: Talk) -> None:
     running(talk)
     ends = {"senderSessionId": "c1", "recipientSessionId": "s1"}
     talk.update("session_message", messageId="m1", **ends)
 
 
-@breaks("ACP-L500", 2, unstable=True)
+@breaks("subagent-state-differs", 2, unstable=True)
 def a_mirror_stays_behind(talk: Talk) -> None:
     running(talk, state={"state": "running"})
     talk.state("running", "c1")
@@ -130,7 +130,7 @@ def a_mirror_stays_behind(talk: Talk) -> None:
     talk.state("running", "c1")
 
 
-@keeps("ACP-L500", 2, unstable=True)
+@keeps("subagent-state-differs", 2, unstable=True)
 def a_mirror_goes_along(talk: Talk) -> None:
     running(talk, state={"state": "running"})
     talk.state("running", "c1")

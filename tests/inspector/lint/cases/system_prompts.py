@@ -40,124 +40,124 @@ def _resume(talk: Talk, **members: Any) -> None:
         talk.answer(resume, configOptions=[], availableCommands=[])
 
 
-@breaks("ACP-L484", unstable=True)
+@breaks("undeclared-system-prompt", unstable=True)
 def a_system_prompt_is_sent_unclaimed(talk: Talk) -> None:
     talk.initialize()
     _new(talk, TEXT)
 
 
-@breaks("ACP-L484", 2, unstable=True)
+@breaks("undeclared-system-prompt", 2, unstable=True)
 def a_system_prompt_is_sent_though_it_is_null(talk: Talk) -> None:
     _open(talk, None)
     _new(talk, TEXT)
 
 
-@keeps("ACP-L484", unstable=True)
+@keeps("undeclared-system-prompt", unstable=True)
 def a_system_prompt_is_sent_where_it_is_claimed(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)
 
 
-@keeps("ACP-L484", 2, unstable=True)
+@keeps("undeclared-system-prompt", 2, unstable=True)
 def a_system_prompt_is_sent_where_version_2_claims_it(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)
 
 
-@breaks("ACP-L485", unstable=True)
+@breaks("undeclared-prompt-override", unstable=True)
 def a_system_prompt_replaces_unclaimed(talk: Talk) -> None:
     _open(talk, {"mode": {}})
     _new(talk, TEXT, mode="override")
 
 
-@breaks("ACP-L485", 2, unstable=True)
+@breaks("undeclared-prompt-override", 2, unstable=True)
 def a_system_prompt_replaces_unclaimed_in_version_2(talk: Talk) -> None:
     _open(talk, {})
     _new(talk, TEXT, mode="override")
 
 
-@keeps("ACP-L485", unstable=True)
+@keeps("undeclared-prompt-override", unstable=True)
 def a_system_prompt_replaces_where_it_is_claimed(talk: Talk) -> None:
     _open(talk, OVERRIDE)
     _created(talk, TEXT, mode="override")
 
 
-@keeps("ACP-L485", 2, unstable=True)
+@keeps("undeclared-prompt-override", 2, unstable=True)
 def a_system_prompt_replaces_where_version_2_claims_it(talk: Talk) -> None:
     _open(talk, OVERRIDE)
     _created(talk, TEXT, mode="override")
 
 
-@breaks("ACP-L486", unstable=True)
+@breaks("malformed-system-prompt", unstable=True)
 def a_system_prompt_is_empty(talk: Talk) -> None:
     _open(talk, {})
     _new(talk)
 
 
-@breaks("ACP-L486", 2, unstable=True)
+@breaks("malformed-system-prompt", 2, unstable=True)
 def a_system_prompt_is_a_picture(talk: Talk) -> None:
     _open(talk, {})
     _new(talk, TEXT, IMAGE)
 
 
-@keeps("ACP-L486", unstable=True)
+@keeps("malformed-system-prompt", unstable=True)
 def a_system_prompt_has_two_blocks(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT, TEXT)
 
 
-@keeps("ACP-L486", 2, unstable=True)
+@keeps("malformed-system-prompt", 2, unstable=True)
 def a_system_prompt_has_one_block(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)
 
 
-@breaks("ACP-L487", unstable=True)
+@breaks("system-prompt-ignored", unstable=True)
 def an_unclaimed_mode_goes_well(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT, mode="override")
 
 
-@breaks("ACP-L487", 2, unstable=True)
+@breaks("system-prompt-ignored", 2, unstable=True)
 def a_picture_goes_well(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, IMAGE)
 
 
-@keeps("ACP-L487", unstable=True)
+@keeps("system-prompt-ignored", unstable=True)
 def a_claimed_mode_goes_well(talk: Talk) -> None:
     _open(talk, OVERRIDE)
     _created(talk, TEXT, mode="override")
 
 
-@keeps("ACP-L487", 2, unstable=True)
+@keeps("system-prompt-ignored", 2, unstable=True)
 def a_mode_of_ones_own_may_go_well(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT, mode="_prepend")
 
 
-@breaks("ACP-L488", unstable=True)
+@breaks("system-prompt-not-repeated", unstable=True)
 def a_system_prompt_is_left_out_later(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)
     _resume(talk)
 
 
-@breaks("ACP-L488", 2, unstable=True)
+@breaks("system-prompt-not-repeated", 2, unstable=True)
 def a_system_prompt_changes_later(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)
     _resume(talk, systemPrompt={"mode": "append", "content": [TEXT, TEXT]})
 
 
-@keeps("ACP-L488", unstable=True)
+@keeps("system-prompt-not-repeated", unstable=True)
 def a_system_prompt_is_repeated(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)
     _resume(talk, systemPrompt={"content": [TEXT], "mode": "append"})
 
 
-@keeps("ACP-L488", 2, unstable=True)
+@keeps("system-prompt-not-repeated", 2, unstable=True)
 def a_system_prompt_is_repeated_in_version_2(talk: Talk) -> None:
     _open(talk, {})
     _created(talk, TEXT)

@@ -20,13 +20,13 @@ def tell(talk: Talk, output: str = "", *, truncated: bool = False, **members: An
     talk.answer(use(talk, "output"), {"output": output, "truncated": truncated} | members)
 
 
-@breaks("ACP-L256")
+@breaks("duplicate-terminal-id")
 def a_second_terminal_has_the_same_id(talk: Talk) -> None:
     running(talk)
     talk.answer(again(talk), terminalId="x1")
 
 
-@keeps("ACP-L256", despite=("ACP-L134",))
+@keeps("duplicate-terminal-id", despite=("concurrent-prompts",))
 def a_second_terminal_has_the_id_of_a_released_one(talk: Talk) -> None:
     running(talk)
     release(talk)
@@ -34,32 +34,32 @@ def a_second_terminal_has_the_id_of_a_released_one(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L257")
+@breaks("incomplete-terminal-output")
 def output_does_not_say_whether_it_was_cut(talk: Talk) -> None:
     running(talk)
     talk.answer(use(talk, "output"), output="")
 
 
-@breaks("ACP-L257")
+@breaks("incomplete-terminal-output")
 def output_is_an_array_of_lines(talk: Talk) -> None:
     running(talk)
     talk.answer(use(talk, "output"), output=["a"], truncated=False)
 
 
-@keeps("ACP-L257")
+@keeps("incomplete-terminal-output")
 def output_is_empty(talk: Talk) -> None:
     running(talk)
     tell(talk)
     release(talk)
 
 
-@breaks("ACP-L258")
+@breaks("output-over-limit")
 def output_exceeds_its_limit_in_bytes(talk: Talk) -> None:
     running(talk, outputByteLimit=4)
     tell(talk, "äöü", truncated=True)
 
 
-@breaks("ACP-L258")
+@breaks("output-over-limit")
 def output_is_cut_at_its_end(talk: Talk) -> None:
     running(talk, outputByteLimit=50)
     words = " ".join(map(str, range(20)))
@@ -67,7 +67,7 @@ def output_is_cut_at_its_end(talk: Talk) -> None:
     tell(talk, (words + " and so on")[:50], truncated=True)
 
 
-@keeps("ACP-L258")
+@keeps("output-over-limit")
 def output_is_cut_at_its_front(talk: Talk) -> None:
     running(talk, outputByteLimit=50)
     words = " ".join(map(str, range(20)))
@@ -77,41 +77,41 @@ def output_is_cut_at_its_front(talk: Talk) -> None:
     release(talk)
 
 
-@keeps("ACP-L258")
+@keeps("output-over-limit")
 def output_fills_its_limit(talk: Talk) -> None:
     running(talk, outputByteLimit=4)
     tell(talk, "öü", truncated=True)
     release(talk)
 
 
-@breaks("ACP-L259")
+@breaks("truncated-without-need")
 def output_is_cut_without_a_limit(talk: Talk) -> None:
     running(talk, outputByteLimit=None)
     tell(talk, "a", truncated=True)
 
 
-@keeps("ACP-L259")
+@keeps("truncated-without-need")
 def output_is_cut_to_nothing(talk: Talk) -> None:
     running(talk, outputByteLimit=0)
     tell(talk, truncated=True)
     release(talk)
 
 
-@breaks("ACP-L260")
+@breaks("exit-status-changes")
 def an_exit_vanishes(talk: Talk) -> None:
     running(talk)
     tell(talk, exitStatus=DONE)
     tell(talk)
 
 
-@breaks("ACP-L260")
+@breaks("exit-status-changes")
 def an_exit_changes(talk: Talk) -> None:
     running(talk)
     talk.answer(use(talk, "wait_for_exit"), DONE)
     tell(talk, exitStatus={"exitCode": None, "signal": "SIGKILL"})
 
 
-@keeps("ACP-L260")
+@keeps("exit-status-changes")
 def an_exit_is_told_twice(talk: Talk) -> None:
     running(talk)
     early = use(talk, "output")
@@ -121,26 +121,26 @@ def an_exit_is_told_twice(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L261")
+@breaks("invalid-exit-code")
 def an_exit_code_is_negative(talk: Talk) -> None:
     running(talk)
     talk.answer(use(talk, "wait_for_exit"), exitCode=-1)
 
 
-@breaks("ACP-L261")
+@breaks("invalid-exit-code")
 def an_exit_code_is_a_word(talk: Talk) -> None:
     running(talk)
     tell(talk, exitStatus={"exitCode": "0"})
 
 
-@keeps("ACP-L261")
+@keeps("invalid-exit-code")
 def an_exit_code_is_null(talk: Talk) -> None:
     running(talk)
     talk.answer(use(talk, "wait_for_exit"), exitCode=None, signal="SIGTERM")
     release(talk)
 
 
-@breaks("ACP-L263")
+@breaks("slow-terminal-create")
 def a_terminal_is_there_when_its_command_is_over(talk: Talk) -> None:
     call = create(talk, command="sleep", args=["5"])
     talk.wait(5)
@@ -148,7 +148,7 @@ def a_terminal_is_there_when_its_command_is_over(talk: Talk) -> None:
     talk.answer(use(talk, "wait_for_exit"), DONE)
 
 
-@keeps("ACP-L263")
+@keeps("slow-terminal-create")
 def a_terminal_is_there_before_its_command_is_over(talk: Talk) -> None:
     running(talk, command="sleep", args=["5"])
     call = use(talk, "wait_for_exit")
@@ -157,14 +157,14 @@ def a_terminal_is_there_before_its_command_is_over(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L264")
+@breaks("output-shrinks")
 def output_shrinks(talk: Talk) -> None:
     running(talk)
     tell(talk, "one two")
     tell(talk, "two")
 
 
-@keeps("ACP-L264")
+@keeps("output-shrinks")
 def output_stays(talk: Talk) -> None:
     running(talk, outputByteLimit=5)
     tell(talk, "one")
@@ -173,7 +173,7 @@ def output_stays(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L259")
+@breaks("truncated-without-need")
 def output_is_cut_far_below_the_limit(talk: Talk) -> None:
     talk.open()
     talk.prompt()

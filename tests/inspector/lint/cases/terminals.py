@@ -30,21 +30,21 @@ def release(talk: Talk, id_: str = "x1") -> None:
     talk.answer(use(talk, "release", id_))
 
 
-@breaks("ACP-L250")
+@breaks("undeclared-terminal")
 def a_terminal_is_asked_of_a_client_that_has_none(talk: Talk) -> None:
     talk.initialize({"terminal": False})
     talk.new_session()
     talk.refuse(again(talk), -32601)
 
 
-@breaks("ACP-L250")
+@breaks("undeclared-terminal")
 def a_terminal_is_asked_of_a_client_that_claims_an_object(talk: Talk) -> None:
     talk.initialize({"terminal": {}})
     talk.new_session()
     talk.refuse(again(talk), -32601)
 
 
-@keeps("ACP-L250")
+@keeps("undeclared-terminal")
 def a_terminal_is_asked_of_a_client_that_has_some(talk: Talk) -> None:
     talk.initialize({"terminal": True})
     talk.new_session()
@@ -52,71 +52,71 @@ def a_terminal_is_asked_of_a_client_that_has_some(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L251")
+@breaks("malformed-terminal-create")
 def a_terminal_has_no_command(talk: Talk) -> None:
     talk.refuse(create(talk, command=["make"]), -32602)
 
 
-@breaks("ACP-L251")
+@breaks("malformed-terminal-create")
 def a_terminal_has_a_number_for_an_argument(talk: Talk) -> None:
     talk.refuse(create(talk, args=["-j", 2]), -32602)
 
 
-@breaks("ACP-L251")
+@breaks("malformed-terminal-create")
 def a_terminal_has_variables_as_an_object(talk: Talk) -> None:
     talk.refuse(create(talk, env={"A": "1"}), -32602)
 
 
-@breaks("ACP-L251")
+@breaks("malformed-terminal-create")
 def a_terminal_has_a_variable_without_value(talk: Talk) -> None:
     talk.refuse(create(talk, env=[{"name": "A"}]), -32602)
 
 
-@keeps("ACP-L251")
+@keeps("malformed-terminal-create")
 def a_terminal_has_arguments_and_no_variables(talk: Talk) -> None:
     talk.answer(create(talk, args=["-j", "2"], env=None), terminalId="x1")
     release(talk)
 
 
-@breaks("ACP-L252")
+@breaks("relative-terminal-cwd")
 def a_command_runs_in_a_relative_directory(talk: Talk) -> None:
     talk.answer(create(talk, cwd="src"), terminalId="x1")
 
 
-@keeps("ACP-L252")
+@keeps("relative-terminal-cwd")
 def a_command_runs_in_a_directory_of_windows(talk: Talk) -> None:
     talk.answer(create(talk, cwd="C:/src"), terminalId="x1")
     release(talk)
 
 
-@breaks("ACP-L253")
+@breaks("unknown-terminal")
 def a_terminal_is_used_that_was_not_created(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.refuse(use(talk, "kill", "make"), -32602)
 
 
-@keeps("ACP-L253")
+@keeps("unknown-terminal")
 def a_terminal_is_used_that_was_created(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.answer(use(talk, "wait_for_exit"), exitCode=0)
     release(talk)
 
 
-@breaks("ACP-L254")
+@breaks("released-terminal-used")
 def a_terminal_is_released_twice(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     release(talk)
     release(talk)
 
 
-@breaks("ACP-L254")
+@breaks("released-terminal-used")
 def a_released_terminal_is_read(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     release(talk)
     talk.answer(use(talk, "output"), output="", truncated=False)
 
 
-@keeps("ACP-L254")
+@keeps("released-terminal-used")
 def a_killed_terminal_is_read(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.answer(use(talk, "kill"))
@@ -124,13 +124,13 @@ def a_killed_terminal_is_read(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L255")
+@breaks("unreleased-terminal")
 def a_session_is_closed_with_a_terminal(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.answer(talk.ask("session/close", sessionId="s1"))
 
 
-@breaks("ACP-L255")
+@breaks("unreleased-terminal")
 def a_connection_ends_with_a_terminal(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -141,14 +141,14 @@ def a_connection_ends_with_a_terminal(talk: Talk) -> None:
     talk.end()
 
 
-@keeps("ACP-L255")
+@keeps("unreleased-terminal")
 def a_connection_ends_within_a_turn_with_a_terminal(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.wait(5)
     talk.end(1)
 
 
-@breaks("ACP-L262")
+@breaks("terminal-of-other-session")
 def a_terminal_is_used_by_another_session(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.new_session("s2")
@@ -156,7 +156,7 @@ def a_terminal_is_used_by_another_session(talk: Talk) -> None:
     talk.answer(use(talk, "output", session="s2"), output="", truncated=False)
 
 
-@keeps("ACP-L262")
+@keeps("terminal-of-other-session")
 def two_sessions_use_a_terminal_each(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.new_session("s2")
@@ -165,7 +165,7 @@ def two_sessions_use_a_terminal_each(talk: Talk) -> None:
     release(talk)
 
 
-@breaks("ACP-L265")
+@breaks("killed-terminal-not-released")
 def a_killed_terminal_is_kept(talk: Talk) -> None:
     talk.open()
     prompt = talk.prompt()
@@ -177,7 +177,7 @@ def a_killed_terminal_is_kept(talk: Talk) -> None:
     talk.turn()
 
 
-@keeps("ACP-L265")
+@keeps("killed-terminal-not-released")
 def a_killed_terminal_is_released(talk: Talk) -> None:
     talk.answer(create(talk), terminalId="x1")
     talk.answer(use(talk, "kill"))
@@ -186,36 +186,36 @@ def a_killed_terminal_is_released(talk: Talk) -> None:
     talk.say()
 
 
-@breaks("ACP-L521")
+@breaks("command-line-as-command")
 def a_command_is_a_command_line(talk: Talk) -> None:
     create(talk, command="npm test")
 
 
-@breaks("ACP-L521")
+@breaks("command-line-as-command")
 def a_command_is_a_path_with_an_option(talk: Talk) -> None:
     create(talk, command="/usr/bin/ls -la")
 
 
-@breaks("ACP-L521")
+@breaks("command-line-as-command")
 def a_command_is_a_pipeline(talk: Talk) -> None:
     create(talk, command="./list files | sort")
 
 
-@breaks("ACP-L521")
+@breaks("command-line-as-command")
 def a_command_line_has_more_arguments(talk: Talk) -> None:
     create(talk, command="sh -c", args=["make"])
 
 
-@keeps("ACP-L521")
+@keeps("command-line-as-command")
 def a_program_has_arguments(talk: Talk) -> None:
     create(talk, command="npm", args=["test", "--watch", "a b"])
 
 
-@keeps("ACP-L521")
+@keeps("command-line-as-command")
 def the_path_of_a_program_has_spaces(talk: Talk) -> None:
     create(talk, command="/Applications/My Tools/run all")
 
 
-@keeps("ACP-L521")
+@keeps("command-line-as-command")
 def the_path_of_a_program_for_windows_has_spaces(talk: Talk) -> None:
     create(talk, command="C:\\Program Files\\nodejs\\node.exe")

@@ -34,45 +34,45 @@ def _update(talk: Talk, **members: Any) -> int:
     return talk.update("tool_call_update", toolCallId="t1", **members)
 
 
-@breaks("ACP-L192")
+@breaks("unannounced-tool-call")
 def a_tool_call_is_updated_unannounced(talk: Talk) -> None:
     talk.open()
     _update(talk, status="completed")
 
 
-@keeps("ACP-L192")
+@keeps("unannounced-tool-call")
 def a_tool_call_is_announced_by_asking(talk: Talk) -> None:
     _turn(talk, lambda: talk.choose(talk.permission("t1")))
 
 
-@breaks("ACP-L193")
+@breaks("incomplete-tool-call")
 def a_tool_call_has_no_title(talk: Talk) -> None:
     talk.open()
     talk.update("tool_call", toolCallId="t1", name="Read")
 
 
-@breaks("ACP-L193")
+@breaks("incomplete-tool-call")
 def a_tool_call_has_no_id(talk: Talk) -> None:
     talk.open()
     talk.update("tool_call", id="t1", title="Read")
 
 
-@keeps("ACP-L193")
+@keeps("incomplete-tool-call")
 def a_tool_call_has_id_and_title(talk: Talk) -> None:
     _turn(talk, lambda: talk.update("tool_call", toolCallId="t1", title=""))
 
 
-@breaks("ACP-L194")
+@breaks("duplicate-tool-call")
 def a_tool_call_is_announced_twice(talk: Talk) -> None:
     _turn(talk, talk.tool, talk.tool)
 
 
-@keeps("ACP-L194")
+@keeps("duplicate-tool-call")
 def a_tool_call_is_announced_after_asking(talk: Talk) -> None:
     _turn(talk, lambda: talk.choose(talk.permission("t1")), talk.tool)
 
 
-@keeps("ACP-L194")
+@keeps("duplicate-tool-call")
 def a_tool_call_is_announced_again_in_a_replay(talk: Talk) -> None:
     _tool(talk)
     load = talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
@@ -81,47 +81,47 @@ def a_tool_call_is_announced_again_in_a_replay(talk: Talk) -> None:
     talk.answer(load)
 
 
-@breaks("ACP-L195", 2)
+@breaks("untitled-tool-call", 2)
 def a_first_update_has_no_title(talk: Talk) -> None:
     _turn(talk, lambda: _update(talk, kind="read"))
 
 
-@keeps("ACP-L195", 2)
+@keeps("untitled-tool-call", 2)
 def a_second_update_has_no_title(talk: Talk) -> None:
     _tool(talk, title="Read")
 
 
-@breaks("ACP-L196")
+@breaks("unknown-tool-status")
 def a_status_of_version_2_is_used(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, status="cancelled"))
 
 
-@breaks("ACP-L196")
+@breaks("unknown-tool-status")
 def a_status_is_written_otherwise(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, status="inProgress"))
 
 
-@keeps("ACP-L196")
+@keeps("unknown-tool-status")
 def a_status_is_known(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, status="in_progress"))
 
 
-@breaks("ACP-L197", 2)
+@breaks("reserved-tool-status", 2)
 def a_status_of_ones_own_has_no_underscore(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, status="done"))
 
 
-@keeps("ACP-L197", 2)
+@keeps("reserved-tool-status", 2)
 def a_status_of_ones_own_has_an_underscore(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, status="_streaming"))
 
 
-@breaks("ACP-L201")
+@breaks("unknown-tool-kind")
 def a_kind_is_made_up(talk: Talk) -> None:
     _tool(talk, kind="_bash")
 
 
-@breaks("ACP-L201")
+@breaks("unknown-tool-kind")
 def a_kind_is_made_up_in_a_request(talk: Talk) -> None:
     _turn(
         talk,
@@ -131,71 +131,71 @@ def a_kind_is_made_up_in_a_request(talk: Talk) -> None:
     )
 
 
-@keeps("ACP-L201")
+@keeps("unknown-tool-kind")
 def a_kind_switches_the_mode(talk: Talk) -> None:
     _tool(talk, kind="switch_mode")
 
 
-@breaks("ACP-L202", 2)
+@breaks("reserved-tool-kind", 2)
 def a_kind_of_ones_own_has_no_underscore(talk: Talk) -> None:
     _tool(talk, kind="bash")
 
 
-@keeps("ACP-L202", 2)
+@keeps("reserved-tool-kind", 2)
 def a_kind_of_ones_own_has_an_underscore(talk: Talk) -> None:
     _tool(talk, kind="_bash")
 
 
-@breaks("ACP-L217")
+@breaks("raw-data-not-object")
 def raw_input_is_a_string(talk: Talk) -> None:
     _tool(talk, rawInput="ls -l")
 
 
-@breaks("ACP-L217", 2)
+@breaks("raw-data-not-object", 2)
 def raw_output_is_a_list(talk: Talk) -> None:
     _tool(talk, rawOutput=["a", "b"])
 
 
-@keeps("ACP-L217")
+@keeps("raw-data-not-object")
 def raw_input_is_an_object(talk: Talk) -> None:
     _tool(talk, rawInput={"command": "ls -l"}, rawOutput=None)
 
 
-@keeps("ACP-L217", 2)
+@keeps("raw-data-not-object", 2)
 def raw_output_is_an_empty_object(talk: Talk) -> None:
     _tool(talk, rawOutput={})
 
 
-@breaks("ACP-L220")
+@breaks("tool-name-changes")
 def a_tool_changes_its_name(talk: Talk) -> None:
     _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="Read"))
 
 
-@breaks("ACP-L220", 2)
+@breaks("tool-name-changes", 2)
 def a_tool_changes_its_name_in_version_2(talk: Talk) -> None:
     _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="write"))
 
 
-@keeps("ACP-L220")
+@keeps("tool-name-changes")
 def a_tool_gets_its_name_later(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, name="read"), lambda: _update(talk, name="read"))
 
 
-@keeps("ACP-L220", 2)
+@keeps("tool-name-changes", 2)
 def a_tool_keeps_its_name(talk: Talk) -> None:
     _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="read"))
 
 
-@breaks("ACP-L221")
+@breaks("null-clears-nothing")
 def a_title_is_to_be_cleared(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, title=None))
 
 
-@breaks("ACP-L221")
+@breaks("null-clears-nothing")
 def a_kind_is_to_be_cleared(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, kind=None))
 
 
-@keeps("ACP-L221")
+@keeps("null-clears-nothing")
 def a_title_is_replaced(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _update(talk, title="", status=None))

@@ -39,67 +39,67 @@ def _chunk(talk: Talk, content: Any) -> int:
     return talk.update("tool_call_content_chunk", toolCallId="t1", content=content)
 
 
-@breaks("ACP-L203")
+@breaks("bare-tool-content")
 def a_block_is_not_wrapped(talk: Talk) -> None:
     _tool(talk, content=[WRAPPED, TEXT])
 
 
-@breaks("ACP-L203")
+@breaks("bare-tool-content")
 def content_is_a_string(talk: Talk) -> None:
     _tool(talk, content="Hello")
 
 
-@breaks("ACP-L203", 2)
+@breaks("bare-tool-content", 2)
 def a_block_of_a_chunk_is_not_wrapped(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _chunk(talk, TEXT))
 
 
-@keeps("ACP-L203")
+@keeps("bare-tool-content")
 def a_block_is_wrapped(talk: Talk) -> None:
     _tool(talk, content=[WRAPPED])
 
 
-@keeps("ACP-L203", 2)
+@keeps("bare-tool-content", 2)
 def an_item_of_ones_own_is_no_block(talk: Talk) -> None:
     _tool(talk, content=[WRAPPED, {"type": "_table", "rows": []}])
 
 
-@breaks("ACP-L212")
+@breaks("relative-location")
 def a_location_is_relative(talk: Talk) -> None:
     _tool(talk, locations=[{"path": "main.py", "line": 1}])
 
 
-@breaks("ACP-L212", 2)
+@breaks("relative-location", 2)
 def a_location_is_a_uri(talk: Talk) -> None:
     _tool(talk, locations=[{"path": "file:///main.py"}])
 
 
-@keeps("ACP-L212")
+@keeps("relative-location")
 def a_location_is_absolute(talk: Talk) -> None:
     _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 1}])
 
 
-@keeps("ACP-L212", 2)
+@keeps("relative-location", 2)
 def a_location_is_on_a_drive(talk: Talk) -> None:
     _tool(talk, locations=[{"path": "D:\\main.py"}])
 
 
-@breaks("ACP-L213")
+@breaks("location-line-below-one")
 def a_line_is_0(talk: Talk) -> None:
     _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 0}])
 
 
-@breaks("ACP-L213", 2)
+@breaks("location-line-below-one", 2)
 def a_line_is_0_in_version_2(talk: Talk) -> None:
     _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 0}])
 
 
-@keeps("ACP-L213")
+@keeps("location-line-below-one")
 def a_line_is_1(talk: Talk) -> None:
     _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 1}])
 
 
-@keeps("ACP-L213", 2)
+@keeps("location-line-below-one", 2)
 def a_line_is_1_in_version_2(talk: Talk) -> None:
     _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 1}])
 
@@ -118,12 +118,12 @@ def _show(talk: Talk) -> int:
     return _update(talk, content=[{"type": "terminal", "terminalId": "x1"}])
 
 
-@breaks("ACP-L214")
+@breaks("unknown-embedded-terminal")
 def a_shown_terminal_was_never_created(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _show(talk))
 
 
-@breaks("ACP-L214")
+@breaks("unknown-embedded-terminal")
 def a_terminal_is_shown_after_its_release(talk: Talk) -> None:
     _turn(
         talk,
@@ -134,7 +134,7 @@ def a_terminal_is_shown_after_its_release(talk: Talk) -> None:
     )
 
 
-@keeps("ACP-L214")
+@keeps("unknown-embedded-terminal")
 def a_terminal_is_shown_again_after_its_release(talk: Talk) -> None:
     _turn(
         talk,
@@ -146,7 +146,7 @@ def a_terminal_is_shown_again_after_its_release(talk: Talk) -> None:
     )
 
 
-@keeps("ACP-L214")
+@keeps("unknown-embedded-terminal")
 def a_terminal_of_the_agent_is_shown_to_who_takes_it(talk: Talk) -> None:
     talk.initialize({"_meta": {"terminal_output": True}})
     talk.new_session()
@@ -159,21 +159,21 @@ def a_terminal_of_the_agent_is_shown_to_who_takes_it(talk: Talk) -> None:
     talk.finish(prompt)
 
 
-@breaks("ACP-L215", 2)
+@breaks("chunk-of-unknown-call", 2)
 def a_chunk_comes_before_its_tool_call(talk: Talk) -> None:
     _turn(talk, lambda: _chunk(talk, WRAPPED), talk.tool)
 
 
-@keeps("ACP-L215", 2)
+@keeps("chunk-of-unknown-call", 2)
 def a_chunk_follows_its_tool_call(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _chunk(talk, WRAPPED))
 
 
-@breaks("ACP-L216", 2)
+@breaks("tool-chunk-list", 2)
 def a_chunk_of_a_tool_call_is_a_list(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _chunk(talk, [WRAPPED]))
 
 
-@keeps("ACP-L216", 2)
+@keeps("tool-chunk-list", 2)
 def a_chunk_of_a_tool_call_is_one_item(talk: Talk) -> None:
     _turn(talk, talk.tool, lambda: _chunk(talk, WRAPPED))

@@ -32,27 +32,27 @@ def _statuses(talk: Talk, *statuses: Any) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L198")
+@breaks("reopened-tool-call")
 def a_completed_call_goes_on(talk: Talk) -> None:
     _statuses(talk, "completed", "in_progress")
 
 
-@breaks("ACP-L198", 2)
+@breaks("reopened-tool-call", 2)
 def a_cancelled_call_is_pending_by_null(talk: Talk) -> None:
     _statuses(talk, "cancelled", None)
 
 
-@keeps("ACP-L198")
+@keeps("reopened-tool-call")
 def a_completed_call_is_completed_again(talk: Talk) -> None:
     _statuses(talk, "completed", "completed", None)
 
 
-@keeps("ACP-L198", 2)
+@keeps("reopened-tool-call", 2)
 def a_paused_call_goes_on(talk: Talk) -> None:
     _statuses(talk, "in_progress", "paused", "in_progress", "completed", "completed")
 
 
-@keeps("ACP-L198")
+@keeps("reopened-tool-call")
 def a_replay_goes_through_it_again(talk: Talk) -> None:
     _statuses(talk, "failed", "failed")
     load = talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
@@ -62,7 +62,7 @@ def a_replay_goes_through_it_again(talk: Talk) -> None:
     talk.answer(load)
 
 
-@keeps("ACP-L198")
+@keeps("reopened-tool-call")
 def two_replays_go_through_it_again(talk: Talk) -> None:
     _statuses(talk, "failed", "failed")
     first, second = (
@@ -75,27 +75,27 @@ def two_replays_go_through_it_again(talk: Talk) -> None:
         talk.answer(load)
 
 
-@breaks("ACP-L199")
+@breaks("tool-call-steps-back")
 def a_call_is_pending_again(talk: Talk) -> None:
     _statuses(talk, "in_progress", "pending", "completed")
 
 
-@breaks("ACP-L199", 2)
+@breaks("tool-call-steps-back", 2)
 def a_call_is_pending_again_by_null(talk: Talk) -> None:
     _statuses(talk, "in_progress", None, "completed")
 
 
-@keeps("ACP-L199")
+@keeps("tool-call-steps-back")
 def a_call_in_progress_says_nothing_new(talk: Talk) -> None:
     _statuses(talk, "pending", "in_progress", None, "completed")
 
 
-@keeps("ACP-L199", 2)
+@keeps("tool-call-steps-back", 2)
 def a_call_in_progress_ends(talk: Talk) -> None:
     _statuses(talk, "in_progress", "cancelled")
 
 
-@breaks("ACP-L200")
+@breaks("finished-tool-call-changes")
 def content_comes_after_the_end(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.update("tool_call_update", toolCallId="t1", status="completed")
@@ -103,7 +103,7 @@ def content_comes_after_the_end(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L200", 2)
+@breaks("finished-tool-call-changes", 2)
 def a_chunk_comes_after_the_end(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.update("tool_call_update", toolCallId="t1", status="completed")
@@ -111,7 +111,7 @@ def a_chunk_comes_after_the_end(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L200")
+@keeps("finished-tool-call-changes")
 def content_comes_with_the_end_and_a_title_later(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.update("tool_call_update", toolCallId="t1", status="completed", content=[WRAPPED])
@@ -119,12 +119,12 @@ def content_comes_with_the_end_and_a_title_later(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L200", 2)
+@keeps("finished-tool-call-changes", 2)
 def content_is_not_touched_after_the_end(talk: Talk) -> None:
     _statuses(talk, "completed", "completed")
 
 
-@breaks("ACP-L218")
+@breaks("runs-before-permission")
 def a_call_begins_before_it_is_permitted(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -133,7 +133,7 @@ def a_call_begins_before_it_is_permitted(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L218", 2)
+@breaks("runs-before-permission", 2)
 def a_call_ends_before_it_is_permitted(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -142,7 +142,7 @@ def a_call_ends_before_it_is_permitted(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L218")
+@keeps("runs-before-permission")
 def a_call_gets_a_title_before_it_is_permitted(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -152,7 +152,7 @@ def a_call_gets_a_title_before_it_is_permitted(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L218", 2)
+@keeps("runs-before-permission", 2)
 def a_call_fails_before_it_is_permitted(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -161,7 +161,7 @@ def a_call_fails_before_it_is_permitted(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L219")
+@breaks("runs-after-rejection")
 def a_rejected_call_is_carried_out(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.choose(talk.permission(), "no")
@@ -169,7 +169,7 @@ def a_rejected_call_is_carried_out(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L219", 2)
+@breaks("runs-after-rejection", 2)
 def a_cancelled_call_is_carried_out(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.answer(talk.permission(), outcome={"outcome": "cancelled"})
@@ -177,9 +177,9 @@ def a_cancelled_call_is_carried_out(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L218")
-@keeps("ACP-L219")
-@keeps("ACP-L219", 2)
+@breaks("runs-before-permission")
+@keeps("runs-after-rejection")
+@keeps("runs-after-rejection", 2)
 def a_call_begins_while_its_rejection_is_on_its_way(talk: Talk) -> None:
     prompt = _begin(talk)
     asked = talk.permission()
@@ -190,7 +190,7 @@ def a_call_begins_while_its_rejection_is_on_its_way(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L219")
+@keeps("runs-after-rejection")
 def a_rejected_call_fails(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.choose(talk.permission(), "no")
@@ -198,7 +198,7 @@ def a_rejected_call_fails(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@keeps("ACP-L219", 2)
+@keeps("runs-after-rejection", 2)
 def a_rejected_call_is_permitted_after_all(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.choose(talk.permission(), "no")
@@ -208,7 +208,7 @@ def a_rejected_call_is_permitted_after_all(talk: Talk) -> None:
     _end(talk, prompt)
 
 
-@breaks("ACP-L198")
+@breaks("reopened-tool-call")
 def a_request_for_permission_brings_an_ended_call_back(talk: Talk) -> None:
     talk.open()
     talk.prompt()
@@ -217,7 +217,7 @@ def a_request_for_permission_brings_an_ended_call_back(talk: Talk) -> None:
     talk.choose(talk.permission(toolCall=told))
 
 
-@breaks("ACP-L199", 2)
+@breaks("tool-call-steps-back", 2)
 def a_request_for_permission_makes_a_call_pending_again(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -226,7 +226,7 @@ def a_request_for_permission_makes_a_call_pending_again(talk: Talk) -> None:
     talk.choose(talk.permission(subject={"type": "tool_call", "toolCall": told}))
 
 
-@keeps("ACP-L199")
+@keeps("tool-call-steps-back")
 def a_request_for_permission_leaves_the_status_away(talk: Talk) -> None:
     talk.open()
     talk.prompt()
@@ -234,7 +234,7 @@ def a_request_for_permission_leaves_the_status_away(talk: Talk) -> None:
     talk.choose(talk.permission())
 
 
-@keeps("ACP-L230", 2)
+@keeps("unknown-outcome-approves", 2)
 def a_call_begins_while_an_unknown_outcome_is_on_its_way(talk: Talk) -> None:
     prompt = _begin(talk)
     talk.answer(talk.permission(), outcome={"outcome": "_later"})

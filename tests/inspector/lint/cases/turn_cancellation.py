@@ -16,12 +16,12 @@ def cancelled(talk: Talk) -> Call:
     return call
 
 
-@breaks("ACP-L145")
+@breaks("cancel-not-confirmed")
 def a_cancelled_turn_ends_as_usual(talk: Talk) -> None:
     talk.finish(cancelled(talk))
 
 
-@breaks("ACP-L145")
+@breaks("cancel-not-confirmed")
 def a_turn_ends_as_usual_after_the_agent_saw_the_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -30,12 +30,12 @@ def a_turn_ends_as_usual_after_the_agent_saw_the_cancel(talk: Talk) -> None:
     talk.finish(call)
 
 
-@keeps("ACP-L145")
+@keeps("cancel-not-confirmed")
 def a_cancelled_turn_ends_cancelled(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
 
 
-@keeps("ACP-L145")
+@keeps("cancel-not-confirmed")
 def a_turn_ends_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -44,7 +44,7 @@ def a_turn_ends_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
 
 
-@breaks("ACP-L522")
+@breaks("cancel-seems-ignored")
 def a_turn_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -52,7 +52,7 @@ def a_turn_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
     talk.finish(call)
 
 
-@keeps("ACP-L522")
+@keeps("cancel-seems-ignored")
 def a_turn_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -61,7 +61,7 @@ def a_turn_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
 
 
-@keeps("ACP-L522")
+@keeps("cancel-seems-ignored")
 def a_turn_ends_as_cancelled_at_once(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -69,7 +69,7 @@ def a_turn_ends_as_cancelled_at_once(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@breaks("ACP-L522", 2)
+@breaks("cancel-seems-ignored", 2)
 def work_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -78,7 +78,7 @@ def work_ends_as_usual_a_while_after_the_cancel(talk: Talk) -> None:
     talk.state("idle", stopReason="end_turn")
 
 
-@keeps("ACP-L522", 2)
+@keeps("cancel-seems-ignored", 2)
 def work_ends_as_usual_in_the_moment_of_the_cancel(talk: Talk) -> None:
     talk.open()
     for reason, after in (("end_turn", 0.0001), ("cancelled", 0.01)):
@@ -90,7 +90,7 @@ def work_ends_as_usual_in_the_moment_of_the_cancel(talk: Talk) -> None:
         talk.send("agent", {"method": "session/update", "params": params}, after=after)
 
 
-@keeps("ACP-L522", 2)
+@keeps("cancel-seems-ignored", 2)
 def work_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
     talk.open()
     talk.accept(talk.prompt())
@@ -99,36 +99,36 @@ def work_ends_as_cancelled_a_while_after_the_cancel(talk: Talk) -> None:
     talk.state("idle", stopReason="cancelled")
 
 
-@breaks("ACP-L146")
+@breaks("cancelled-prompt-fails")
 def a_cancelled_turn_fails(talk: Talk) -> None:
     talk.refuse(cancelled(talk), -32603, "aborted")
 
 
-@breaks("ACP-L146")
+@breaks("cancelled-prompt-fails")
 def a_cancelled_turn_says_the_request_was_cancelled(talk: Talk) -> None:
     talk.refuse(cancelled(talk), -32800, "Request cancelled")
 
 
-@keeps("ACP-L146")
+@keeps("cancelled-prompt-fails")
 def a_turn_is_cancelled_twice_over(talk: Talk) -> None:
     call = cancelled(talk)
     talk.tell("$/cancel_request", requestId=call.id)
     talk.refuse(call, -32800, "Request cancelled")
 
 
-@breaks("ACP-L147")
+@breaks("unrequested-cancelled")
 def a_turn_is_cancelled_by_nobody(talk: Talk) -> None:
     talk.open()
     talk.finish(talk.prompt(), "cancelled")
 
 
-@breaks("ACP-L147")
+@breaks("unrequested-cancelled")
 def a_turn_is_cancelled_by_the_cancel_of_another(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
     talk.finish(talk.prompt(), "cancelled")
 
 
-@keeps("ACP-L147")
+@keeps("unrequested-cancelled")
 def a_turn_is_cancelled_by_closing(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -137,7 +137,7 @@ def a_turn_is_cancelled_by_closing(talk: Talk) -> None:
     talk.answer(close)
 
 
-@keeps("ACP-L147")
+@keeps("unrequested-cancelled")
 def a_turn_is_cancelled_by_request(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -145,20 +145,20 @@ def a_turn_is_cancelled_by_request(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@breaks("ACP-L148")
+@breaks("update-after-cancelled-turn")
 def words_follow_a_cancelled_turn(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
     talk.say("I was about to")
 
 
-@breaks("ACP-L148")
+@breaks("update-after-cancelled-turn")
 def a_tool_call_ends_long_after_its_cancelled_turn(talk: Talk) -> None:
     talk.finish(cancelled(talk), "cancelled")
     talk.wait(60)
     talk.update("tool_call_update", toolCallId="t1", status="failed")
 
 
-@keeps("ACP-L148")
+@keeps("update-after-cancelled-turn")
 def a_tool_call_fails_before_its_cancelled_turn_ends(talk: Talk) -> None:
     call = cancelled(talk)
     talk.update("tool_call_update", toolCallId="t1", status="failed")
@@ -166,14 +166,14 @@ def a_tool_call_fails_before_its_cancelled_turn_ends(talk: Talk) -> None:
     talk.turn()
 
 
-@breaks("ACP-L151")
+@breaks("work-after-cancel")
 def a_tool_call_begins_in_a_cancelled_turn(talk: Talk) -> None:
     call = cancelled(talk)
     talk.tool("t2")
     talk.finish(call, "cancelled")
 
 
-@breaks("ACP-L151")
+@breaks("work-after-cancel")
 def permission_is_asked_for_in_a_cancelled_turn(talk: Talk) -> None:
     call = cancelled(talk)
     permission = talk.permission()
@@ -181,7 +181,7 @@ def permission_is_asked_for_in_a_cancelled_turn(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@keeps("ACP-L151")
+@keeps("work-after-cancel")
 def a_tool_call_begins_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -190,7 +190,7 @@ def a_tool_call_begins_while_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@breaks("ACP-L153")
+@breaks("cancel-without-turn")
 def a_cancel_comes_after_the_turn(talk: Talk) -> None:
     talk.open()
     talk.turn()
@@ -198,14 +198,14 @@ def a_cancel_comes_after_the_turn(talk: Talk) -> None:
     talk.tell("session/cancel", sessionId="s1")
 
 
-@keeps("ACP-L153")
+@keeps("cancel-without-turn")
 def a_cancel_crosses_the_answer(talk: Talk) -> None:
     talk.open()
     talk.turn()
     talk.tell("session/cancel", sessionId="s1")
 
 
-@breaks("ACP-L157")
+@breaks("permission-not-cancelled")
 def permission_is_given_after_a_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -215,7 +215,7 @@ def permission_is_given_after_a_cancel(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@breaks("ACP-L157")
+@breaks("permission-not-cancelled")
 def a_request_for_permission_fails_after_a_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -225,7 +225,7 @@ def a_request_for_permission_fails_after_a_cancel(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@keeps("ACP-L157")
+@keeps("permission-not-cancelled")
 def a_request_for_permission_is_cancelled(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -238,7 +238,7 @@ def a_request_for_permission_is_cancelled(talk: Talk) -> None:
     talk.finish(call, "cancelled")
 
 
-@breaks("ACP-L145")
+@breaks("cancel-not-confirmed")
 def a_turn_ends_as_usual_after_the_permission_behind_the_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -249,7 +249,7 @@ def a_turn_ends_as_usual_after_the_permission_behind_the_cancel(talk: Talk) -> N
     talk.finish(call)
 
 
-@breaks("ACP-L146")
+@breaks("cancelled-prompt-fails")
 def a_turn_fails_after_the_file_behind_the_cancel(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -259,7 +259,7 @@ def a_turn_fails_after_the_file_behind_the_cancel(talk: Talk) -> None:
     talk.refuse(call, -32603)
 
 
-@keeps("ACP-L145")
+@keeps("cancel-not-confirmed")
 def a_turn_ends_while_the_permission_behind_the_cancel_is_on_its_way(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()
@@ -272,7 +272,7 @@ def a_turn_ends_while_the_permission_behind_the_cancel_is_on_its_way(talk: Talk)
     talk.finish(cancelled(talk), "cancelled")
 
 
-@breaks("ACP-L151")
+@breaks("work-after-cancel")
 def a_tool_begins_after_the_agent_ended_the_one_that_was_not_permitted(talk: Talk) -> None:
     talk.open()
     call = talk.prompt()

@@ -20,99 +20,99 @@ def cost(amount: Any, currency: Any = "USD") -> dict[str, Any]:
     return {"cost": {"amount": amount, "currency": currency}}
 
 
-@breaks("ACP-L321")
+@breaks("incomplete-usage")
 def a_count_is_negative(talk: Talk) -> None:
     used(talk, {"used": -1})
 
 
-@breaks("ACP-L321", 2)
+@breaks("incomplete-usage", 2)
 def a_count_is_missing(talk: Talk) -> None:
     used(talk, {"size": None})
 
 
-@keeps("ACP-L321")
+@keeps("incomplete-usage")
 def nothing_is_used_yet(talk: Talk) -> None:
     used(talk, {"used": 0})
 
 
-@breaks("ACP-L322")
+@breaks("usage-over-size")
 def more_is_used_than_there_is(talk: Talk) -> None:
     used(talk, {"used": 101})
 
 
-@breaks("ACP-L322", 2)
+@breaks("usage-over-size", 2)
 def there_is_no_room_at_all(talk: Talk) -> None:
     used(talk, {"used": 0, "size": 0})
 
 
-@keeps("ACP-L322")
+@keeps("usage-over-size")
 def all_of_it_is_used(talk: Talk) -> None:
     used(talk, {"used": 100})
 
 
-@breaks("ACP-L323")
+@breaks("incomplete-cost")
 def a_cost_has_no_currency(talk: Talk) -> None:
     used(talk, {"cost": {"amount": 1}})
 
 
-@breaks("ACP-L323", 2)
+@breaks("incomplete-cost", 2)
 def an_amount_is_a_word(talk: Talk) -> None:
     used(talk, cost("1.00"))
 
 
-@keeps("ACP-L323")
+@keeps("incomplete-cost")
 def a_cost_is_whole(talk: Talk) -> None:
     used(talk, cost(0))
 
 
-@breaks("ACP-L324")
+@breaks("malformed-currency")
 def a_currency_is_small(talk: Talk) -> None:
     used(talk, cost(1, "usd"))
 
 
-@breaks("ACP-L324", 2)
+@breaks("malformed-currency", 2)
 def a_currency_is_empty(talk: Talk) -> None:
     used(talk, cost(1, ""))
 
 
-@keeps("ACP-L324")
+@keeps("malformed-currency")
 def a_unit_is_no_money(talk: Talk) -> None:
     used(talk, cost(1, "credits"))
 
 
-@breaks("ACP-L325")
+@breaks("cost-decreases")
 def a_cost_is_negative(talk: Talk) -> None:
     used(talk, cost(-0.01))
 
 
-@breaks("ACP-L325", 2)
+@breaks("cost-decreases", 2)
 def a_cost_falls(talk: Talk) -> None:
     used(talk, cost(2.5), {}, cost(2.4))
 
 
-@keeps("ACP-L325", 2)
+@keeps("cost-decreases", 2)
 def a_cost_begins_anew_after_null(talk: Talk) -> None:
     used(talk, cost(2.5), {"cost": None}, cost(0.1))
 
 
-@breaks("ACP-L326")
+@breaks("currency-changes")
 def a_currency_changes(talk: Talk) -> None:
     used(talk, cost(1), cost(2, "EUR"))
 
 
-@keeps("ACP-L326")
+@keeps("currency-changes")
 def a_currency_stays(talk: Talk) -> None:
     used(talk, cost(1), cost(1))
 
 
-@breaks("ACP-L327")
+@breaks("wrong-token-total")
 def a_total_is_less_than_its_parts(talk: Talk) -> None:
     talk.open()
     usage = {"totalTokens": 5, "inputTokens": 3, "outputTokens": 3}
     talk.answer(talk.prompt(), stopReason="end_turn", usage=usage)
 
 
-@keeps("ACP-L327")
+@keeps("wrong-token-total")
 def a_total_is_the_sum_of_its_parts(talk: Talk) -> None:
     talk.open()
     usage = {"totalTokens": 6, "inputTokens": 3, "outputTokens": 3}

@@ -22,111 +22,111 @@ def refuse(talk: Talk, call: Call, **data: Any) -> None:
     talk.refuse(call, -32022, "Unsupported protocol version", data)
 
 
-@breaks("ACP-L425", 2)
+@breaks("unusable-request-id", 2)
 def a_request_has_no_id(talk: Talk) -> None:
     talk.open()
     talk.send("client", {"id": None, "method": "session/list", "params": {}})
 
 
-@keeps("ACP-L425", 2)
+@keeps("unusable-request-id", 2)
 def a_request_has_the_id_0(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.ask("session/list", id_=""), sessions=[])
 
 
-@breaks("ACP-L426", 2)
+@breaks("wrong-version-answered", 2)
 def a_version_is_rounded_up(talk: Talk) -> None:
     agree(talk, ask(talk, 1), 2)
 
 
-@breaks("ACP-L426", 2)
+@breaks("wrong-version-answered", 2)
 def a_version_is_rounded_down_too_far(talk: Talk) -> None:
     agree(talk, ask(talk, 3), 3)
     agree(talk, ask(talk, 4), 2)
 
 
-@keeps("ACP-L426", 2)
+@keeps("wrong-version-answered", 2)
 def a_version_is_rounded_down(talk: Talk) -> None:
     agree(talk, ask(talk, 3), 2)
 
 
-@breaks("ACP-L427", 2)
+@breaks("unsupported-version-accepted", 2)
 def a_version_is_exchanged_for_another(talk: Talk) -> None:
     agree(talk, ask(talk, 1), 2)
 
 
-@keeps("ACP-L427", 2)
+@keeps("unsupported-version-accepted", 2)
 def a_version_is_refused(talk: Talk) -> None:
     refuse(talk, ask(talk, 1), requested=1, supported=[2])
     agree(talk, ask(talk, 2), 2)
 
 
-@breaks("ACP-L428", 2)
+@breaks("incomplete-version-error", 2)
 def a_refusal_says_nothing(talk: Talk) -> None:
     talk.refuse(ask(talk, 1), -32022, "Unsupported protocol version")
 
 
-@breaks("ACP-L428", 2)
+@breaks("incomplete-version-error", 2)
 def a_refusal_names_another_version(talk: Talk) -> None:
     refuse(talk, ask(talk, 1), requested=2, supported=[2])
 
 
-@breaks("ACP-L428", 2)
+@breaks("incomplete-version-error", 2)
 def a_refusal_supports_words(talk: Talk) -> None:
     refuse(talk, ask(talk, 1), requested=1, supported="2")
 
 
-@breaks("ACP-L428", 2)
+@breaks("incomplete-version-error", 2)
 def a_refusal_supports_what_was_asked_for(talk: Talk) -> None:
     refuse(talk, ask(talk, 2), requested=2, supported=[1, 3])
 
 
-@keeps("ACP-L428", 2)
+@keeps("incomplete-version-error", 2)
 def a_refusal_supports_what_is_newer(talk: Talk) -> None:
     refuse(talk, ask(talk, 1), requested=1, supported=[2, 3])
     agree(talk, ask(talk, 2), 2)
 
 
-@breaks("ACP-L429", 2)
+@breaks("late-initialize", 2)
 def a_version_is_agreed_upon_after_a_session(talk: Talk) -> None:
     talk.open()
     talk.refuse(ask(talk, 2), -32600)
 
 
-@breaks("ACP-L429", 2)
+@breaks("late-initialize", 2)
 def a_lower_version_is_asked_for_later(talk: Talk) -> None:
     talk.initialize()
     talk.refuse(ask(talk, 1), -32600)
 
 
-@keeps("ACP-L429", 2)
+@keeps("late-initialize", 2)
 def a_version_is_agreed_upon_twice(talk: Talk) -> None:
     talk.initialize()
     talk.open()
 
 
-@breaks("ACP-L430", 2)
+@breaks("not-found-without-session", 2)
 def a_missing_session_is_not_named(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/resume", sessionId="s9", cwd="/home/ada/work")
     talk.refuse(call, -32002, "Resource not found")
 
 
-@breaks("ACP-L430", 2)
+@breaks("not-found-without-session", 2)
 def a_missing_session_is_named_wrongly(talk: Talk) -> None:
     talk.open()
     call = talk.ask("session/delete", sessionId="s9")
     talk.refuse(call, -32002, "Resource not found", {"sessionId": "s1"})
 
 
-@breaks("ACP-L430", 2)
+@breaks("not-found-without-session", 2)
 def the_missing_session_of_a_prompt_is_not_named(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.ask("session/close", sessionId="s1"))
     talk.refuse(talk.prompt(), -32002, "Resource not found")
 
 
-@keeps("ACP-L430", 2)
+@keeps("not-found-without-session", 2)
 def a_missing_session_is_named(talk: Talk) -> None:
     talk.open()
     call = talk.ask("session/resume", sessionId="s9", cwd="/home/ada/work")

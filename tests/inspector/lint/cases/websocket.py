@@ -8,19 +8,19 @@ from tests.inspector.lint.wire import ANSWERED, ASKED, Wire, message
 INITIALIZE = message("initialize", ASKED, 0)
 
 
-@breaks("ACP-L421")
+@breaks("wrong-websocket-message")
 def a_session_comes_first(talk: Talk) -> None:
     wire = Wire(talk)
     wire.say(wire.socket(), message("session/list", {}, 0))
 
 
-@breaks("ACP-L421")
+@breaks("wrong-websocket-message")
 def a_message_is_binary(talk: Talk) -> None:
     wire = Wire(talk)
     wire.say(wire.socket(), INITIALIZE, kind="binary")
 
 
-@keeps("ACP-L421")
+@keeps("wrong-websocket-message")
 def initialize_comes_first_as_text(talk: Talk) -> None:
     wire = Wire(talk)
     socket = wire.socket()
@@ -29,17 +29,17 @@ def initialize_comes_first_as_text(talk: Talk) -> None:
     wire.say(socket, message("_x", {}))
 
 
-@breaks("ACP-L422")
+@breaks("missing-websocket-connection-id")
 def a_socket_has_no_connection(talk: Talk) -> None:
     Wire(talk).socket(**{"Acp-Connection-Id": ""})
 
 
-@keeps("ACP-L422")
+@keeps("missing-websocket-connection-id")
 def a_socket_has_a_connection(talk: Talk) -> None:
     Wire(talk).socket()
 
 
-@breaks("ACP-L514")
+@breaks("initialize-with-connection-id")
 def initialize_comes_twice_on_a_socket(talk: Talk) -> None:
     wire = Wire(talk)
     socket = wire.socket()
@@ -48,13 +48,13 @@ def initialize_comes_twice_on_a_socket(talk: Talk) -> None:
     wire.say(socket, INITIALIZE | {"id": 1})
 
 
-@breaks("ACP-L515")
+@breaks("wrong-close-code")
 def a_socket_closes_with_a_code_of_its_own(talk: Talk) -> None:
     wire = Wire(talk)
     talk.event("ws_close", id=wire.socket(), code=4000)
 
 
-@breaks("ACP-L515")
+@breaks("wrong-close-code")
 def a_wrong_beginning_is_an_internal_error(talk: Talk) -> None:
     wire = Wire(talk)
     socket = wire.socket()
@@ -62,7 +62,7 @@ def a_wrong_beginning_is_an_internal_error(talk: Talk) -> None:
     talk.event("ws_close", id=socket, code=1011)
 
 
-@keeps("ACP-L515")
+@keeps("wrong-close-code")
 def a_socket_closes_in_peace(talk: Talk) -> None:
     wire = Wire(talk)
     talk.event("ws_close", id=wire.socket(), code=1000)

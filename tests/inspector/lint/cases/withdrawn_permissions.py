@@ -28,21 +28,21 @@ def withdraw(talk: Talk, call: Call) -> None:
     talk.tell("$/cancel_request", side="agent", requestId=call.id)
 
 
-@breaks("ACP-L459", 2)
+@breaks("permission-not-withdrawn", 2)
 def a_request_of_cancelled_work_stays_open(talk: Talk) -> None:
     call = cancelled(talk)
     talk.wait(5)
     dismiss(talk, call)
 
 
-@breaks("ACP-L459", 2)
+@breaks("permission-not-withdrawn", 2)
 def a_request_of_cancelled_work_is_never_withdrawn(talk: Talk) -> None:
     cancelled(talk)
     talk.wait(5)
     talk.update("session_info_update", title="Hello")
 
 
-@keeps("ACP-L459", 2)
+@keeps("permission-not-withdrawn", 2)
 def a_request_of_cancelled_work_is_withdrawn(talk: Talk) -> None:
     call = cancelled(talk)
     withdraw(talk, call)
@@ -50,14 +50,14 @@ def a_request_of_cancelled_work_is_withdrawn(talk: Talk) -> None:
     dismiss(talk, call)
 
 
-@keeps("ACP-L459", 2)
+@keeps("permission-not-withdrawn", 2)
 def a_request_of_work_behind_stays_open(talk: Talk) -> None:
     call = cancelled(talk, background=[{"type": "tool_call", "toolCallId": "t1"}])
     talk.wait(5)
     talk.choose(call)
 
 
-@breaks("ACP-L460", 2)
+@breaks("withdrawn-permission-not-cancelled", 2)
 def a_withdrawn_request_is_approved(talk: Talk) -> None:
     call = cancelled(talk)
     withdraw(talk, call)
@@ -65,7 +65,7 @@ def a_withdrawn_request_is_approved(talk: Talk) -> None:
     talk.choose(call)
 
 
-@breaks("ACP-L460", 2)
+@breaks("withdrawn-permission-not-cancelled", 2)
 def a_withdrawn_request_fails_otherwise(talk: Talk) -> None:
     call = cancelled(talk)
     withdraw(talk, call)
@@ -73,7 +73,7 @@ def a_withdrawn_request_fails_otherwise(talk: Talk) -> None:
     talk.refuse(call, -32603)
 
 
-@keeps("ACP-L460", 2)
+@keeps("withdrawn-permission-not-cancelled", 2)
 def a_withdrawn_request_is_dismissed(talk: Talk) -> None:
     call = cancelled(talk)
     withdraw(talk, call)
@@ -89,21 +89,21 @@ def asked(talk: Talk) -> Call:
     return talk.permission()
 
 
-@breaks("ACP-L461", 2)
+@breaks("runs-without-approval", 2)
 def a_dismissed_tool_call_runs(talk: Talk) -> None:
     dismiss(talk, asked(talk))
     talk.wait(5)
     talk.update("tool_call_update", toolCallId="t1", status="in_progress")
 
 
-@breaks("ACP-L461", 2)
+@breaks("runs-without-approval", 2)
 def a_tool_call_runs_by_an_option_that_is_none(talk: Talk) -> None:
     talk.choose(asked(talk), "always")
     talk.wait(5)
     talk.update("tool_call_update", toolCallId="t1", status="completed")
 
 
-@keeps("ACP-L461", 2)
+@keeps("runs-without-approval", 2)
 def a_dismissed_tool_call_fails(talk: Talk) -> None:
     dismiss(talk, asked(talk))
     talk.wait(5)

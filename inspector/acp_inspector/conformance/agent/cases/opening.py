@@ -55,7 +55,7 @@ def _version_of(result: object) -> int:
     "initialize.responds",
     f"{INITIALIZATION}, Protocol version",
     "The agent responds to initialize with the protocol version as an integer.",
-    rules=("ACP-L052",),
+    rules=("invalid-protocol-version",),
     own=True,
 )
 async def responds(peer: Peer) -> None:
@@ -81,7 +81,7 @@ async def same_version(peer: Peer) -> None:
     "initialize.newer-version",
     f"{INITIALIZATION}, Version negotiation",
     "An agent that is asked for a version it does not know responds with its own newest one.",
-    rules=("ACP-L518",),
+    rules=("version-in-disguise",),
     own=True,
     is_official=True,
 )
@@ -101,7 +101,7 @@ async def newer_version(peer: Peer) -> None:
     "Initialization, Version negotiation (version 2)",
     "An agent without a version at or below the requested one fails with -32022.",
     profiles=V2,
-    rules=("ACP-L426", "ACP-L427", "ACP-L428"),
+    rules=("wrong-version-answered", "unsupported-version-accepted", "incomplete-version-error"),
     own=True,
 )
 async def version_zero(peer: Peer) -> None:
@@ -388,7 +388,7 @@ async def no_request(peer: Peer) -> None:
     "jsonrpc.no-batch",
     f"{JSON_RPC}; Transports",
     "An array of messages is refused as a whole with one error -32600 with the id null.",
-    rules=("ACP-L359", "ACP-L360"),
+    rules=("batch-not-refused", "batch-response"),
     own=True,
     is_official=True,
     unlike=("v2-batch",),
@@ -424,7 +424,7 @@ async def wrong_version(peer: Peer) -> None:
     "jsonrpc.unknown-method",
     "Extensibility, Custom requests",
     "An unknown request gets the error -32601.",
-    rules=("ACP-L041",),
+    rules=("unknown-method-not-refused",),
 )
 async def unknown_request(peer: Peer) -> None:
     await peer.refused("session/levitate", {}, METHOD_NOT_FOUND)
@@ -434,7 +434,7 @@ async def unknown_request(peer: Peer) -> None:
     "jsonrpc.unknown-extension",
     "Extensibility, Custom requests",
     "An unknown request of an extension gets the error -32601.",
-    rules=("ACP-L370",),
+    rules=("custom-request-unanswered",),
 )
 async def unknown_extension(peer: Peer) -> None:
     await peer.refused("_example.org/levitate", {"height": 3}, METHOD_NOT_FOUND)
@@ -444,7 +444,7 @@ async def unknown_extension(peer: Peer) -> None:
     "jsonrpc.unknown-notification",
     "Extensibility, Custom notifications",
     "An unknown notification is ignored.",
-    rules=("ACP-L028",),
+    rules=("answered-notification",),
 )
 async def unknown_notification(peer: Peer) -> None:
     at = len(peer.messages)
@@ -541,7 +541,7 @@ async def empty_id(peer: Peer) -> None:
     f"{JSON_RPC} (version 2)",
     "A request with the id null is refused with -32600.",
     profiles=V2,
-    rules=("ACP-L425",),
+    rules=("unusable-request-id",),
     own=True,
     is_official=True,
 )
@@ -682,7 +682,7 @@ async def meta(peer: Peer) -> None:
     "cancel-request.unknown",
     "Cancellation",
     "A $/cancel_request for an unknown request is ignored.",
-    rules=("ACP-L351",),
+    rules=("cancel-answered",),
 )
 async def cancel_unknown(peer: Peer) -> None:
     at = len(peer.messages)

@@ -51,7 +51,7 @@ async def new(peer: Peer) -> None:
     "session.new-unique",
     f"{SETUP}, Session id",
     "Every new session has an id of its own.",
-    rules=("ACP-L100",),
+    rules=("duplicate-session-id",),
 )
 async def new_unique(peer: Peer) -> None:
     ids = [await peer.new_session() for _ in range(3)]
@@ -84,7 +84,7 @@ async def new_relative_cwd(peer: Peer) -> None:
     "session.new-bad-servers",
     "Schema, NewSessionRequest",
     "MCP servers that are no list are refused with -32602.",
-    rules=("ACP-L464",),
+    rules=("malformed-list-accepted",),
     unlike=("continuum", "openoxide"),
 )
 async def new_bad_servers(peer: Peer) -> None:
@@ -97,7 +97,7 @@ async def new_bad_servers(peer: Peer) -> None:
     f"{SETUP}, MCP servers (version 2)",
     "An MCP server of an unknown transport is refused with -32602.",
     profiles=V2,
-    rules=("ACP-L457",),
+    rules=("unsupported-transport-accepted",),
 )
 async def new_unknown_transport(peer: Peer) -> None:
     server: Json = {"type": "_pigeon", "name": "birds"}
@@ -109,7 +109,7 @@ async def new_unknown_transport(peer: Peer) -> None:
     "session.new-relative-root",
     f"{SETUP}, Additional directories",
     "An additional directory that is no absolute path is refused, not dropped.",
-    rules=("ACP-L099",),
+    rules=("invalid-directory-ignored",),
 )
 async def new_relative_root(peer: Peer) -> None:
     peer.require("sessionCapabilities.additionalDirectories", "session.additionalDirectories")
@@ -149,7 +149,7 @@ async def unknown_prompt(peer: Peer) -> None:
     "Error codes",
     "The error for a session that does not exist is -32002.",
     profiles=V2,
-    rules=("ACP-L430",),
+    rules=("not-found-without-session",),
 )
 async def unknown_prompt_code(peer: Peer) -> None:
     blocks: Json = [{"type": "text", "text": "hello"}]
@@ -261,7 +261,7 @@ async def _close(peer: Peer, session: str) -> None:
     "load.replays",
     f"{SETUP}, Loading sessions",
     "Loading a session sends the whole conversation before the response.",
-    rules=("ACP-L112",),
+    rules=("missing-replay",),
     own=True,
     unlike=("continuum",),
 )
@@ -336,7 +336,7 @@ async def load_no_session_id(peer: Peer) -> None:
     "resume.no-replay",
     f"{SETUP}, Resuming sessions",
     "Resuming a session repeats nothing of the conversation.",
-    rules=("ACP-L110", "ACP-L111"),
+    rules=("resume-replays-history", "unrequested-replay"),
     own=True,
 )
 async def resume_no_replay(peer: Peer) -> None:
@@ -375,7 +375,7 @@ async def resume_unknown(peer: Peer) -> None:
     f"{SETUP}, Resuming sessions (version 2)",
     "The state of a resumed session is sent before the response.",
     profiles=V2,
-    rules=("ACP-L436",),
+    rules=("resume-without-state",),
     own=True,
 )
 async def resume_state(peer: Peer) -> None:
@@ -394,7 +394,7 @@ async def resume_state(peer: Peer) -> None:
     f"{SETUP}, Resuming sessions (version 2)",
     "A replayFrom of an unknown type is refused with -32602.",
     profiles=V2,
-    rules=("ACP-L114",),
+    rules=("replay-cursor-not-refused",),
     own=True,
 )
 async def resume_bad_cursor(peer: Peer) -> None:
@@ -415,7 +415,7 @@ async def resume_bad_cursor(peer: Peer) -> None:
     "list.is-list",
     "Session list",
     "session/list returns a list of sessions.",
-    rules=("ACP-L122", "ACP-L123", "ACP-L130"),
+    rules=("sessions-not-list", "incomplete-listed-session", "undeclared-listed-directories"),
 )
 async def is_list(peer: Peer) -> None:
     peer.require("sessionCapabilities.list", "-")
@@ -467,7 +467,7 @@ async def _is_listed(peer: Peer, session: str, **params: Json) -> bool:
     "list.by-directory",
     "Session list, Filter",
     "A list for one directory holds only sessions of that directory.",
-    rules=("ACP-L124",),
+    rules=("session-of-other-directory",),
     own=True,
 )
 async def by_directory(peer: Peer) -> None:
@@ -541,7 +541,7 @@ async def close_ends(peer: Peer) -> None:
     "close.cancels",
     f"{SETUP}, Closing sessions",
     "Closing a session cancels its running turn.",
-    rules=("ACP-L118", "ACP-L119"),
+    rules=("close-without-cancelled", "close-without-idle"),
     own=True,
 )
 async def close_cancels(peer: Peer) -> None:
@@ -559,7 +559,7 @@ async def close_cancels(peer: Peer) -> None:
     f"{SETUP}, Closing sessions",
     "Nothing is sent for a session after it was closed.",
     profiles=V2,
-    rules=("ACP-L437",),
+    rules=("message-after-close",),
 )
 async def close_silent(peer: Peer) -> None:
     peer.require("sessionCapabilities.close", "-")
@@ -576,7 +576,7 @@ async def close_silent(peer: Peer) -> None:
     "delete.forgets",
     "Session delete",
     "A deleted session is in no list.",
-    rules=("ACP-L120",),
+    rules=("deleted-session-listed",),
     own=True,
 )
 async def delete_forgets(peer: Peer) -> None:
@@ -616,7 +616,7 @@ def _modes(peer: Peer, session: str) -> tuple[list[str], str | None]:
     "Session modes",
     "The current mode is one of the available modes.",
     profiles=V1,
-    rules=("ACP-L290", "ACP-L293"),
+    rules=("unknown-current-mode", "duplicate-mode"),
 )
 async def modes_current(peer: Peer) -> None:
     ids, current = _modes(peer, await peer.session())
@@ -683,7 +683,7 @@ def _set_params(peer: Peer, session: str, option: Json, value: Json) -> Json:
     "options.set",
     "Session config options, Setting an option",
     "The response to a change has all options, with the new value.",
-    rules=("ACP-L298",),
+    rules=("incomplete-option-result",),
 )
 async def options_set(peer: Peer) -> None:
     session, options = await _select_options(peer)
@@ -710,7 +710,7 @@ async def options_set(peer: Peer) -> None:
     "options.unknown",
     "Session config options, Setting an option",
     "An option that does not exist is refused with -32602.",
-    rules=("ACP-L456",),
+    rules=("invalid-option-accepted",),
 )
 async def options_unknown(peer: Peer) -> None:
     session, (option, *_) = await _select_options(peer)
@@ -757,7 +757,7 @@ async def fork_new_id(peer: Peer) -> None:
     "Session title (RFD)",
     "session/set_title returns the title that was stored.",
     profiles=UNSTABLE,
-    rules=("ACP-L481",),
+    rules=("missing-stored-title",),
 )
 async def title_stored(peer: Peer) -> None:
     peer.require("sessionCapabilities.title")
@@ -771,7 +771,7 @@ async def title_stored(peer: Peer) -> None:
     "Session status (RFD)",
     "The status of a session that does not exist is refused with -32002.",
     profiles=UNSTABLE,
-    rules=("ACP-L479",),
+    rules=("wrong-status-error",),
 )
 async def status_unknown(peer: Peer) -> None:
     peer.require("sessionCapabilities.status")
@@ -783,7 +783,7 @@ async def status_unknown(peer: Peer) -> None:
     "Session archive (RFD)",
     "An archived session is not in the default list, and is there again after unarchive.",
     profiles=UNSTABLE,
-    rules=("ACP-L468", "ACP-L470", "ACP-L474"),
+    rules=("missing-archived-flag", "archived-filter-ignored", "unarchive-loads"),
     own=True,
 )
 async def archive_hides(peer: Peer) -> None:
@@ -815,7 +815,7 @@ async def archive_unknown(peer: Peer) -> None:
     "Auth status (RFD)",
     "auth/status is never refused for want of a login.",
     profiles=UNSTABLE,
-    rules=("ACP-L490", "ACP-L493"),
+    rules=("auth-status-fails", "malformed-auth-status"),
 )
 async def auth_status(peer: Peer) -> None:
     peer.require("auth.status")
@@ -827,7 +827,7 @@ async def auth_status(peer: Peer) -> None:
     "Custom LLM endpoints (RFD)",
     "providers/list returns the providers, without their headers.",
     profiles=UNSTABLE,
-    rules=("ACP-L402",),
+    rules=("provider-headers-listed",),
 )
 async def providers_list(peer: Peer) -> None:
     peer.require("providers")
@@ -859,7 +859,7 @@ async def providers_unknown(peer: Peer) -> None:
     "Custom LLM endpoints (RFD)",
     "Disabling a required provider is refused with -32602.",
     profiles=UNSTABLE,
-    rules=("ACP-L400",),
+    rules=("required-provider-disabled",),
 )
 async def providers_required(peer: Peer) -> None:
     peer.require("providers")

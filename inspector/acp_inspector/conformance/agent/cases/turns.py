@@ -45,7 +45,7 @@ STOP_REASONS: Final = frozenset(
     "prompt.ends",
     f"{TURN}, The prompt turn lifecycle",
     "A turn ends with a stop reason of the protocol.",
-    rules=("ACP-L144",),
+    rules=("invalid-stop-reason",),
 )
 async def prompt_ends(peer: Peer) -> None:
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
@@ -258,7 +258,7 @@ async def after_refusal(peer: Peer) -> None:
     "Content, Image (version 2)",
     "A block that the agent does not offer is refused with -32602.",
     profiles=V2,
-    rules=("ACP-L435",),
+    rules=("unsupported-block-accepted",),
 )
 async def image_not_offered(peer: Peer) -> None:
     offered = [
@@ -277,7 +277,13 @@ async def image_not_offered(peer: Peer) -> None:
     "Prompt lifecycle, Prompts (version 2)",
     "The response to a prompt names the message, and the message is sent with that id.",
     profiles=V2,
-    rules=("ACP-L158", "ACP-L160", "ACP-L431", "ACP-L432", "ACP-L433"),
+    rules=(
+        "stop-reason-in-result",
+        "prompt-not-echoed",
+        "prompt-result-without-id",
+        "echo-with-other-id",
+        "echoed-prompt-fails",
+    ),
     unlike=("v2-batch",),
 )
 async def message_id(peer: Peer) -> None:
@@ -296,7 +302,12 @@ async def message_id(peer: Peer) -> None:
     "Prompt lifecycle, States (version 2)",
     "Work begins with a state_update running and ends with idle.",
     profiles=V2,
-    rules=("ACP-L159", "ACP-L161", "ACP-L162", "ACP-L444"),
+    rules=(
+        "prompt-result-after-work",
+        "output-before-running",
+        "work-not-ended",
+        "requires-action-without-end",
+    ),
 )
 async def running_first(peer: Peer) -> None:
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
@@ -489,7 +500,7 @@ async def _expect_running(peer: Peer, prompt: StartedPrompt) -> None:
     f"{TURN}, Cancellation",
     "Updates of a cancelled turn are sent before its end.",
     profiles=V1,
-    rules=("ACP-L148",),
+    rules=("update-after-cancelled-turn",),
     own=True,
 )
 async def cancel_silent_afterwards(peer: Peer) -> None:
@@ -508,7 +519,7 @@ async def cancel_silent_afterwards(peer: Peer) -> None:
     "cancel-request.prompt",
     "Cancellation",
     "A prompt that $/cancel_request names still gets exactly one response.",
-    rules=("ACP-L350",),
+    rules=("cancelled-request-unanswered",),
     own=True,
 )
 async def cancel_request_prompt(peer: Peer) -> None:
@@ -527,7 +538,12 @@ async def cancel_request_prompt(peer: Peer) -> None:
     f"{TURN}, Cancellation",
     "A turn that is cancelled while a permission is requested ends with cancelled.",
     # What they find in the turns of other cases depends on how far the agent had come.
-    rules=("ACP-L145", "ACP-L146", "ACP-L165", "ACP-L166"),
+    rules=(
+        "cancel-not-confirmed",
+        "cancelled-prompt-fails",
+        "idle-without-cancelled",
+        "update-after-cancelled-work",
+    ),
     own=True,
 )
 async def cancel_permission(peer: Peer) -> None:
@@ -633,7 +649,7 @@ async def permission_allowed(peer: Peer) -> None:
     "permission.rejected",
     "Tool calls, Requesting permission",
     "A tool call that is rejected is not carried out, and the turn ends.",
-    rules=("ACP-L219", "ACP-L461"),
+    rules=("runs-after-rejection", "runs-without-approval"),
     own=True,
     unlike=("acpex", "openoxide"),
 )
@@ -672,7 +688,12 @@ async def permission_failed(peer: Peer) -> None:
     "permission.options",
     "Tool calls, Permission options",
     "A permission request has options with ids of their own, names and kinds.",
-    rules=("ACP-L222", "ACP-L223", "ACP-L224", "ACP-L225"),
+    rules=(
+        "no-permission-options",
+        "duplicate-permission-option",
+        "incomplete-permission-option",
+        "unknown-option-kind",
+    ),
     own=True,
 )
 async def permission_options(peer: Peer) -> None:
@@ -707,10 +728,19 @@ def _gated(id_: str, prefix: str, kind: str, what: str, *rules: str) -> None:
             raise CaseFailedError(f"{sent[0]} was sent, which the client does not offer")
 
 
-_gated("files.not-offered", "fs/", "tool", "files", "ACP-L240")
-_gated("files.write-not-offered", "fs/write", "permission", "writing files", "ACP-L241")
-_gated("terminal.not-offered", "terminal/", "terminal", "terminals", "ACP-L250")
-_gated("elicitation.not-offered", "elicitation/", "elicitation", "forms", "ACP-L328", "ACP-L329")
+_gated("files.not-offered", "fs/", "tool", "files", "undeclared-file-read")
+_gated(
+    "files.write-not-offered", "fs/write", "permission", "writing files", "undeclared-file-write"
+)
+_gated("terminal.not-offered", "terminal/", "terminal", "terminals", "undeclared-terminal")
+_gated(
+    "elicitation.not-offered",
+    "elicitation/",
+    "elicitation",
+    "forms",
+    "undeclared-form",
+    "undeclared-url",
+)
 
 
 @case(
@@ -795,7 +825,13 @@ async def elicitation_cancelled(peer: Peer) -> None:
     "plan.sent",
     "Agent plan",
     "A plan is a list of entries, each with content, priority and status.",
-    rules=("ACP-L276", "ACP-L277", "ACP-L287", "ACP-L280", "ACP-L282"),
+    rules=(
+        "incomplete-plan-entry",
+        "unknown-plan-word",
+        "plan-entry-not-object",
+        "incomplete-plan",
+        "misnamed-plan-id",
+    ),
 )
 async def plan_sent(peer: Peer) -> None:
     text = peer.prompt_text("plan")
@@ -812,7 +848,7 @@ async def plan_sent(peer: Peer) -> None:
     "Tool calls, Cancellation (version 2)",
     "Cancelling a tool call that does not exist is refused with -32602.",
     profiles=V2,
-    rules=("ACP-L452",),
+    rules=("invalid-cancel-accepted",),
     unlike=("v2-batch",),
 )
 async def unknown_call(peer: Peer) -> None:
