@@ -16,12 +16,12 @@ from typing import Annotated, Any, Final, Literal, cast, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from acp_agent.setting_types import REFERENCE
 from acp_console.paths import config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 from acp_protocol.user_files.paths import ConfigPathError
+from acp_protocol.user_files.references import expand_variables
 from acp_protocol.user_files.toml_source import (
     InvalidFileError,
     KeyPath,
@@ -182,23 +182,6 @@ class Config:
             _wire_server(name, table, self.absolute, environment, lambda *at: self.at("mcp", *at))
             for name, table in self.servers_of(agent).items()
         )
-
-
-def expand_variables(
-    pairs: Mapping[str, str], environment: Mapping[str, str], at: Callable[[str], str]
-) -> dict[str, str]:
-    """Return names and values, with variables in place of the references in the values.
-
-    Raises:
-        InvalidFileError: a variable is not set; `at` returns the place of a name for the message.
-    """
-    expanded: dict[str, str] = {}
-    for name, text in pairs.items():
-        for variable in REFERENCE.findall(text):
-            if variable not in environment:
-                raise InvalidFileError(f"{at(name)}: the variable {variable} is not set")
-        expanded[name] = REFERENCE.sub(lambda found: environment[found[1]], text)
-    return expanded
 
 
 def _wire_server(

@@ -22,10 +22,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acp_console.agents.choices import AgentChoices, ChoiceStore
 from acp_console.agents.spec import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
-from acp_console.config import AgentTable, Config, Variables, expand_variables, load_config
+from acp_console.config import AgentTable, Config, Variables, load_config
 from acp_console.paths import write_private
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.references import expand_variables
 from acp_protocol.user_files.toml_source import MAX_BYTES, InvalidFileError, did_you_mean, read_text
 
 MAX_LISTED: Final = 12

@@ -110,7 +110,8 @@ def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(env[name])}" for name in env), shlex.join(command)])
 
 
-_ACP_AGENT: Final = (sys.executable, "-P", "-m", "acp_agent")
+ACP_AGENT: Final = (sys.executable, "-P", "-m", "acp_agent")
+"""The command of our agent."""
 """With -P, a package of that name in the working directory is not run instead."""
 
 
@@ -182,13 +183,13 @@ class AgentSpec:
     @property
     def is_embedded_demo(self) -> bool:
         """Whether it is the embedded demo agent, which takes the version as an option."""
-        return self.name == "demo" and self.command[: len(_ACP_AGENT)] == _ACP_AGENT
+        return self.name == "demo" and self.command[: len(ACP_AGENT)] == ACP_AGENT
 
 
 DEMO_AGENT: Final = AgentSpec(
     name="demo",
     title="Demo agent",
-    command=(*_ACP_AGENT, "--no-config"),
+    command=(*ACP_AGENT, "--no-config"),
     description="reads, searches, edits and runs for real, without key or network",
     is_named=True,
 )

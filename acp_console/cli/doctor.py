@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,10 +18,9 @@ from typing import Final, Literal, TypeAlias
 import anyio
 import click
 
-from acp_agent.config.load import load_settings
 from acp_console.agents.catalogue import Catalogue, open_catalogue
 from acp_console.agents.installed import installed_version
-from acp_console.agents.spec import DEMO_AGENT
+from acp_console.agents.spec import ACP_AGENT, DEMO_AGENT
 from acp_console.chat.probe import probe_agent
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
@@ -155,14 +155,35 @@ def _configuration() -> Iterator[Check]:
     else:
         counts = f"{plural(len(config.agents), 'agent')}, {plural(len(config.mcp), 'MCP server')}"
         yield Check("config", "ok", f"{path}: {counts if config.path else 'not there'}")
+    yield from _agent_configuration()
+
+
+def _agent_configuration() -> Iterator[Check]:
+    """Have our agent read its own configuration."""
     try:
-        ours = config_file(None, os.environ)
-        if ours is not None:
-            load_settings(ours, os.environ, {})
-    except (ConfigPathError, InvalidFileError) as error:
-        yield from (Check("config", "error", line) for line in str(error).splitlines())
-    else:
-        yield Check("config", "ok", f"{ours} (acp-agent)" if ours else "acp-agent.toml: not there")
+        path = config_file(None, os.environ)
+    except ConfigPathError as error:
+        yield Check("config", "error", str(error))
+        return
+    if path is None:
+        yield Check("config", "ok", "acp-agent.toml: not there")
+        return
+    try:
+        done = subprocess.run(
+            [*ACP_AGENT, "config", "show"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=DEMO_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        yield Check("config", "error", f"{path}: acp-agent did not read it in time")
+        return
+    if not done.returncode:
+        yield Check("config", "ok", f"{path} (acp-agent)")
+    for line in done.stderr.splitlines() if done.returncode else ():
+        yield Check("config", "error", line.removeprefix("error:").strip())
 
 
 def _directories() -> Iterator[Check]:

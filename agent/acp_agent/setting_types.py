@@ -24,8 +24,6 @@ PREFIX: Final = AGENT_PREFIX
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NEVER: Final = "never"
 MEMORY: Final = "memory"
-REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""A reference to an environment variable, in the value of a variable or a header."""
 UNIX: Final = "unix:"
 """Prefix of the address of a Unix domain socket."""
 MIN_DURATION_S: Final = 0.001

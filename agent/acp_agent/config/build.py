@@ -15,17 +15,14 @@ from acp_agent.net import PrivateHosts
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
-from acp_agent.setting_types import REFERENCE
 from acp_agent.settings import McpServerSettings, Settings
 from acp_agent.store.database import SessionStore, StoreError
 from acp_agent.tools.registry import fetch_tool
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.references import expand_variables
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 logger = logging.getLogger(__name__)
-
-
-class _UnsetVariableError(Exception):
-    """A variable is not set; the message names the reference to it."""
 
 
 def build_models(settings: Settings, environment: Mapping[str, str]) -> list[Model]:
@@ -87,10 +84,10 @@ def build_mcp(mcp: McpServerSettings, environment: Mapping[str, str]) -> McpSett
         try:
             # Variables may hold secrets, which belong nowhere else.
             tables[id_] = {
-                name: _expanded(value, environment, name) if name in {"env", "headers"} else value
+                name: _expanded(name, value, environment) if name in {"env", "headers"} else value
                 for name, value in members.items()
             }
-        except _UnsetVariableError as error:
+        except InvalidFileError as error:
             logger.error("mcp.servers.%s is left out: %s", id_, error)  # noqa: TRY400 - no bug
     servers: tuple[Server, ...] = ()
     if tables:
@@ -102,12 +99,6 @@ def build_mcp(mcp: McpServerSettings, environment: Mapping[str, str]) -> McpSett
     return McpSettings(servers, mcp.allowed_servers, limits)
 
 
-def _expanded(pairs: Json, environment: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return names and values, with variables in place of the references in the values."""
-    expanded: dict[str, str] = {}
-    for name, text in cast("dict[str, str]", pairs).items():
-        for variable in REFERENCE.findall(text):
-            if variable not in environment:
-                raise _UnsetVariableError(f"{where}.{name}: the variable {variable} is not set")
-        expanded[name] = REFERENCE.sub(lambda found: environment[found[1]], text)
-    return expanded
+def _expanded(name: str, pairs: Json, environment: Mapping[str, str]) -> dict[str, str]:
+    values = cast("dict[str, str]", pairs)
+    return expand_variables(values, environment, lambda each: f"{name}.{each}")

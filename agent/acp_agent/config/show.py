@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from acp_agent.config.load import DEFAULT, OTHERS, LoadedSettings
 from acp_agent.config.rules import rule_table
-from acp_agent.setting_types import REFERENCE
 from acp_agent.settings import setting_keys
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.references import REFERENCE
 
 FORMAT: Final = 1
 """The version of the JSON."""
