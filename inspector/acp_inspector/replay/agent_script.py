@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -18,9 +18,19 @@ from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reframe import reframe
 from acp_inspector.replay.directories import DIRECTORY_NAMES
+from acp_inspector.session.events import (
+    RequestSent,
+    SessionClosed,
+    SessionEvent,
+    SessionOpened,
+    TurnBegan,
+    TurnEnded,
+)
 from acp_inspector.session.exchanges import Exchange, Exchanges
+from acp_inspector.session.fold import Sessions
+from acp_inspector.session.turn import SessionTurn
 from acp_protocol.dialects.base import session_in
-from acp_protocol.json_values import as_list, as_object, as_text, get, get_object, get_text
+from acp_protocol.json_values import as_list, as_object, as_text, get, get_text
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     Batch,
@@ -39,7 +49,6 @@ from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CANCELLING
 
 MAX_FOLLOWED: Final = 64
 """Messages of the client that came before one of the agent by chance and are waited for."""
-_PROMPTS: Final = frozenset({"session/prompt", "prompt"})
 _UNSTABLE: Final = frozenset({*GENERATED_IDS, *TIMESTAMPS, "session_id"})
 
 
@@ -55,6 +64,8 @@ class Cue:
     """Its method; the `type` of an object that is no JSON-RPC; empty for a response."""
     params: Json
     session: str | None
+    turn: SessionTurn | None = None
+    """The turn of a prompt."""
     opened: str | None = None
     """The session that the response to it names."""
     scene: list[ScriptLine] | None = None
@@ -145,7 +156,8 @@ class AgentScript:
         """Responses of the client."""
         self._agent_requests: dict[Exchange, tuple[ScriptLine, list[ScriptLine]]] = {}
         """Requests of the agent, each with its scene."""
-        self._version: Json = 1
+        self._ends: set[int] = set()
+        """The frames in which turns end."""
         self._read()
         self._link()
         self.has_agent_left = self._left()
@@ -155,19 +167,20 @@ class AgentScript:
         return [entry for entry in self.entries if isinstance(entry, Frame)]
 
     def _read(self) -> None:
-        exchanges = Exchanges()
+        exchanges, sessions = Exchanges(), Sessions()
         read: list[tuple[Frame, Message, Json, Exchange | None]] = []
-        for frame in self.entries:
-            if isinstance(frame, Frame):
-                decoded = DecodedFrame(frame)
-                empty = InvalidMessage("an empty batch", INVALID_REQUEST, frame.data)
-                paired = exchanges.pair(decoded) or ((empty, None),)
-                values = as_list(decoded.value) or [decoded.value] * len(paired)
-                read += (
-                    (frame, *each, exchange)
-                    for (message, exchange), value in zip(paired, values, strict=True)
-                    for each in ((message, value),)
-                )
+        turns: list[SessionTurn | None] = []
+        for frame in self.frames:
+            decoded = sessions.decoder.decode(frame)
+            empty = InvalidMessage("an empty batch", INVALID_REQUEST, frame.data)
+            # The messages as they were sent, since they are sent again.
+            paired = exchanges.pair(DecodedFrame(frame, decoded.message)) or ((empty, None),)
+            values = as_list(decoded.value) or [decoded.value] * len(paired)
+            read += (
+                (frame, message, value, exchange)
+                for (message, exchange), value in zip(paired, values, strict=True)
+            )
+            turns += self._turns_of(sessions.feed(decoded), len(paired))
         results = {
             exchange: message.result
             for _, message, _, exchange in read
@@ -175,10 +188,29 @@ class AgentScript:
         }
         for at, (frame, message, value, exchange) in enumerate(read):
             if frame.side == "client":
-                self._add_cue(at, frame, message, value, exchange, results)
+                self._add_cue(at, frame, message, value, exchange, results).turn = turns[at]
             else:
                 self._add_line(at, frame, message, value, exchange)
         self._note_gaps(exchanges)
+
+    def _turns_of(self, events: Iterable[SessionEvent], count: int) -> list[SessionTurn | None]:
+        """Return the turn that each of the messages of a frame begins or joins, if it is a prompt.
+
+        A dialect may send in one message what several official ones say.
+        """
+        found: list[SessionTurn | None] = []
+        for event in events:
+            match event:
+                case RequestSent(message=Request(method="session/prompt"), turn=turn):
+                    found.append(turn)
+                case TurnEnded(frame=frame):
+                    self._ends.add(frame.seq)
+                case SessionOpened() | SessionClosed() | TurnBegan():
+                    pass
+                case _:
+                    found.append(None)
+        turn = next(filter(None, found), None)
+        return found if len(found) == count else [turn] * count
 
     def _add_cue(
         self,
@@ -188,7 +220,7 @@ class AgentScript:
         value: Json,
         exchange: Exchange | None,
         results: Mapping[Exchange, Json],
-    ) -> None:
+    ) -> Cue:
         method, params = "", value
         has_scene = False
         match message:
@@ -223,6 +255,7 @@ class AgentScript:
             self._open.append(cue)
             for session in {cue.session, cue.opened, None}:
                 self._last[session] = cue
+        return cue
 
     def _add_line(
         self, at: int, frame: Frame, message: Message, value: Json, exchange: Exchange | None
@@ -237,20 +270,15 @@ class AgentScript:
         elif exchange is not None and (cue := self._cues.get(exchange)) is not None:
             line.is_response = True
             scene = cue.scene if cue.scene is not None else self.opening
-            if cue.method == "initialize" and isinstance(message, SuccessResponse):
-                self._version = get(message.result, "protocolVersion")
             # In version 2 a turn goes on after the response to its prompt.
-            is_begun = cue.method in _PROMPTS and isinstance(message, SuccessResponse)
-            if not (is_begun and self._version == 2):
+            if cue.turn is None or isinstance(message, ErrorResponse):
                 self._close(cue)
         else:
             scene = self._scene_of(message)
         scene.append(line)
-        update = get_object(get(value, "params"), "update")
-        if (update.get("sessionUpdate"), update.get("state")) == ("state_update", "idle"):
-            session = session_in(get(value, "params"))
-            for cue in [each for each in self._open if each.session == session]:
-                if cue.method in _PROMPTS:
+        if frame.seq in self._ends:
+            for cue in [each for each in self._open if each.turn is not None]:
+                if cue.turn is not None and cue.turn.ended == frame.seq:
                     self._close(cue)
 
     def _add_refusal(self, line: ScriptLine) -> None:
@@ -277,7 +305,7 @@ class AgentScript:
         found = [each for each in self._open if session in {None, each.session, each.opened}]
         kind = get_text(get(params, "update"), "sessionUpdate")
         is_apart = kind in ASYNCHRONOUS
-        likely = [each for each in found if (each.method in _PROMPTS) is not is_apart]
+        likely = [each for each in found if (each.turn is not None) is not is_apart]
         cues = likely or found
         cue = cues[-1] if cues else self._last.get(session, self._last.get(None))
         return self.opening if cue is None or cue.scene is None else cue.scene

@@ -496,7 +496,7 @@ class RecordingPlayer:
                 )
                 return came_earlier or (need.period, need.name) in session.updates
             case _:
-                return not session.open_prompts
+                return not session.is_working
 
     def _is_optional(self, need: Event, step: ScriptStep | None) -> bool:
         """Return whether the replay goes on without it after a moment: nothing depends on it.
@@ -512,7 +512,7 @@ class RecordingPlayer:
     def _is_over(self, need: Event) -> bool:
         """Return whether the turn of a reaction has ended."""
         session = self._run.session(self._counterparts.live_session(need.session))
-        return not session.open_prompts or session.period > need.period
+        return not session.is_working or session.period > need.period
 
     async def _wait_until(self, time: float, step: ScriptStep | None) -> None:
         """Wait until the agent sends something, at most until `time`.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from acp_inspector.compare.diff import (
     ABSENT,
@@ -89,10 +89,7 @@ class Judge:
 
     def _must_be_recorded(self, difference: StepDifference) -> bool:
         """Return whether something fails even behind the last recorded frame."""
-        sessions = self.script.run.sessions.items()
-        if difference.session in {
-            self.live_session(i) for i, each in sessions if each.open_prompts
-        }:
+        if difference.session in set(map(self.live_session, self.script.run.working)):
             return False
         is_request = not self.requests.isdisjoint(difference.right_frames)
         is_response = difference.name.startswith("response to ")
@@ -139,8 +136,8 @@ class Judge:
 
     def _open_since(self, session: str | None) -> int | None:
         """Return the frame of the prompt of a turn that the recording ends in; None if none."""
-        run = self.script.run.session(session)
-        return min((cast("tuple[int, Hashable]", key)[0] for key in run.open_prompts), default=None)
+        turns = self.script.run.session(session).session.turns
+        return turns[0].began if turns else None
 
     def double_responses(self) -> list[str]:
         """Return a sentence for each second response that the recording does not have."""

@@ -20,12 +20,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
-from acp_inspector.messages import Decoder
-from acp_inspector.session.exchanges import Exchange, Exchanges
+from acp_inspector.session.events import (
+    CallChanged,
+    Malformed,
+    NotificationSent,
+    RequestSent,
+    ResponseReceived,
+    SessionEvent,
+    StateChanged,
+    TurnEnded,
+    Updated,
+)
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.fold import Session, Sessions
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -38,14 +49,14 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     id_key,
 )
-from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CALL_UPDATES, FINAL_STATUSES
+from acp_protocol.schema.vocabulary import ASYNCHRONOUS, FINAL_STATUSES
 
 EventKind: TypeAlias = Literal[
     "call", "response", "request", "cancel", "text", "tool call", "update", "idle", "malformed"
 ]
 """`call`: a request or a notification of the client; `response`: of either side; `request`: of the
-agent; `cancel`: the agent's `$/cancel_request`; `idle`: the end of a turn in version 2; the others
-are notifications of the agent."""
+agent; `cancel`: the agent's `$/cancel_request`; `idle`: the agent rests (version 2); the others are
+notifications of the agent."""
 
 _RANKS: Final = {"in_progress": 1, **dict.fromkeys(FINAL_STATUSES, 2)}
 """How far a tool call is by its status; anything else is 0."""
@@ -70,6 +81,7 @@ class Event:
     its kind have come so far."""
     period: int = 0
     """The number of the prompt that began the current work of its session; 0 before any."""
+    ends_turn: bool = False
 
     @property
     def params(self) -> Json:
@@ -82,13 +94,11 @@ class Event:
         return self.kind in {"request", "cancel", "text", "tool call", "update"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SessionProgress:
     """How far one session is."""
 
-    open_prompts: set[Hashable] = field(default_factory=set[Hashable])
-    prompts: int = 0
-    period: int = 0
+    session: Session
     texts: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     """Characters by period and kind."""
     tool_calls: dict[str, int] = field(default_factory=dict[str, int])
@@ -97,6 +107,16 @@ class SessionProgress:
     """Period and kind of other updates."""
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """How many of these have come by kind."""
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a turn of the session runs."""
+        return bool(self.session.turns)
+
+    @property
+    def period(self) -> int:
+        """The number of the prompt that began the current work; 0 before any."""
+        return self.session.period
 
     def add_update(self, name: str) -> int:
         """Count an update; return how many of its kind there are."""
@@ -109,69 +129,89 @@ class LiveRun:
     """The events of one connection."""
 
     def __init__(self) -> None:
-        self.decoder = Decoder()
-        self.exchanges = Exchanges()
-        self.sessions: dict[str | None, SessionProgress] = {}
-
-    def session(self, id_: str | None) -> SessionProgress:
-        return self.sessions.setdefault(id_, SessionProgress())
+        self._sessions = Sessions()
+        self._progress: dict[str | None, SessionProgress] = {}
 
     @property
-    def has_open_turn(self) -> bool:
-        return any(session.open_prompts for session in self.sessions.values())
+    def exchanges(self) -> Exchanges:
+        return self._sessions.exchanges
+
+    def session(self, id_: str | None) -> SessionProgress:
+        found = self._progress.get(id_)
+        if found is None:
+            found = self._progress[id_] = SessionProgress(self._sessions.session(id_))
+        return found
+
+    @property
+    def sessions(self) -> Iterable[str | None]:
+        """The sessions that were named so far, in this order."""
+        return self._sessions.sessions
+
+    @property
+    def working(self) -> set[str | None]:
+        """The sessions in which a turn runs."""
+        return {id_ for id_, session in self._sessions.sessions.items() if session.turns}
 
     @property
     def owes_response(self) -> bool:
         """Whether a request of the client has no response yet, or a turn has not ended."""
         waiting = (exchange.requester == "client" for exchange in self.exchanges.open())
-        return any(waiting) or self.has_open_turn
+        return any(waiting) or bool(self.working)
 
     def apply(self, frame: Frame) -> list[Event]:
         """Read the next frame and return its events; an unreadable one is one event too."""
-        paired = self.exchanges.pair(self.decoder.decode(frame))
-        return [self._event(frame, message, exchange) for message, exchange in paired]
+        events: list[Event] = []
+        for each in self._sessions.feed(frame):
+            if isinstance(each, TurnEnded):
+                events[-1].ends_turn = True
+            elif (event := self._event(each)) is not None:
+                events.append(event)
+        return events
 
-    def _event(self, frame: Frame, message: Message, exchange: Exchange | None) -> Event:
-        match message:
-            case Request(method=method, params=params):
-                session = get_text(params, "sessionId")
-                kind: EventKind = "call" if frame.side == "client" else "request"
-                event = self._new(kind, frame, session, method, message)
-                if kind == "call" and method == "session/prompt":
-                    self._begin_turn(event, (frame.seq, id_key(message.id)))
-                return event
-            case SuccessResponse() | ErrorResponse():
-                return self._response(frame, message, exchange)
-            case Notification(method="session/update", params=params) if frame.side == "agent":
-                return self._update(frame, message, get_text(params, "sessionId"), params)
-            case Notification(method=method, params=params):
-                session = get_text(params, "sessionId")
-                if method == "$/cancel_request" and frame.side == "client":
-                    session = self._session_of(get(params, "requestId"))
-                if frame.side == "client":
-                    return self._new("call", frame, session, method, message)
-                if method == "$/cancel_request":
-                    key = _id_key(get(params, "requestId"))
-                    return self._new("cancel", frame, session, method, message, key)
-                event = self._new("update", frame, session, method, message, method)
-                event.amount = self.session(session).add_update(method)
-                return event
+    def _event(self, event: SessionEvent) -> Event | None:
+        """Return the event of a message; None for what follows from the message."""
+        is_client = event.frame.side == "client"
+        match event:
+            case RequestSent():
+                return self._new("call" if is_client else "request", event)
+            case ResponseReceived(exchange=exchange):
+                if exchange is None:
+                    return self._new("response", event, "response to no request")
+                key = (exchange.request_frame.seq, id_key(exchange.request.id))
+                return self._new("response", event, f"response to {exchange.request.method}", key)
+            case NotificationSent():
+                return self._notification(event, is_client=is_client)
+            case Malformed():
+                return self._new("malformed", event, "malformed message")
+            case Updated():
+                return self._update(event)
             case _:
-                return self._new("malformed", frame, None, "malformed message", message)
+                return None
 
     def _new(
-        self,
-        kind: EventKind,
-        frame: Frame,
-        session: str | None,
-        name: str,
-        message: Message,
-        key: Hashable = None,
+        self, kind: EventKind, event: SessionEvent, name: str = "", key: Hashable = None
     ) -> Event:
-        period = self.session(session).period
+        frame, message = event.frame, event.message
+        if isinstance(message, Request | Notification):
+            name = name or message.method
+        period = self.session(event.session).period
         return Event(
-            kind, frame.side, session, name, frame.seq, frame.time, message, key, period=period
-        )
+            kind, frame.side, event.session, name, frame.seq, frame.time, message, key,
+            period=period,
+        )  # fmt: skip
+
+    def _notification(self, event: NotificationSent, *, is_client: bool) -> Event:
+        message = cast("Notification", event.message)
+        request_id = get(message.params, "requestId")
+        if is_client:
+            if message.method == "$/cancel_request":
+                event = replace(event, session=self._session_of(request_id))
+            return self._new("call", event)
+        if message.method == "$/cancel_request":
+            return self._new("cancel", event, key=_id_key(request_id))
+        found = self._new("update", event, key=message.method)
+        found.amount = self.session(event.session).add_update(message.method)
+        return found
 
     def _session_of(self, request_id: Json) -> str | None:
         for exchange in self.exchanges.open():
@@ -179,54 +219,28 @@ class LiveRun:
                 return exchange.session
         return None
 
-    def _begin_turn(self, event: Event, key: Hashable) -> None:
-        session = self.session(event.session)
-        session.prompts += 1
-        if not session.open_prompts:
-            session.period = session.prompts
-        session.open_prompts.add(key)
-        event.period = session.period
-
-    def _response(
-        self, frame: Frame, message: SuccessResponse | ErrorResponse, exchange: Exchange | None
-    ) -> Event:
-        if exchange is None:
-            return self._new("response", frame, None, "response to no request", message)
-        method, session = exchange.request.method, exchange.session
-        result = message.result if isinstance(message, SuccessResponse) else None
-        if session is None and method.startswith("session/"):
-            session = get_text(result, "sessionId")
-        key = (exchange.request_frame.seq, id_key(exchange.request.id))
-        event = self._new("response", frame, session, f"response to {method}", message, key)
-        if exchange.has_ended_turn:
-            self.session(session).open_prompts.discard(key)
-        return event
-
-    def _update(
-        self, frame: Frame, message: Notification, session: str | None, params: Json
-    ) -> Event:
-        update = get(params, "update")
-        name = get_text(update, "sessionUpdate") or "update of no kind"
-        progress = self.session(session)
-        event = self._new("update", frame, session, name, message, name)
+    def _update(self, event: Updated) -> Event:
+        name, update = event.kind or "update of no kind", event.update
+        progress = self.session(event.session)
+        found = self._new("update", event, name, name)
         text = get_text(get(update, "content"), "text") if name.endswith("_chunk") else None
-        call = get_text(update, "toolCallId") if name in CALL_UPDATES else None
-        if name == "state_update" and get(update, "state") == "idle":
-            event.kind = "idle"
-            progress.open_prompts.clear()
+        call = get_text(update, "toolCallId") if isinstance(event, CallChanged) else None
+        is_idle = isinstance(event, StateChanged) and get(update, "state") == "idle"
+        if is_idle and (event.turn is None or event.turn.ended is not None):
+            found.kind = "idle"
         elif call is not None:
             status = get(update, "status")
             rank = _RANKS.get(status, 0) if isinstance(status, str) else 0
-            event.kind, event.key = "tool call", call
-            event.amount = max(progress.tool_calls.get(call, 0), rank)
-            progress.tool_calls[call] = event.amount
+            found.kind, found.key = "tool call", call
+            found.amount = max(progress.tool_calls.get(call, 0), rank)
+            progress.tool_calls[call] = found.amount
         elif text is not None:
-            event.kind = "text"
+            found.kind = "text"
             key = (progress.period, name)
-            event.amount = progress.texts[key] = progress.texts.get(key, 0) + len(text)
+            found.amount = progress.texts[key] = progress.texts.get(key, 0) + len(text)
         else:
-            event.amount = progress.add_update(name)
-        return event
+            found.amount = progress.add_update(name)
+        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -281,7 +295,7 @@ class Script:
         """For each session, the first event that no earlier frame of it has waited for."""
         self._last_call = 0.0
         for index, frame in enumerate(frames):
-            open_sessions = {id_ for id_, each in self.run.sessions.items() if each.open_prompts}
+            open_sessions = self.run.working
             events = self.run.apply(frame)
             if frame.side == "client":
                 self.steps.append(self._step(frame, index, events, open_sessions))
@@ -292,13 +306,12 @@ class Script:
     @property
     def is_open_ended(self) -> bool:
         """Whether the recording ends in a turn."""
-        return self.run.has_open_turn
+        return bool(self.run.working)
 
     def turn_end(self, cancel: Event) -> float:
         """Return the number of the frame that ends a cancelled turn; infinity without one."""
         for event in self.events:
-            is_end = event.kind == "idle" or event.name == "response to session/prompt"
-            if event.seq > cancel.seq and event.session == cancel.session and is_end:
+            if event.seq > cancel.seq and event.session == cancel.session and event.ends_turn:
                 return event.seq
         return math.inf
 
