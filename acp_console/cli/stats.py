@@ -30,7 +30,7 @@ from acp_console.wording.statistics import (
     turn_cells,
 )
 from acp_console.wording.values import OUTPUT_VERSION
-from acp_inspector.session.conversation import SessionTurn
+from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.statistics import Counts, Histogram, MethodStatistics
 from acp_protocol.json_values import get as member

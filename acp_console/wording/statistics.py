@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text, format_seconds, format_size, plural, sender
-from acp_inspector.session.conversation import SessionTurn
+from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.statistics import Counts, Histogram, MethodStatistics
 from acp_protocol.host.sanitize import single_line

@@ -13,8 +13,9 @@ from textual.binding import BindingType
 from acp_console.tui.analysis.tab import AnalysisTab, Line, TimePoint
 from acp_console.tui.commands import bindings
 from acp_console.wording.values import arrow, format_number, format_seconds, plural
-from acp_inspector.session.conversation import Conversation, SessionTurn
+from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.exchanges import Exchange
+from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 

@@ -3,7 +3,7 @@
 The first mention of a message, a tool call or a plan fixes its position; later frames change it
 there. The history is kept: `at` returns the state after a frame without folding again.
 
-A turn lasts from a prompt to its stop reason, or in version 2 until the state is `idle`.
+When its turns begin and end is decided in `fold`.
 
 Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
 """
@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
+from acp_inspector.session.fold import Session
 from acp_inspector.session.history import Versioned, VersionedList
 from acp_inspector.session.items import (
     AgentMessage,
@@ -34,6 +35,7 @@ from acp_inspector.session.items import (
     UserMessage,
     string,
 )
+from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, get, get_list
 from acp_protocol.jsonrpc import Json
@@ -48,73 +50,6 @@ class Cursor:
     """Number of the frame."""
     at: float = 0.0
     """Seconds since the journal began."""
-    turns: int = 0
-    """Turns that have begun, in all sessions."""
-
-
-@dataclass(slots=True, eq=False)
-class SessionTurn:
-    """One turn of a session."""
-
-    number: int
-    """Its number within the connection, from 1."""
-    session_id: str
-    began: int
-    """The frame that began it."""
-    began_at: float
-    """Seconds since the journal began, like all times here."""
-    is_prompted: bool = True
-    """Whether a prompt began it, and not the agent by itself (version 2)."""
-    first_update: float | None = None
-    """Seconds from its beginning to the first update of the session."""
-    first_output: float | None = None
-    """Seconds from its beginning to the first text, thought, tool call or plan."""
-    first_frames: tuple[int, int] = (0, 0)
-    """The frames of these two."""
-    has_run: bool = False
-    """Whether the agent has reported that it runs (version 2)."""
-    ended: int | None = None
-    """The frame that ended it."""
-    ended_at: float | None = None
-    stop_reason: str | None = None
-    error: str | None = None
-    usage: Json = None
-
-    @property
-    def duration(self) -> float | None:
-        """Seconds from begin to end; None while it runs."""
-        return None if self.ended_at is None else self.ended_at - self.began_at
-
-    def update(self, cursor: Cursor, name: str) -> None:
-        after = cursor.at - self.began_at
-        update_frame, output_frame = self.first_frames
-        if self.first_update is None:
-            self.first_update, update_frame = after, cursor.n
-        if self.first_output is None and name in OUTPUT:
-            self.first_output, output_frame = after, cursor.n
-        self.first_frames = update_frame, output_frame
-
-    def end(
-        self, cursor: Cursor, stop_reason: str | None, error: str | None = None, usage: Json = None
-    ) -> None:
-        self.ended, self.ended_at = cursor.n, cursor.at
-        self.stop_reason, self.error, self.usage = stop_reason, error, usage
-
-    def at(self, n: int) -> SessionTurn:
-        """Return the turn as it was after frame `n`; `has_run` has no history."""
-        update_frame, output_frame = self.first_frames
-        copy = replace(self, has_run=False)
-        if update_frame > n:
-            copy.first_update = None
-        if output_frame > n:
-            copy.first_output = None
-        copy.first_frames = (
-            update_frame if update_frame <= n else 0,
-            output_frame if output_frame <= n else 0,
-        )
-        if self.ended is not None and self.ended > n:
-            copy.ended = copy.ended_at = copy.stop_reason = copy.error = copy.usage = None
-        return copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +173,6 @@ class SessionSnapshot:
         return [terminal.at(self.n) for terminal in self._talk.terminals_until(self.n)]
 
 
-AGENT_ENDED: Final = "the agent has ended"
 """The error of a turn that was cut off because the agent ended."""
 
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
@@ -289,9 +223,16 @@ class ConversationChange:
 class Conversation:
     """The state of a session: its items, and its modes, options and commands."""
 
-    def __init__(self, session_id: str, version: int = 1, cursor: Cursor | None = None) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        version: int = 1,
+        cursor: Cursor | None = None,
+        session: Session | None = None,
+    ) -> None:
         self.session_id = session_id
         self.version = version
+        self._session = session or Session(session_id)
         self.cursor = cursor or Cursor()
         """The position of the model that owns this conversation."""
         self.begun = self.cursor.n
@@ -299,7 +240,6 @@ class Conversation:
         self.restored = 0
         """The last request that loaded or resumed it; 0 if there was none."""
         self.turns: list[SessionTurn] = []
-        self._open_turns: list[SessionTurn] = []
         self.states = 0
         """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
@@ -355,7 +295,8 @@ class Conversation:
 
     @property
     def turn(self) -> SessionTurn | None:
-        return self._open_turns[-1] if self._open_turns else None
+        """The newest turn that runs."""
+        return self._session.turn
 
     def turns_until(self, n: int) -> list[SessionTurn]:
         return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
@@ -558,35 +499,27 @@ class Conversation:
                 return [ConversationChange(self.session_id, item)]
         return []
 
-    def begin_turn(self, *, is_prompted: bool = True) -> SessionTurn:
-        """Begin a turn; in version 2 a prompt joins the running turn, if any."""
-        if self.version >= 2 and (running := self.turn) is not None:
-            return running
-        self.cursor.turns += 1
-        where = self.cursor
-        turn = SessionTurn(where.turns, self.session_id, where.n, where.at, is_prompted)
+    def add_turn(self, turn: SessionTurn) -> None:
+        """Add a turn that has begun."""
         self.turns.append(turn)
-        self._open_turns.append(turn)
-        return turn
 
-    def end_turn(
-        self,
-        stop_reason: str | None,
-        error: str | None = None,
-        usage: Json = None,
-        turn: SessionTurn | None = None,
+    def add_turn_end(self, turn: SessionTurn) -> ConversationChange:
+        """Add the end of a turn."""
+        is_silent = turn.is_prompted and turn.first_output is None
+        return self._add_end(turn.stop_reason, turn.error, turn.usage, is_silent=is_silent)
+
+    def add_rejection(self, error: str) -> ConversationChange:
+        """Add the end of a prompt that was rejected while its turn goes on."""
+        return self._add_end(None, error, None, is_silent=False)
+
+    def _add_end(
+        self, stop_reason: str | None, error: str | None, usage: Json, *, is_silent: bool
     ) -> ConversationChange:
-        """Append the end of a turn: of `turn`, if it is still running."""
-        if turn in self._open_turns:
-            turn.end(self.cursor, stop_reason, error, usage)
-            self._open_turns.remove(turn)
         key = self.next_key("turnend")
-        is_silent = turn is not None and turn.is_prompted and turn.first_output is None
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n, is_silent))
 
-    def end_all_turns(self) -> None:
-        for turn in list(self._open_turns):
-            self.end_turn(None, AGENT_ENDED, turn=turn)
+    def end_process(self) -> None:
+        """Note that the agent has ended: no prompt gets a response any more."""
         self.unbound.clear()
         if self.info.is_busy:
             self.update_info(open_prompts=0, state=None)

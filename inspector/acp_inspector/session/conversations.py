@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from acp_inspector.journal import Frame
-from acp_inspector.messages import Decoder
 from acp_inspector.session.conversation import (
     Conversation,
     ConversationChange,
@@ -21,10 +20,11 @@ from acp_inspector.session.conversation import (
     ItemEpoch,
     SessionError,
     SessionSnapshot,
-    SessionTurn,
 )
 from acp_inspector.session.effects import EFFECTS, is_allowed, note_effect
-from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage, ends_turn
+from acp_inspector.session.events import TurnBegan, TurnEnded
+from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
+from acp_inspector.session.fold import Sessions
 from acp_inspector.session.history import HasHistory, ItemCache
 from acp_inspector.session.items import (
     ElicitationItem,
@@ -32,6 +32,7 @@ from acp_inspector.session.items import (
     ToolCallItem,
     string,
 )
+from acp_inspector.session.turn import SessionTurn
 from acp_inspector.session.updates import apply_call, apply_update, edit_update, exit_facts, shown
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
@@ -85,23 +86,26 @@ class Conversations:
             dialect: the dialect of its frames; None: recognise it.
             cache: keeps the items in bounds.
         """
-        self._decoder = Decoder(dialect)
-        self._exchanges = Exchanges(is_lean=True)
+        self._fold = Sessions(dialect, exchanges=Exchanges(is_lean=True))
         self._cache = cache or ItemCache()
         self.cursor = Cursor()
         """Its position."""
         self.sessions: dict[str, Conversation] = {}
-        self.version = 1
-        """The protocol version that was agreed on."""
         self.errors: list[SessionError] = []
         """Error responses to requests without a session."""
         self._open: dict[_Key, list[OpenRequest]] = {}
         """Several only of a batch in which an id is used again."""
 
+    @property
+    def version(self) -> int:
+        """The protocol version that was agreed on."""
+        return self._fold.version
+
     def get(self, session_id: str) -> Conversation:
         """Return the conversation of a session, an empty one if there is none yet."""
         if session_id not in self.sessions:
-            self.sessions[session_id] = Conversation(session_id, self.version, self.cursor)
+            session = self._fold.session(session_id)
+            self.sessions[session_id] = Conversation(session_id, self.version, self.cursor, session)
         return self.sessions[session_id]
 
     def apply(
@@ -116,12 +120,12 @@ class Conversations:
         """
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
-            paired = self._exchanges.pair(self._decoder.decode(frame))
+            paired = self._fold.exchanges.pair(self._fold.decoder.decode(frame))
         with self._cache as cache:
             changes = [
                 change
                 for message, exchange in paired
-                for change in self._apply(frame.side, message, exchange)
+                for change in self._apply(frame, message, exchange)
             ]
             for change in changes:
                 if isinstance(change.item, HasHistory):
@@ -162,11 +166,13 @@ class Conversations:
         """
         self.cursor.n, self.cursor.at = n, at
         self._open.clear()
-        self._decoder.restart()
-        self._exchanges.restart(n)
-        self.version = 1
+        running = [turn for each in self._fold.sessions.values() for turn in each.turns]
+        self._fold.restart(n, at)
+        for turn in running:
+            if turn.session_id:
+                self.get(turn.session_id).add_turn_end(turn)
         for talk in self.sessions.values():
-            talk.end_all_turns()
+            talk.end_process()
 
     def at(self, n: int) -> dict[str, SessionSnapshot]:
         """Return the state after frame `n` of each session known by then."""
@@ -189,6 +195,20 @@ class Conversations:
         return ""
 
     def _apply(
+        self, frame: Frame, message: Message, exchange: Exchange | None
+    ) -> list[ConversationChange]:
+        """Apply a message: what it means for turns, and before their ends what it adds."""
+        ends: list[SessionTurn] = []
+        for event in self._fold.apply(frame, message, exchange):
+            if event.session is not None and event.turn is not None:
+                if isinstance(event, TurnBegan):
+                    self.get(event.session).add_turn(event.turn)
+                elif isinstance(event, TurnEnded):
+                    ends.append(event.turn)
+        changes = self._message(frame.side, message, exchange)
+        return changes + [self.get(turn.session_id).add_turn_end(turn) for turn in ends]
+
+    def _message(
         self, side: Side, message: Message, exchange: Exchange | None
     ) -> list[ConversationChange]:
         match message:
@@ -309,8 +329,6 @@ def take_response(
     method = request.request.method
     result = response.result if isinstance(response, SuccessResponse) else None
     if method == "initialize":
-        if get(result, "protocolVersion") == 2:
-            talks.version = 2
         return []
     if isinstance(response, ErrorResponse):
         error = SessionError(talks.cursor.n, side, method, response.code, response.message)
@@ -385,42 +403,38 @@ def _opened(talks: Conversations, request: Request, result: Json) -> list[Conver
 
 
 def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
-    message = talk.add_prompt(get(request.params, "prompt"))
-    turn, n, states = talk.begin_turn(), talk.cursor.n, talk.states
+    message, turn, states = talk.add_prompt(get(request.params, "prompt")), talk.turn, talk.states
 
     def respond(response: Response) -> list[ConversationChange]:
         talk.update_info(open_prompts=talk.info.open_prompts - 1)
-        result = response.result if isinstance(response, SuccessResponse) else None
-        if not ends_turn(response, talk.version):
-            # Version 2: the prompt is in the conversation now, and work on it begins.
-            message_id = string(result, "messageId")
-            if message_id and not talk.has_message(message_id):
-                talk.bind(message, message_id)
-            if talk.states == states:
-                talk.update_info(state="running")
-            return [ConversationChange(talk.session_id, None)]
-        if message in talk.unbound:
+        has_ended = turn is not None and turn.ended == talk.cursor.n
+        is_error = isinstance(response, ErrorResponse)
+        if (has_ended or is_error) and message in talk.unbound:
             talk.unbound.remove(message)
+        if turn is not None and has_ended:
+            return _cancelled(talk) if turn.stop_reason == "cancelled" else []
         if isinstance(response, ErrorResponse):
-            # Version 2: a prompt that is rejected while others are running ends no turn.
-            goes_on = turn.has_run or turn.began < n
             error = str(RequestFailedError(response.code, response.message, response.data))
-            return [talk.end_turn(None, error, turn=None if goes_on else turn)]
-        return _turn_ended(talk, turn, result)
+            return [talk.add_rejection(error)]
+        # Version 2: the prompt is in the conversation now, and work on it begins.
+        message_id = string(response.result, "messageId")
+        if message_id and not talk.has_message(message_id):
+            talk.bind(message, message_id)
+        if talk.states == states:
+            talk.update_info(state="running")
+        return [ConversationChange(talk.session_id, None)]
 
     change = ConversationChange(talk.session_id, message, is_new=True)
     return OpenRequest(talk.session_id, request, respond), [change]
 
 
-def _turn_ended(talk: Conversation, turn: SessionTurn, result: Json) -> list[ConversationChange]:
-    stop = string(result, "stopReason") or None
+def _cancelled(talk: Conversation) -> list[ConversationChange]:
+    """Show open calls as cancelled: version 1 has no such status, so a client has to."""
     changes: list[ConversationChange] = []
-    if stop == "cancelled":
-        # Version 1 has no such status: the client has to show open calls as cancelled itself.
-        for call in talk.open_calls():
-            call.change(talk.cursor.n, status="cancelled")
-            changes.append(ConversationChange(talk.session_id, call))
-    return [*changes, talk.end_turn(stop, None, get(result, "usage"), turn)]
+    for call in talk.open_calls():
+        call.change(talk.cursor.n, status="cancelled")
+        changes.append(ConversationChange(talk.session_id, call))
+    return changes
 
 
 # Requests of the agent

@@ -194,7 +194,7 @@ class Sessions:
         if not session.turns:
             session.period = session.prompts
         self._turns += 1
-        turn = SessionTurn(self._turns, session.id, frame.seq, frame.time, is_prompted)
+        turn = SessionTurn(self._turns, session.id or "", frame.seq, frame.time, is_prompted)
         session.turns.append(turn)
         return turn
 

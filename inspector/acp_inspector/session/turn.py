@@ -22,8 +22,8 @@ class SessionTurn:
 
     number: int
     """Its number within the connection, from 1."""
-    session_id: str | None
-    """None: its prompt names no session."""
+    session_id: str
+    """Empty: its prompt names no session."""
     began: int
     """The frame that began it."""
     began_at: float

@@ -41,8 +41,6 @@ _NONE: Final = frozenset[str]()
 def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
-    if (turn := talk.turn) is not None:
-        turn.update(talk.cursor, name)
     notices = talk.note_late(name)
     if name in OUTPUT and talk.echo is not None and (blocks := talk.echo.unlike()):
         # Nothing of that message will follow.
@@ -202,21 +200,11 @@ def _bound(talk: Conversation, update: Json) -> bool:
 
 
 def _state(talk: Conversation, update: Json) -> ConversationChange:
-    before, state = talk.info.state, string(update, "state") or "unknown"
     talk.states += 1
-    talk.update_info(state=state)
+    talk.update_info(state=string(update, "state") or "unknown")
     if isinstance(background := get(update, "background"), list):
         talk.update_info(background=as_list(background))
-    if state != "idle":
-        turn = talk.begin_turn(is_prompted=False)
-        turn.has_run = True
-        return ConversationChange(talk.session_id, None)
-    if before in {None, "idle"}:
-        return ConversationChange(talk.session_id, None)
-    error = get(update, "error")
-    error_text = f"{string(error, 'message')} ({get(error, 'code')})" if error is not None else None
-    stop = string(update, "stopReason") or None
-    return talk.end_turn(stop, error_text, get(update, "usage"), talk.turn)
+    return ConversationChange(talk.session_id, None)
 
 
 def _plan(talk: Conversation, update: Json) -> ConversationChange:

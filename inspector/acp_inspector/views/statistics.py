@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import Frame
-from acp_inspector.session.conversation import SessionTurn
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.exchanges import Ending, Exchange, PairedMessage
 from acp_inspector.session.items import string
+from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import (

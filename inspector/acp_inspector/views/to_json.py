@@ -11,7 +11,6 @@ from acp_inspector.session.conversation import (
     SessionError,
     SessionInfo,
     SessionSnapshot,
-    SessionTurn,
 )
 from acp_inspector.session.items import (
     AgentMessage,
@@ -28,6 +27,7 @@ from acp_inspector.session.items import (
     TurnEnd,
     UserMessage,
 )
+from acp_inspector.session.turn import SessionTurn
 from acp_protocol.jsonrpc import Json
 
 

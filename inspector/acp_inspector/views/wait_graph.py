@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.session.conversation import SessionTurn
 from acp_inspector.session.conversations import subject_of
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.items import string
+from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import Json, RequestId

@@ -16,7 +16,7 @@ from acp_inspector.compare.diff import compare
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.session.conversation import AGENT_ENDED
+from acp_inspector.session.turn import AGENT_ENDED
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.to_json import session_to_json
 from tests.inspector.session.talkers import TRAFFIC, real_frames, talks
