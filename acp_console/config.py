@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from acp_console.paths import config_path
 from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 from acp_protocol.user_files.paths import ConfigPathError
@@ -27,7 +28,6 @@ from acp_protocol.user_files.toml_source import (
     KeyPath,
     ParsedFile,
     as_table,
-    did_you_mean,
     parse_toml,
     read_text,
     spelled,
@@ -304,7 +304,7 @@ def _unknown_servers(file: _File) -> Iterator[tuple[KeyPath, str]]:
     for name, table in file.agents.items():
         for place, server in enumerate(table.mcp or ()):
             if server not in file.mcp:
-                near = did_you_mean(server, file.mcp)
+                near = nearest(server, file.mcp)
                 hint = f"; did you mean {near}?" if near else ""
                 yield ("agents", name, "mcp", place), f"no server is called {server!r}{hint}"
 
@@ -325,7 +325,7 @@ def _sentence(error: ErrorDetails) -> str:
     path = _place(error)
     match error["type"]:
         case "extra_forbidden":
-            near = did_you_mean(str(path[-1]), _known_keys(path))
+            near = nearest(str(path[-1]), _known_keys(path))
             return "unknown key" + (f"; did you mean {near}?" if near else "")
         case "value_error":
             return str(error.get("ctx", {})["error"])

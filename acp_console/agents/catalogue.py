@@ -24,10 +24,11 @@ from acp_console.agents.choices import AgentChoices, ChoiceStore
 from acp_console.agents.spec import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
 from acp_console.config import AgentTable, Config, Variables, load_config
 from acp_console.paths import write_private
+from acp_protocol.host.did_you_mean import did_you_mean, nearest
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.references import expand_variables
-from acp_protocol.user_files.toml_source import MAX_BYTES, InvalidFileError, did_you_mean, read_text
+from acp_protocol.user_files.toml_source import MAX_BYTES, InvalidFileError, read_text
 
 MAX_LISTED: Final = 12
 """Names in the message about an unknown one."""
@@ -178,7 +179,7 @@ class Catalogue:
             if table.command is not None:
                 entries.append(self._own(name, table))
             elif name not in known and name != DEMO_AGENT.name:
-                near = did_you_mean(name, known)
+                near = nearest(name, known)
                 hint = f"; did you mean {near}?" if near else ", and no agent of that name is known"
                 raise InvalidFileError(f"{config.at('agents', name)}: command is missing{hint}")
         own = {each.name for each in entries}
@@ -202,13 +203,9 @@ class Catalogue:
             if entry.name == name:
                 return entry
         every = [entry.name for entry in self.entries]
-        if near := did_you_mean(name, every):
-            raise UnknownAgentError(f"unknown agent {name!r}", hint=f"did you mean {near}?")
         ready = [entry.name for entry in self.entries if entry.state == "ready"][:MAX_LISTED]
-        raise UnknownAgentError(
-            f"unknown agent {name!r}",
-            hint=f"ready are {', '.join(ready)}, and acp-console agents lists {len(every)}",
-        )
+        listed = f"ready are {', '.join(ready)}, and acp-console agents lists {len(every)}"
+        raise UnknownAgentError(f"unknown agent {name!r}", hint=did_you_mean(name, every, listed))
 
     def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:
         """Return how to start an agent, with what the configuration sets for it.

@@ -25,16 +25,11 @@ from acp_console.chat.permissions import PermissionPrompt, Verdict
 from acp_console.chat.touched import commands_of
 from acp_protocol.call_rules.rules import PolicyRule, command_problem, is_like, path_problem
 from acp_protocol.call_rules.subjects import Subject, command_subject, directory_label, path_subject
+from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from acp_protocol.user_files.toml_source import (
-    InvalidFileError,
-    did_you_mean,
-    parse_toml,
-    read_text,
-    spelled,
-)
+from acp_protocol.user_files.toml_source import InvalidFileError, parse_toml, read_text, spelled
 
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
@@ -318,7 +313,7 @@ def _sentence(error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
             known = _File.model_fields if len(place) == 1 else _Rule.model_fields
-            near = did_you_mean(str(place[-1]), known)
+            near = nearest(str(place[-1]), known)
             return "unknown key" + (f"; did you mean {near}?" if near else "")
         case "value_error":
             return str(context["error"])

@@ -19,10 +19,11 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar
 import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from acp_console.cli.errors import UsageError, did_you_mean, say
+from acp_console.cli.errors import UsageError, say
 from acp_console.paths import FileWriteError
 from acp_console.wording.values import plural
 from acp_protocol.errors import describe_os_error
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.regular_files import read_regular, replacing
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json

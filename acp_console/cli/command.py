@@ -10,7 +10,8 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from acp_console.cli.errors import UsageError, did_you_mean
+from acp_console.cli.errors import UsageError
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.lasting_output import lasting_output
 
 OTHERS: Final = "Options"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -102,12 +100,6 @@ def warn(text: str) -> None:
 def say(text: str, label: str = "note") -> None:
     """Print what is good to know."""
     sys.stderr.write(labelled(label, text))
-
-
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return a hint with the known name that is nearest to `name`; `otherwise` if none is near."""
-    near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]}?" if near else otherwise
 
 
 class Sentences(logging.Handler):

@@ -11,7 +11,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from acp_console.cli.errors import UsageError, did_you_mean, warn
+from acp_console.cli.errors import UsageError, warn
 from acp_console.wording.tables import Layout, TableText
 from acp_inspector.filter.ast import Compare, In
 from acp_inspector.filter.compiler import Filter, compile_filter, leaves
@@ -24,6 +24,7 @@ from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.views.annotations import LINT_FIELDS, Annotations
 from acp_inspector.views.session_model import SessionModel
+from acp_protocol.host.did_you_mean import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
-from acp_console.cli.errors import UsageError, did_you_mean, warn
+from acp_console.cli.errors import UsageError, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
 from acp_console.cli.show_views import View, ViewRequest, print_view
@@ -49,6 +49,7 @@ from acp_inspector.session.edits import EDIT_EVENTS, Edit, edit_of
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from acp_console.cli.errors import UsageError, did_you_mean
+from acp_console.cli.errors import UsageError
+from acp_protocol.host.did_you_mean import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

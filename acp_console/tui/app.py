@@ -43,10 +43,10 @@ from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_inspector.journal import Journal
 from acp_inspector.session.items import Item
 from acp_protocol.errors import AcpError
+from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
-from acp_protocol.user_files.toml_source import did_you_mean
 
 if TYPE_CHECKING:
     from acp_console.config import Config
@@ -184,7 +184,7 @@ class ConsoleApp(ThemedApp[int]):
         self._rings = config.notifications.bell
         known = [command.id for command in COMMANDS]
         for unknown in config.keys.keys() - set(known):
-            near = did_you_mean(unknown, known)
+            near = nearest(unknown, known)
             hint = f"; did you mean {near}?" if near else ""
             text = f"{config.at('keys', unknown)}: no command is called that{hint}"
             self.notify(escape_controls(text), severity="warning", markup=False)

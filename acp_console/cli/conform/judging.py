@@ -20,7 +20,7 @@ from acp_console.cli.baselines import (
     baseline_options,
     ignore_names_option,
 )
-from acp_console.cli.errors import UsageError, did_you_mean
+from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.playing import timeout_option
 from acp_console.paths import FileWriteError
@@ -29,6 +29,7 @@ from acp_console.wording.values import OUTPUT_VERSION, ascii_json, plural
 from acp_inspector.conformance.model import PROFILES, Case, Profile, Report, Suite
 from acp_inspector.conformance.peer import TIMEOUT_S
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.jsonrpc import Json
 
 Command = TypeVar("Command", bound=Callable[..., object])

@@ -43,6 +43,7 @@ from acp_agent.settings import (
     setting_keys,
     settings_with,
 )
+from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.host.state import AGENT_HOME
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
@@ -52,7 +53,6 @@ from acp_protocol.user_files.toml_source import (
     KeyPath,
     ParsedFile,
     as_table,
-    did_you_mean,
     parse_toml,
     read_text,
     spelled,
@@ -193,11 +193,11 @@ def nearest_key(path: str) -> str | None:
     known = [*keys, OTHERS, *ALIASES, *(each.name for each in fields(Settings))]
     if "." in path and (longer := [key for key in keys if key.startswith(path)]):
         return longer[0]
-    if near := did_you_mean(path, known, 0.75):
+    if near := nearest(path, known, 0.75):
         return near
     # The right name in a wrong section, or in none.
     by_name = {key.rpartition(".")[2]: key for key in reversed(known)}
-    return by_name.get(did_you_mean(path.rpartition(".")[2], by_name, 0.8) or "")
+    return by_name.get(nearest(path.rpartition(".")[2], by_name, 0.8) or "")
 
 
 def _full_model_name(name: str, info: ValidationInfo) -> str:
@@ -333,12 +333,12 @@ def _sentence(error: ErrorDetails) -> str:
 def _unknown(path: KeyPath) -> str:
     name = str(path[-1])
     if path[:2] == ("mcp", "servers"):
-        return _unknown_key(did_you_mean(name, ServerTable.model_fields))
+        return _unknown_key(nearest(name, ServerTable.model_fields))
     if name in SECRETS:
         variable = SECRETS[name]
         return f"do not put secrets in the config file; set {variable} to the variable's name"
     if path[:2] == ("permissions", "rules"):
-        return _unknown_key(did_you_mean(name, RuleTable.model_fields))
+        return _unknown_key(nearest(name, RuleTable.model_fields))
     is_other = path[:2] == ("model", "others")
     return _unknown_key(nearest_key(f"model.{name}" if is_other else spelled(path)))
 

@@ -24,9 +24,10 @@ from pydantic import (
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from acp_protocol import jsonrpc
+from acp_protocol.host.did_you_mean import nearest as nearest_word
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
-from acp_protocol.user_files.toml_source import KeyPath, did_you_mean
+from acp_protocol.user_files.toml_source import KeyPath
 
 BIG: Final = 2**31
 MAX_SECONDS: Final = 86400.0
@@ -67,7 +68,7 @@ def listed(words: Sequence[str]) -> str:
 
 def nearest(word: object, known: Sequence[str]) -> str:
     """Return the half sentence that names the known word most similar to `word`; "" if none is."""
-    found = did_you_mean(word, known) if isinstance(word, str) else None
+    found = nearest_word(word, known) if isinstance(word, str) else None
     return f"; did you mean `{found}`?" if found else ""
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
-from collections.abc import Iterable
 from typing import Final
 
 from acp_protocol.errors import AcpError
@@ -45,12 +43,6 @@ class FilterError(AcpError):
         before = _cells("".join(shown[:at]))
         wrong = _cells("".join(shown[at : at + self.length]))
         return f"{''.join(shown)}\n{' ' * before}{'^' * max(wrong, 1)}"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a suggestion with the known word closest to `word`; empty if none is close."""
-    found = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f"did you mean `{found[0]}`?" if found else ""
 
 
 def _cells(text: str) -> int:

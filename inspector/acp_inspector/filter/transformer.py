@@ -30,10 +30,11 @@ from acp_inspector.filter.ast import (
     joined,
     negation,
 )
-from acp_inspector.filter.errors import FilterError, did_you_mean
+from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.fields import FIELDS, OPERATORS, UNITS, Field, Operator, ValueType
 from acp_inspector.filter.grammar import parse
 from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.safe_regex import PatternError
 
 MAX_DEPTH: Final = 50
@@ -195,7 +196,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
                 raise FilterError(self._text, at, str(problem)) from None
         if token in FIELDS:
             return str(token)
-        guess = did_you_mean(token, FIELDS)
+        guess = did_you_mean(token.lower(), FIELDS, mark="`")
         shown = f"`{token}`" if len(token) <= 40 else "this name"
         suggestion = guess or f"there are: {' '.join(FIELDS)}"
         raise self._error(token, f"there is no field {shown}", suggestion)
@@ -295,7 +296,7 @@ class _Conditions(Transformer_NonRecursive[Token, Any]):
             return text
         if field.is_open and (token.type == "STRING" or text.startswith("_")):
             return text
-        guess = did_you_mean(text, field.values)
+        guess = did_you_mean(text.lower(), field.values, mark="`")
         if field.is_open and not guess:
             guess = "to use it anyway, put it in quotes"
         if field.name == "kind" and text in FIELDS["tool.kind"].values:

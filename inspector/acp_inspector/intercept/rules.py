@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.filter.errors import FilterError, did_you_mean
+from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.intercept.batches import BatchEdit
 from acp_inspector.intercept.live_filter import Matcher
@@ -33,6 +33,7 @@ from acp_inspector.jsonpath import JSONPathError, delete_at, parse_path, set_at
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.safe_regex import PatternError
@@ -171,7 +172,7 @@ class _Table:
     def check_keys(self, known: Sequence[str]) -> None:
         for key in self.values:
             if key not in known:
-                guess = did_you_mean(key, known)
+                guess = did_you_mean(key.lower(), known, mark="`")
                 raise self.error(key, f"is not known here{f'; {guess}' if guess else ''}")
 
     def tables(self, key: str) -> list[Mapping[str, Any]]:

@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import Final, NoReturn
 
+from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import error_text
 
 _MISTYPED: Final = re.compile(r"(?:unrecognized arguments: |invalid choice: ')([^\s']+)")
@@ -18,12 +19,9 @@ class ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         hint = f"{self.prog} --help shows how to use it"
         if (mistyped := _MISTYPED.search(message)) is not None:
-            from difflib import get_close_matches
-
             known = re.findall(r"--[a-z][\w-]*", self.format_help())
             known += re.findall(r"[a-z][\w-]*", message[mistyped.end() :])
-            if close := get_close_matches(mistyped[1], known, 1):
-                hint = f"did you mean {close[0]}?"
+            hint = did_you_mean(mistyped[1], known, hint)
         text = message.removeprefix("argument ")
         text = text.replace("unrecognized arguments: -", "unknown option -")
         text = text.replace("unrecognized arguments:", "unexpected argument")

@@ -11,9 +11,8 @@ import re
 import stat
 import tomllib
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
@@ -57,11 +56,6 @@ class ParsedFile:
         """Return the file and the line of a value, as in `acp-agent.toml:7`."""
         line = self.line(path)
         return f"{self.path}:{line}" if line else str(self.path)
-
-
-def did_you_mean(name: str, known: Collection[str], cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most similar to `name`, if one is similar."""
-    return next(iter(get_close_matches(name, known, 1, cutoff)), None)
 
 
 def spelled(path: KeyPath) -> str:

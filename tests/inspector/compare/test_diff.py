@@ -11,13 +11,13 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from acp_console.cli.ignores import FilterSelector
 from acp_inspector.compare.diff import ABSENT, Ignore, StepDifference, compare
 from acp_inspector.compare.steps import Level
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.jsonpath import parse_path
 from acp_inspector.recording.reader import read_recording
+from acp_inspector.replay.expectations import FilterSelector
 from acp_protocol.jsonrpc import Json
 from tests.inspector.session.talkers import TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
