@@ -184,7 +184,7 @@ def test_frames_are_recovered_into_the_last_file_of_a_rotated_recording(
     before = content(path.parent)
     shown = [read_recording(part) for part in part_paths(path)]
     assert content(path.parent) == before
-    assert recover(path)
+    assert recover(path) is not None
     assert not spool_path(path).exists()
     recordings = [read_recording(part) for part in part_paths(path)]
     assert [each.entries for each in recordings] == [each.entries for each in shown]
@@ -385,10 +385,10 @@ def test_frames_are_recovered_through_a_link_and_after_a_move(
 def fill_with_damage(folder: Path) -> None:
     """Fill a directory with what no proxy writes."""
     folder.mkdir(0o700)
-    (folder / "0").write_bytes(b"\0" * 8 + b"c" + b"\xff" * 12 + b"x")
-    (folder / "0.head").write_bytes(b"\xff" * 34)
-    (folder / "1").symlink_to("/dev/zero")
-    os.mkfifo(folder / "header")
+    (folder / "0").write_bytes(b"\xff" * 60)
+    (folder / "1").write_bytes(b"\0" * 31 + b"c" + b"\xff" * 12 + b"x")
+    (folder / "2").symlink_to("/dev/zero")
+    os.mkfifo(folder / "3")
 
 
 def test_a_foreign_spool_changes_nothing(tmp_path: Path, stage: Stage) -> None:

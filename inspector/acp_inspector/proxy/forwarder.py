@@ -20,7 +20,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from acp_inspector.journal import split_ending
-from acp_inspector.proxy.recorder import Recorder, Stream
+from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.recording.numbering import Stream
 from acp_protocol.framing import LineFramer, Side
 
 if TYPE_CHECKING:

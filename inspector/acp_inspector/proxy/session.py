@@ -37,6 +37,7 @@ from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError, new_header
+from acp_inspector.recording.lines import MAX_HEADER
 from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.rotation import expand_template
 from acp_inspector.recording.spool import Spool
@@ -325,7 +326,7 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
         from acp_inspector.redaction.stream import RedactingSink
 
         sink = RedactingSink(sink, redactor, session.warn)
-    spool = _spool(path, header, writer, session.warn) if redactor is None else None
+    spool = _spool(path, writer, session.warn) if redactor is None else None
     recorder = Recorder(sink, warn=session.warn, spool=spool)
 
     def open_log() -> LogSource:
@@ -417,17 +418,17 @@ def _writer(
 
 
 def _spool(
-    path: Path | None,
-    header: Header,
-    writer: RecordingWriter | RotatingWriter | None,
-    warn: Warn,
+    path: Path | None, writer: RecordingWriter | RotatingWriter | None, warn: Warn
 ) -> Spool | None:
     """Return a spool beside a recording that is a file; None if it cannot be made."""
     if path is None or writer is None or not path.is_file():
         return None
     last_number = writer.first_number - 1
     try:
-        return Spool(path, header, last_number, has_begun=writer.has_begun, warn=warn)
+        with path.open("rb") as file:
+            # Of a rotated recording, the first part may not be the one that is written.
+            first = file.readline(MAX_HEADER) if writer.has_begun() else writer.first_line
+        return Spool(path, first, last_number, has_begun=writer.has_begun, warn=warn)
     except OSError as problem:
         warn(
             f"there is no spool beside {path} ({describe_os_error(problem)}): if the proxy is "

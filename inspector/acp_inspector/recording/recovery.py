@@ -10,11 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,29 +25,17 @@ from acp_inspector.recording.format import (
     RecordingError,
     decode_line,
     encode_entry,
-    encode_header,
     part_path,
     series_of,
 )
-from acp_inspector.recording.lines import line_begin, read_at
-from acp_inspector.recording.spool import (
-    OWNER_NAME,
-    claim,
-    discard,
-    first_line,
-    open_file,
-    pending_header,
-    read_entries,
-    remove,
-    spool_path,
-)
-from acp_inspector.recording.writer import RecordingWriter, WriteMode, last_entry, read_append_state
+from acp_inspector.recording.lines import MAX_HEADER, line_begin, read_at
+from acp_inspector.recording.spool import claim, read_entries, remove, spool_files, spool_path
+from acp_inspector.recording.writer import RecordingWriter, WriteMode, last_entry
 from acp_protocol.errors import describe_os_error
-from acp_protocol.host.regular_files import open_regular, read_regular
+from acp_protocol.host.regular_files import open_regular
 
 logger = logging.getLogger(__name__)
 
-OWNER_BYTES: Final = 64
 RECOVERED_BATCH: Final = 4 * 2**20
 """Bytes of frames that are appended to a recording at a time."""
 _PART: Final = re.compile(r"\.\d+(?=(\.acp\.ndjson|\.[^.]*)?$)")
@@ -74,7 +61,9 @@ def open_writer(
     )
     if writer.is_created or mode == "overwrite":
         # Otherwise the frames of another recording would be recovered into this one.
-        discard(path)
+        with claim(spool_path(path)) as folder:
+            if folder is not None:
+                remove(folder, spool_path(path))
     return writer
 
 
@@ -102,75 +91,13 @@ def read_unwritten(recording: Path) -> Unwritten | None:
         if folder is None:
             return None
         try:
-            return _read(folder, first, recording)
+            with _open(folder, first) as lost:
+                if lost is None or not lost.path.samefile(recording):
+                    return None
+                return _unwritten(lost, first)
         except (OSError, RecordingError) as problem:
-            reason = describe_os_error(problem) if isinstance(problem, OSError) else problem
-            logger.warning(
-                "%s: what the proxy had not written when it was killed stays in %s (%s)",
-                first,
-                spool,
-                reason,
-            )
+            _report_failure(first, spool, problem)
             return None
-
-
-def _read(folder: int, first: Path, recording: Path) -> Unwritten | None:
-    if next(read_entries(folder), None) is None:
-        return None
-    if not _belongs(folder, first):
-        raise RecordingError("another recording has taken its place")
-    header = pending_header(folder)
-    parts = [first] if header is not None else _parts(first)
-    if not parts[-1].samefile(recording):
-        return None
-    size, number, at = (0, 0, 0.0) if header is not None else _whole_lines(parts[-1])
-    if not number and len(parts) > 1:
-        number, at = _last_entry(parts[-2])
-    lines = TemporaryFile()  # noqa: SIM115 - closed with the reader
-    if header is not None:
-        lines.write(encode_header(header))
-    count = 0
-    for entry in _missing(folder, number, at):
-        lines.write(encode_entry(entry))
-        count += isinstance(entry, Frame)
-    lines.flush()
-    if count:
-        _report(first, count)
-    return Unwritten(size, cast("BinaryIO", lines))
-
-
-@lru_cache(maxsize=128)
-def _report(first: Path, count: int) -> None:
-    """Say it once: a recording may be opened several times."""
-    logger.warning(
-        "%s: shown with %s that the proxy had not written when it was killed; acp-console recover "
-        "writes them",
-        first,
-        _frames(count),
-    )
-
-
-def _whole_lines(path: Path) -> tuple[int, int, float]:
-    """Return the size of a file without a part of a line, and its last number and time."""
-    with open_regular(path, is_followed=True) as file:
-        read = partial(read_at, file.fileno())
-        size = os.fstat(file.fileno()).st_size
-        if size and read(size - 1, 1) != b"\n":
-            size = line_begin(read, size)
-        return size, *last_entry(read, size)
-
-
-def _missing(folder: int, number: int, at: float) -> Iterator[Entry]:
-    """Yield the entries of a spool after a number, and a note that counts the frames."""
-    count = 0
-    for entry in read_entries(folder):
-        if entry.seq > number:
-            number, at = entry.seq, entry.time
-            count += isinstance(entry, Frame)
-            yield entry
-    if count:
-        text = f"recovered {_frames(count)} that the proxy had not written when it was killed"
-        yield JournalEvent(number + 1, at, "note", {"text": text})
 
 
 def recover(recording: Path) -> int | None:
@@ -187,27 +114,16 @@ def recover(recording: Path) -> int | None:
         if folder is None:
             return 0
         try:
-            count = _append(folder, first)
+            with _open(folder, first) as lost:
+                frames = 0 if lost is None else _append(lost)
         except (OSError, RecordingError) as problem:
-            reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
-            frames = sum(isinstance(entry, Frame) for entry in read_entries(folder))
-            logger.warning(
-                "%s: up to %d frames that the proxy had not written when it was killed wait in %s "
-                "(%s)",
-                first,
-                frames,
-                spool,
-                reason,
-            )
+            _report_failure(first, spool, problem)
             return None
         remove(folder, spool)
-        if count:
-            logger.warning(
-                "%s: recovered %s that the proxy had not written when it was killed",
-                first,
-                _frames(count),
-            )
-        return count
+    if frames:
+        text = "%s: recovered %s that the proxy had not written when it was killed"
+        logger.warning(text, first, _frames(frames))
+    return frames
 
 
 def _find(recording: Path) -> tuple[Path, Path] | None:
@@ -222,52 +138,110 @@ def _find(recording: Path) -> tuple[Path, Path] | None:
             return first, spool_path(first)
     try:
         spools = [*recording.parent.glob(".*.spool")]
-        owner = sha256(first_line(recording)).digest() if spools else b""
+        header = _first_line(recording) if spools else b""
     except OSError:
         return None
     for spool in spools:
-        is_orphan = not os.path.lexists(recording.with_name(spool.name[1 : -len(".spool")]))
-        with suppress(OSError):
-            if is_orphan and read_regular(spool / OWNER_NAME, OWNER_BYTES) == owner:
-                return recording, spool
+        if not os.path.lexists(recording.with_name(spool.name[1 : -len(".spool")])):
+            with claim(spool, is_shared=True) as folder:
+                if folder is not None and _header_of(folder) == header:
+                    return recording, spool
     return None
 
 
-def _frames(count: int) -> str:
-    return "1 frame" if count == 1 else f"{count} frames"
+def _header_of(folder: int) -> bytes | None:
+    with spool_files(folder) as files:
+        return files[-1].header if files else None
 
 
-def _belongs(folder: int, first: Path) -> bool:
-    """Return whether a spool is of this file; one whose header is not written is of any."""
-    descriptor = open_file(folder, OWNER_NAME)
-    if descriptor is None or pending_header(folder) is not None:
-        return True
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read() == sha256(first_line(first)).digest()
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """What a recording lacks."""
+
+    path: Path
+    """The file of the recording that it belongs to."""
+    size: int
+    """Bytes of that file without a part of a line."""
+    header: bytes
+    """The first line if the file lacks it, or is to be overwritten."""
+    entries: Iterator[Entry]
+    """With a note at the end that counts the frames."""
 
 
-def _append(folder: int, first: Path) -> int:
+@contextmanager
+def _open(folder: int, first: Path) -> Generator[_Lost | None]:
+    """Yield what a spool has of a recording; None if it has nothing.
+
+    Raises:
+        OSError: a file cannot be read.
+        RecordingError: it belongs to another recording.
+    """
+    # Opened before the recording is read: what is removed meanwhile is in the recording by then.
+    with spool_files(folder) as files:
+        if next(read_entries(files), None) is None:
+            yield None
+            return
+        header = files[-1].header
+        if _first_line(first) == header:
+            parts = _parts(first)
+            size, number, at = _whole_lines(parts[-1])
+            if not number and len(parts) > 1:
+                # The proxy was killed when it had only begun the last part.
+                _, number, at = _whole_lines(parts[-2])
+            yield _Lost(parts[-1], size, b"", _missing(read_entries(files), number, at))
+        elif files[-1].may_begin:
+            # The file is empty, or still holds the recording to overwrite.
+            yield _Lost(first, 0, header, _missing(read_entries(files), 0, 0.0))
+        else:
+            raise RecordingError("another recording has taken its place")
+
+
+def _missing(entries: Iterator[Entry], number: int, at: float) -> Iterator[Entry]:
+    """Yield the entries after a number, and a note that counts the frames."""
+    frames = 0
+    for entry in entries:
+        if entry.seq > number:
+            number, at = entry.seq, entry.time
+            frames += isinstance(entry, Frame)
+            yield entry
+    if frames:
+        text = f"recovered {_frames(frames)} that the proxy had not written when it was killed"
+        yield JournalEvent(number + 1, at, "note", {"text": text})
+
+
+def _unwritten(lost: _Lost, first: Path) -> Unwritten:
+    lines = TemporaryFile()  # noqa: SIM115 - closed with the reader
+    lines.write(lost.header)
+    frames = 0
+    for entry in lost.entries:
+        lines.write(encode_entry(entry))
+        frames += isinstance(entry, Frame)
+    lines.flush()
+    if frames:
+        _report(first, frames)
+    return Unwritten(lost.size, cast("BinaryIO", lines))
+
+
+def _append(lost: _Lost) -> int:
     """Append what is missing; return how many frames that were.
 
     Raises:
-        OSError: a file cannot be read or written.
+        OSError: the file cannot be written.
         RecordingError: the recording cannot be written.
     """
-    if next(read_entries(folder), None) is None:
-        return 0
-    if not _belongs(folder, first):
-        raise RecordingError("another recording has taken its place")
-    path, size, writer = _open_writer(folder, first)
+    header = decode_line(lost.header.rstrip(b"\n"))
+    if isinstance(header, Header):
+        writer = RecordingWriter(lost.path, header, mode="overwrite")
+    else:
+        # A part of a line is a part of a batch, all of which is in the spool.
+        _cut(lost.path, lost.size)
+        writer = RecordingWriter(lost.path, Header("", "", ""), mode="append")
     batch: list[Entry] = []
-    count = held = 0
-    number, at = writer.first_number - 1, writer.time_offset
-    if not number and path != first:
-        # The proxy was killed when it had only begun the last part.
-        number, at = _last_entry(_parts(first)[-2])
-    for entry in _missing(folder, number, at):
+    frames = held = 0
+    for entry in lost.entries:
         batch.append(entry)
         if isinstance(entry, Frame):
-            count += 1
+            frames += 1
             held += len(entry.data)
         if held > RECOVERED_BATCH:
             writer.write(batch)
@@ -275,55 +249,67 @@ def _append(folder: int, first: Path) -> int:
     writer.write(batch)
     writer.close()
     if writer.failure:
-        os.truncate(path, size)
+        _cut(lost.path, lost.size)
         raise RecordingError(writer.failure)
-    return count
+    return frames
 
 
-def _open_writer(folder: int, first: Path) -> tuple[Path, int, RecordingWriter]:
-    """Return the file to append to, its size without a line that was cut off, and its writer."""
-    header = pending_header(folder)
-    if header is not None:
-        # The file is empty, or still holds the recording to overwrite.
-        return first, 0, RecordingWriter(first, header, mode="overwrite")
-    path = _parts(first)[-1]
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _cut(path: Path, size: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            # A part of a batch: all of it is in the spool.
-            size = line_begin(partial(read_at, descriptor), size)
+        if os.fstat(descriptor).st_size > size:
             os.ftruncate(descriptor, size)
     finally:
         os.close(descriptor)
-    return path, size, RecordingWriter(path, Header("", "", ""), mode="append")
 
 
-def _last_entry(path: Path) -> tuple[int, float]:
-    """Return number and time of the last entry of a recording."""
-    with path.open("rb") as file:
-        found = read_append_state(file.fileno())
-    return (found.last_number, found.last_time) if found else (0, 0.0)
+def _first_line(recording: Path) -> bytes:
+    with recording.open("rb") as file:
+        return file.readline(MAX_HEADER)
+
+
+def _whole_lines(path: Path) -> tuple[int, int, float]:
+    """Return the size of a file without a part of a line, and its last number and time."""
+    with open_regular(path, is_followed=True) as file:
+        read = partial(read_at, file.fileno())
+        size = os.fstat(file.fileno()).st_size
+        if size and read(size - 1, 1) != b"\n":
+            size = line_begin(read, size)
+        return size, *last_entry(read, size)
 
 
 def _parts(first: Path) -> list[Path]:
     """Return the files of a recording; none is compressed, because a proxy was writing them."""
-    paths = [first]
-    header = _header_of(first)
-    if header is None:
-        return paths
-    series = series_of(first, header)
-    for number in count(2):
+    paths, series = [first], ""
+    for number in count(1):
         path = part_path(first, number)
-        part = _header_of(path)
-        if part is None or (part.meta.get("series"), part.meta.get("part")) != (series, number):
+        header = decode_line(_first_line(path).rstrip(b"\n")) if path.is_file() else None
+        if not isinstance(header, Header):
             break
-        paths.append(path)
+        series = series or series_of(first, header)
+        if number > 1:
+            if (header.meta.get("series"), header.meta.get("part")) != (series, number):
+                break
+            paths.append(path)
     return paths
 
 
-def _header_of(path: Path) -> Header | None:
-    if not path.is_file():
-        return None
-    header = decode_line(first_line(path).rstrip(b"\n"))
-    return header if isinstance(header, Header) else None
+@lru_cache(maxsize=128)
+def _report(first: Path, frames: int) -> None:
+    """Say it once: a recording may be opened several times."""
+    logger.warning(
+        "%s: shown with %s that the proxy had not written when it was killed; acp-console recover "
+        "writes them",
+        first,
+        _frames(frames),
+    )
+
+
+def _report_failure(first: Path, spool: Path, problem: OSError | RecordingError) -> None:
+    reason = describe_os_error(problem) if isinstance(problem, OSError) else problem
+    text = "%s: frames that the proxy had not written when it was killed wait in %s (%s)"
+    logger.warning(text, first, spool, reason)
+
+
+def _frames(count: int) -> str:
+    return "1 frame" if count == 1 else f"{count} frames"

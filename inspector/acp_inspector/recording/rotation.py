@@ -197,6 +197,11 @@ class RotatingWriter:
         """Return whether the header is in the file."""
         return self._writer.has_begun()
 
+    @property
+    def first_line(self) -> bytes:
+        """See `RecordingWriter`."""
+        return self._writer.first_line
+
     def discard_if_empty(self) -> None:
         """Make `close` undo the opening of the file, unless entries are written before."""
         self._writer.discard_if_empty()

@@ -1,12 +1,12 @@
 """Keeps on disk what was noted and is not in the recording yet.
 
 The recorder appends each note to the spool before its bytes are forwarded. If the proxy is killed,
-the next reader numbers the notes as the recorder would have, and shows the entries that the
-recording lacks; the next writer appends them.
+`recording.recovery` numbers the notes as the recorder would have, with the same `Numbering`.
 
-A spool is a directory beside the recording. Two files take turns: when one has grown long, notes go
-to the other, whose head says where the numbers and the unfinished lines stood. The first file is
-emptied once all of it is in the recording. The proxy holds a lock on the directory while it lives.
+A spool is a directory beside the recording. Its files are numbered. When one has grown long, notes
+go to the next one, whose head says where the numbers and the unfinished lines stand, and the file
+before it is removed once all of it is in the recording. The proxy holds a lock on the directory
+while it lives; readers share one, and those that change the directory take turns.
 
 Source: docs/recording-format.md, "After a kill".
 """
@@ -23,18 +23,13 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk, split_ending
-from acp_inspector.recording.encoder import Part
-from acp_inspector.recording.format import (
-    Header,
-    decode_line,
-    encode_header,
-)
+from acp_inspector.journal import Entry
+from acp_inspector.recording.encoder import EntryBatch, Part
 from acp_inspector.recording.lines import MAX_HEADER
+from acp_inspector.recording.numbering import Numbering, Unfinished
 from acp_protocol.errors import describe_os_error
 from acp_protocol.framing import Side
 
@@ -48,21 +43,18 @@ _SIDES: Final[Mapping[bytes, Side]] = {b"c": "client", b"a": "agent", b"C": "cli
 
 TURN_BYTES: Final = 4 * 2**20
 """Length from which the next file is used, beside that of the unfinished lines."""
+LOCK_TIMEOUT_S: Final = 60.0
+"""Seconds to wait for another process that recovers the same recording."""
 
 _NOTE: Final = struct.Struct("<cdI")
 """Kind, time, and size of what follows."""
-_EPOCH: Final = struct.Struct("<Q")
-"""What a file begins with: its number; not the next one if notes are missing before it."""
-_HEAD: Final = struct.Struct("<QQ??QQ")
-"""Epoch, last number, which sides skip a line, and the sizes of their unfinished lines."""
-_HEADER_NAME: Final = "header"
-OWNER_NAME: Final = "of"
-"""The hash of the first line of the recording: another file may take its name."""
+_HEAD: Final = struct.Struct("<Q???IQQ")
+"""What a file begins with: the last number before it, whether the header may be missing from the
+recording, which sides skip a line, and the sizes of the header and of their unfinished lines."""
 _LOCK_NAME: Final = "lock"
-"""Locked during a recovery; others wait for the end of it."""
-_NAMES: Final = ("0", "1", "0.head", "1.head", _HEADER_NAME, OWNER_NAME, _LOCK_NAME)
-RECOVERY_TIMEOUT_S: Final = 60.0
-"""Seconds to wait for another process that recovers the same recording."""
+_NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+_OLD_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def spool_path(recording: Path) -> Path:
@@ -76,14 +68,22 @@ class Spool:
     def __init__(
         self,
         recording: Path,
-        header: Header,
+        header: bytes,
         last_number: int,
         *,
         has_begun: Callable[[], bool],
         warn: Callable[[str], None],
         turn_bytes: int = TURN_BYTES,
     ) -> None:
-        """Make the directory; `has_begun`: whether the header is in the recording.
+        """Make the directory.
+
+        Args:
+            recording: The recording, or its first part.
+            header: The first line that it has, or will have.
+            last_number: The number of its last entry.
+            has_begun: Returns whether the header is in the file.
+            warn: Called once if notes cannot be written.
+            turn_bytes: See `TURN_BYTES`.
 
         Raises:
             OSError: it cannot be made.
@@ -91,123 +91,96 @@ class Spool:
         self.order = threading.Lock()
         """Held while a note is appended and queued: both orders are the same."""
         self._recording = recording
+        self._header = header
         self._has_begun = has_begun
         self._warn = warn
         self._has_warned = False
         self._turn_bytes = turn_bytes
         self._size = 0
-        self._epoch = 0
         self._is_broken = False
-        """Whether a note could not be written; later ones are not, up to the next turn."""
-        self._is_turning = self._has_head = False
+        """Whether a note could not be written; later ones are not, up to the next file."""
+        self._files: dict[str, int] = {}
+        """Names and descriptors; the last one is in use."""
+        self._count = 0
         path = spool_path(recording)
         path.mkdir(0o700)
-        self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        self._files: list[int] = []
+        self._folder = os.open(path, _FOLDER)
         try:
             fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._needs_header = not has_begun()
-            first = first_line(recording)
-            if self._needs_header:
-                first = encode_header(header)
-                _write_whole(self._create(_HEADER_NAME), [first])
-            _write_whole(self._create(OWNER_NAME), [sha256(first).digest()])
-            self._heads = [self._create("0.head"), self._create("1.head")]
-            self._notes = [self._create("0"), self._create("1")]
-            self._begin_file()
-            self.write_head(last_number, {})
+            self._current = self._begin_file(last_number, {})
         except OSError:
             self.close()
             raise
-        self._is_turning = self._has_head = False
-
-    def _create(self, name: str) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(name, flags, 0o600, dir_fd=self._folder)
-        self._files.append(descriptor)
-        return descriptor
-
-    def _begin_file(self) -> None:
-        self._current = self._notes[self._epoch & 1]
-        _write_whole(self._current, [_EPOCH.pack(self._epoch)])
-        self._size = 0
 
     def append(self, kind: NoteKind, at: float, *data: Part) -> None:
         """Append a note; the caller holds `order`."""
+        size = _NOTE.size + sum(map(len, data))
+        self._size += size
         if self._is_broken:
             return
-        size = sum(map(len, data))
         try:
-            written = os.writev(self._current, [_NOTE.pack(kind, at, size), *data])
-        except (OSError, struct.error) as problem:
-            self._break(describe_os_error(problem) if isinstance(problem, OSError) else "too long")
-            return
-        self._size += size + _NOTE.size
-        if written != size + _NOTE.size:
-            self._break("no room")
+            written = os.writev(self._current, [_NOTE.pack(kind, at, size - _NOTE.size), *data])
+        except OSError as problem:
+            self._break(describe_os_error(problem))
+        except struct.error:
+            self._break("too long")
+        else:
+            if written != size:
+                self._break("no room")
 
-    def turn(self, held: int) -> bool:
-        """Use the next file if this one is long, or broken; the caller holds `order`.
+    def is_long(self, held: int) -> bool:
+        """Return whether it is time for the next file; `held`: bytes of unfinished lines."""
+        return self._size > self._turn_bytes + 2 * held
 
-        `held`: bytes of unfinished lines. After True, call `write_head` when all notes before this
-        call are numbered, and then `free` when they are written.
+    def turn(self, number: int, unfinished: Mapping[Side, Unfinished]) -> None:
+        """Begin the next file; the caller holds `order` and has numbered all notes, up to `number`.
+
+        Call `free` when they are written.
         """
-        if self._is_turning or not (self._is_broken or self._size > self._turn_bytes + 2 * held):
-            return False
-        if self._is_broken:
-            # There may be room if what was written by now is given up.
-            os.ftruncate(self._current, 0)
-        # Both steps lead to the other file; the longer one shows that notes are missing.
-        self._epoch += 3 if self._is_broken else 1
+        self._size = 0
         try:
-            self._begin_file()
+            self._current = self._begin_file(number, unfinished)
+            self._is_broken = False
         except OSError as problem:
             self._break(describe_os_error(problem))
-            return False
-        self._is_broken = False
-        self._is_turning = True
-        return True
-
-    def write_head(self, number: int, unfinished: Mapping[Side, tuple[Part, bool]]) -> None:
-        """Say where the current file began: the number before it, and the unfinished lines."""
-        client, lost_client = unfinished.get("client", (b"", False))
-        agent, lost_agent = unfinished.get("agent", (b"", False))
-        sizes = len(client), len(agent)
-        head = self._heads[self._epoch & 1]
-        packed = _HEAD.pack(self._epoch, number, lost_client, lost_agent, *sizes)
-        try:
-            os.ftruncate(head, 0)
-            _write_whole(head, [packed, client, agent])
-            self._has_head = True
-        except OSError as problem:
-            self._break(describe_os_error(problem))
-            self._is_turning = False
-
-    @property
-    def has_head(self) -> bool:
-        """Whether the file before the current one can be emptied when its notes are written."""
-        return self._is_turning and self._has_head
 
     def free(self) -> None:
-        """Empty the file before the current one."""
-        with suppress(OSError):
-            os.ftruncate(self._notes[(self._epoch + 1) & 1], 0)
-        self._is_turning = self._has_head = False
-
-    def batch_written(self) -> None:
-        """Forget the header once it is in the recording."""
-        if self._needs_header and self._has_begun():
-            self._needs_header = False
+        """Remove the files before the current one, all of which is in the recording."""
+        if self._is_broken:
+            # What it has was written by now; there may be room if it is given up.
             with suppress(OSError):
-                os.unlink(_HEADER_NAME, dir_fd=self._folder)
+                os.ftruncate(self._current, 0)
+        for name in [*self._files][:-1]:
+            os.close(self._files.pop(name))
+            with suppress(OSError):
+                os.unlink(name, dir_fd=self._folder)
 
     def close(self) -> None:
         """Remove the directory: all is in the recording."""
-        with suppress(OSError):
-            remove(self._folder, spool_path(self._recording))
-        for descriptor in (*self._files, self._folder):
+        remove(self._folder, spool_path(self._recording))
+        for descriptor in (*self._files.values(), self._folder):
             os.close(descriptor)
         self._is_broken = True
+
+    def _begin_file(self, number: int, unfinished: Mapping[Side, Unfinished]) -> int:
+        name = str(self._count)
+        self._count += 1
+        client, agent = (unfinished.get(side, Unfinished()) for side in FRAME_KINDS)
+        flags = not self._has_begun(), client.is_lost, agent.is_lost
+        sizes = len(self._header), len(client.data), len(agent.data)
+        descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self._folder)
+        try:
+            for part in (_HEAD.pack(number, *flags, *sizes), self._header, client.data, agent.data):
+                rest = memoryview(part)
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+        except OSError:
+            os.close(descriptor)
+            with suppress(OSError):
+                os.unlink(name, dir_fd=self._folder)
+            raise
+        self._files[name] = descriptor
+        return descriptor
 
     def _break(self, reason: str) -> None:
         self._is_broken = True
@@ -219,51 +192,30 @@ class Spool:
             )
 
 
-def _write_whole(descriptor: int, parts: list[Part]) -> None:
-    for part in parts:
-        rest = memoryview(part)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-
-
-def first_line(recording: Path) -> bytes:
-    with recording.open("rb") as file:
-        return file.readline(MAX_HEADER)
-
-
-def discard(recording: Path) -> None:
-    """Remove the spool of a recording that is begun anew."""
-    with claim(spool_path(recording)) as folder:
-        if folder is not None:
-            remove(folder, spool_path(recording))
-
-
 @contextmanager
 def claim(spool: Path, *, is_shared: bool = False) -> Generator[int | None]:
-    """Lock a spool that no proxy uses; None if there is none, it is in use, or it is not ours.
+    """Open a spool that no proxy uses; None if there is none, it is in use, or it is not ours.
 
-    Waits for another process that recovers it. With `is_shared`, which changes nothing, several
-    processes can have it at once; the others wait for them.
+    Waits for another process that recovers it. With `is_shared`, which changes nothing, it does
+    not: what that process has written, and what is still here, are the same entries.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with ExitStack() as stack:
-        is_free, folder = False, -1
+        is_ours, is_free, folder = True, False, -1
         try:
-            folder = os.open(spool, flags)
+            folder = os.open(spool, _FOLDER)
             stack.callback(os.close, folder)
             found = os.fstat(folder)
             is_ours = found.st_uid == os.geteuid() and not found.st_mode & 0o077
             if is_ours:
-                if is_shared:
-                    _share(folder)
-                else:
+                # A proxy has it for itself alone.
+                fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if not is_shared:
                     _wait_for_turn(folder, stack)
-                    _wait_for_readers(folder)
                 is_free = os.path.samestat(found, spool.lstat())
         except PermissionError:
             is_ours = False
         except OSError:
-            is_ours = True
+            pass
         if not is_ours:
             logger.warning(
                 "the last frames of a killed proxy may wait in %s, which is another user's", spool
@@ -271,203 +223,131 @@ def claim(spool: Path, *, is_shared: bool = False) -> Generator[int | None]:
         yield folder if is_free else None
 
 
-def _share(folder: int) -> None:
-    """Lock a spool together with other readers, when no recovery is running.
+def _wait_for_turn(folder: int, stack: ExitStack) -> None:
+    """Lock a spool among those that change it.
 
     Raises:
-        OSError: a proxy uses it.
+        OSError: another process has it for too long.
     """
-    _lock(folder, fcntl.LOCK_SH, while_=lambda: _is_recovered(folder))
-
-
-def _lock(descriptor: int, kind: int, *, while_: Callable[[], bool] = lambda: True) -> None:
-    """Lock a file or directory; wait for others, `while_` that makes sense.
-
-    Raises:
-        OSError: others have it for too long, or it makes no sense to wait.
-    """
-    ends_at = time.monotonic() + RECOVERY_TIMEOUT_S
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    lock = os.open(_LOCK_NAME, flags, 0o600, dir_fd=folder)
+    stack.callback(os.close, lock)
+    ends_at = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if not while_() or time.monotonic() > ends_at:
+            if time.monotonic() > ends_at:
                 raise
             time.sleep(0.01)
         else:
             return
 
 
-def _is_recovered(folder: int) -> bool:
-    """Return whether another process recovers the spool at this moment."""
-    descriptor = open_file(folder, _LOCK_NAME)
-    if descriptor is None:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-def _wait_for_readers(folder: int) -> None:
-    """Lock a spool alone.
-
-    Raises:
-        OSError: a proxy uses it, or somebody reads it for too long.
-    """
-    # A proxy has it for itself alone, readers do not.
-    fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    _lock(folder, fcntl.LOCK_EX)
-
-
-def _wait_for_turn(folder: int, stack: ExitStack) -> None:
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    lock = os.open(_LOCK_NAME, flags, 0o600, dir_fd=folder)
-    stack.callback(os.close, lock)
-    _lock(lock, fcntl.LOCK_EX)
-
-
 def remove(folder: int, path: Path) -> None:
-    for name in _NAMES:
+    """Remove a spool and its files, as far as possible."""
+    for name in [*_names(folder), _LOCK_NAME]:
         with suppress(OSError):
             os.unlink(name, dir_fd=folder)
-    path.rmdir()
+    with suppress(OSError):
+        path.rmdir()
 
 
-def open_file(folder: int, name: str) -> int | None:
-    """Open a regular file of ours in the spool; None if there is no such file."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(name, flags, dir_fd=folder)
-    except OSError:
-        return None
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
-        return descriptor
-    os.close(descriptor)
-    return None
+def _names(folder: int) -> list[str]:
+    """Return the names of the files with notes, oldest first."""
+    return sorted((name for name in os.listdir(folder) if name.isdecimal()), key=int)
 
 
-def pending_header(folder: int) -> Header | None:
-    """Return the header that is not in the recording yet."""
-    descriptor = open_file(folder, _HEADER_NAME)
-    if descriptor is None:
-        return None
-    with os.fdopen(descriptor, "rb") as file:
-        line = file.read(MAX_HEADER)
-    header = decode_line(line.rstrip(b"\n"))
-    return header if isinstance(header, Header) else None
+class SpoolFile(NamedTuple):
+    """A file of a spool."""
+
+    descriptor: int
+    header: bytes
+    """The first line of the recording."""
+    may_begin: bool
+    """Whether that line may be missing from the recording."""
+    number: int
+    """The number of the last entry before the notes."""
+    unfinished: Mapping[Side, Unfinished]
+    notes: int
+    """The offset of the first note."""
 
 
-def read_entries(folder: int) -> Iterator[Entry]:
-    """Number the notes as the recorder would have; skip those that are certainly written."""
+@contextmanager
+def spool_files(folder: int) -> Generator[list[SpoolFile]]:
+    """Open the files of a spool, oldest first; leave out those that are no files of ours."""
     with ExitStack() as stack:
-        files: dict[int, tuple[int, int]] = {}
-        for index in (0, 1):
-            descriptor = open_file(folder, str(index))
-            if descriptor is not None:
+        files: list[SpoolFile] = []
+        for name in _names(folder):
+            with suppress(OSError):
+                descriptor = os.open(name, _OLD_FILE, dir_fd=folder)
                 stack.callback(os.close, descriptor)
-                begin = os.pread(descriptor, _EPOCH.size, 0)
-                if len(begin) == _EPOCH.size:
-                    files[_EPOCH.unpack(begin)[0]] = descriptor, index
-        numbering: _Numbering | None = None
-        before = -1
-        at = 0.0
-        for epoch in sorted(files):
-            descriptor, index = files[epoch]
-            numbering = _read_head(folder, index, epoch) or (
-                numbering if epoch == before + 1 else None
-            )
-            if numbering is None:
-                continue
-            before = epoch
-            for kind, at, data in _read_notes(descriptor):
-                yield from numbering.entries(kind, at, data)
-        if numbering is not None:
-            yield from numbering.rest(at)
+                file = _read_head(descriptor)
+                if file is not None:
+                    files.append(file)
+        yield files
 
 
-def _read_head(folder: int, index: int, epoch: int) -> _Numbering | None:
-    descriptor = open_file(folder, f"{index}.head")
-    if descriptor is None:
+def _read_head(descriptor: int) -> SpoolFile | None:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > 1:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        packed = file.read(_HEAD.size)
-        if len(packed) < _HEAD.size:
-            return None
-        found, number, lost_client, lost_agent, client, agent = _HEAD.unpack(packed)
-        left = os.fstat(file.fileno()).st_size - _HEAD.size
-        if found != epoch or client > left or agent != left - client:
-            return None
-        return _Numbering(
-            number,
-            {"client": bytearray(file.read(client)), "agent": bytearray(file.read(agent))},
-            {"client": lost_client, "agent": lost_agent},
-        )
+    packed = os.pread(descriptor, _HEAD.size, 0)
+    if len(packed) < _HEAD.size:
+        return None
+    number, may_begin, lost_client, lost_agent, *sizes = _HEAD.unpack(packed)
+    notes = _HEAD.size + sum(sizes)
+    if sizes[0] > MAX_HEADER or notes > found.st_size:
+        return None
+    texts: list[bytes] = []
+    at = _HEAD.size
+    for size in sizes:
+        texts.append(os.pread(descriptor, size, at))
+        at += size
+    header, client, agent = texts
+    unfinished: dict[Side, Unfinished] = {
+        "client": Unfinished(client, lost_client),
+        "agent": Unfinished(agent, lost_agent),
+    }
+    return SpoolFile(descriptor, header, may_begin, number, unfinished, notes)
 
 
-def _read_notes(descriptor: int) -> Iterator[tuple[bytes, float, bytes]]:
+def read_entries(files: list[SpoolFile]) -> Iterator[Entry]:
+    """Number the notes as the recorder would have, up to the unfinished lines at the end."""
+    numbering, at = Numbering(0), 0.0
+    for file in files:
+        numbering = Numbering(file.number, file.unfinished)
+        for kind, at, data in _read_notes(file):
+            _number(numbering, kind, at, data)
+            yield from EntryBatch(numbering.take())
+    yield from EntryBatch(numbering.finish(at))
+
+
+def _read_notes(file: SpoolFile) -> Iterator[tuple[bytes, float, bytes]]:
     """Read up to the first note that is not whole: its bytes were not forwarded."""
-    size, offset = os.fstat(descriptor).st_size, _EPOCH.size
+    size, offset = os.fstat(file.descriptor).st_size, file.notes
     while offset + _NOTE.size <= size:
-        kind, at, length = _NOTE.unpack(os.pread(descriptor, _NOTE.size, offset))
+        kind, at, length = _NOTE.unpack(os.pread(file.descriptor, _NOTE.size, offset))
         offset += _NOTE.size
         if length > size - offset:
             return
-        yield kind, at, os.pread(descriptor, length, offset)
+        yield kind, at, os.pread(file.descriptor, length, offset)
         offset += length
 
 
-class _Numbering:
-    """Cuts and numbers notes as the recorder does."""
-
-    def __init__(
-        self, number: int, unfinished: dict[Side, bytearray], is_lost: dict[Side, bool]
-    ) -> None:
-        self._number = number
-        self._unfinished = unfinished
-        self._is_lost = is_lost
-
-    def entries(self, kind: bytes, at: float, data: bytes) -> Iterator[Entry]:
-        if kind in {b"c", b"a"}:
-            yield from self._cut(at, _SIDES[kind], data)
-            return
-        self._number += 1
-        if kind in {b"C", b"A"}:
-            size = data[0] if data else 0
-            yield Frame(self._number, at, _SIDES[kind], data[1 + size :], data[1 : 1 + size])
-        elif kind == b"e":
-            yield StderrChunk(self._number, at, data)
-        elif kind == b"!":
-            with suppress(ValueError, TypeError):
-                name, values = json.loads(data)
-                yield JournalEvent(self._number, at, str(name), dict(values))
-        elif kind == b"g":
-            stream, _, size = data.decode(errors="replace").partition(" ")
-            if stream == "client" or stream == "agent":
-                self._unfinished[stream].clear()
-                self._is_lost[stream] = True
-            yield JournalEvent(self._number, at, "dropped", {"from": stream, "bytes": int(size)})
-
-    def rest(self, at: float) -> Iterator[Entry]:
-        """Yield the unfinished lines."""
-        for side, line in self._unfinished.items():
-            if line:
-                self._number += 1
-                yield Frame(self._number, at, side, bytes(line), b"")
-
-    def _cut(self, at: float, side: Side, data: bytes) -> Iterator[Entry]:
-        if self._is_lost[side]:
-            _, newline, data = data.partition(b"\n")
-            self._is_lost[side] = not newline
-        *lines, rest = data.split(b"\n")
-        unfinished = self._unfinished[side]
-        for line in lines:
-            unfinished += line
-            self._number += 1
-            yield Frame(self._number, at, side, *split_ending(bytes(unfinished)))
-            unfinished.clear()
-        unfinished += rest
+def _number(numbering: Numbering, kind: bytes, at: float, data: bytes) -> None:
+    if kind in {b"c", b"a"}:
+        numbering.chunk(at, _SIDES[kind], data)
+    elif kind in {b"C", b"A"}:
+        size = data[0] if data else 0
+        numbering.line(at, _SIDES[kind], data[1 + size :], data[1 : 1 + size])
+    elif kind == b"e":
+        numbering.stderr(at, data)
+    elif kind == b"!":
+        with suppress(ValueError, TypeError):
+            name, values = json.loads(data)
+            numbering.event(at, str(name), dict(values))
+    elif kind == b"g":
+        stream, _, size = data.decode(errors="replace").partition(" ")
+        if size.isdecimal() and (stream in FRAME_KINDS or stream == "stderr"):
+            numbering.gap(at, stream, int(size))

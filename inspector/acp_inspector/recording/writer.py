@@ -134,6 +134,11 @@ class RecordingWriter:
         return not self._pending
 
     @property
+    def first_line(self) -> bytes:
+        """The header, which is in the file or will be; empty for a file that is appended to."""
+        return self._header
+
+    @property
     def has_dropped(self) -> bool:
         """Whether entries were dropped that no event in the file reports yet."""
         return self._last_dropped is not None

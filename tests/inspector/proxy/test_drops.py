@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.proxy.recorder import DropCounter, Stream
+from acp_inspector.recording.numbering import DropCounter, Stream
 
 streams: st.SearchStrategy[Stream | None] = st.sampled_from(["client", "agent", "stderr", None])
 

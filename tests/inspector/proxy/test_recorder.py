@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES, TOO_LONG, TOO_SLOW, Recorder, Stream
+from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES, Recorder
 from acp_inspector.recording.format import Header
+from acp_inspector.recording.numbering import TOO_LONG, TOO_SLOW, Stream
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 

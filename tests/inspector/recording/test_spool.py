@@ -1,0 +1,127 @@
+"""What a recorder has noted is numbered again as the recorder numbers it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.recording.format import Header, encode_header
+from acp_inspector.recording.numbering import Stream
+from acp_inspector.recording.spool import Spool, read_entries, spool_files, spool_path
+
+HEADER = encode_header(Header("", "", ""))
+NOTES = st.lists(
+    st.tuples(
+        st.sampled_from(["client", "agent", "stderr", "line", "event"]),
+        st.binary(max_size=30) | st.sampled_from([b"\n", b"{}\n", b'{"n":1}\r\n{', b"}\n\n"]),
+    ),
+    max_size=40,
+)
+
+
+class Stopped:
+    """A sink that can be stopped in a write, as a killed process is."""
+
+    def __init__(self) -> None:
+        self.first_number = 1
+        self.time_offset = 0.0
+        self.entries: list[Entry] = []
+        self.writing = threading.Lock()
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        with self.writing:
+            self.entries += entries
+
+    def close(self) -> None:
+        pass
+
+
+def note(recorder: Recorder, kind: str, data: bytes) -> None:
+    streams: dict[str, Stream] = {"client": "client", "agent": "agent", "stderr": "stderr"}
+    if kind == "line":
+        recorder.line("agent", data, b"\r\n")
+    elif kind == "event":
+        recorder.event("mark", text=data.hex())
+    else:
+        recorder.note(streams[kind], data)
+
+
+def content(entries: Iterable[Entry]) -> list[object]:
+    """Return the entries without their times: an unfinished line is as old as its last note."""
+    found: list[object] = []
+    for entry in entries:
+        match entry:
+            case Frame():
+                found.append((entry.seq, entry.side, entry.data, entry.line_ending))
+            case StderrChunk():
+                found.append((entry.seq, entry.data))
+            case JournalEvent():
+                found.append((entry.seq, entry.name, dict(entry.data)))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(NOTES, st.integers(0, 40), st.sampled_from([1, 100, 1000]))
+def test_what_was_written_and_what_the_spool_has_is_everything(
+    notes: list[tuple[str, bytes]], stop_at: int, turn_bytes: int
+) -> None:
+    warnings: list[str] = []
+    sink = Stopped()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "it.acp.ndjson")
+        spool = Spool(
+            path, HEADER, 0, has_begun=lambda: True, warn=warnings.append, turn_bytes=turn_bytes
+        )
+        recorder = Recorder(sink, spool=spool)
+        for at, (kind, data) in enumerate(notes):
+            if at == stop_at:
+                sink.writing.acquire()
+            note(recorder, kind, data)
+        if stop_at >= len(notes):
+            sink.writing.acquire()
+        written = list(sink.entries)
+        descriptor = os.open(spool_path(path), os.O_RDONLY)
+        with spool_files(descriptor) as files:
+            kept = list(read_entries(files))
+        os.close(descriptor)
+        sink.writing.release()
+        recorder.close()
+        assert not spool_path(path).exists()
+    last = written[-1].seq if written else 0
+    assert content([*written, *(each for each in kept if each.seq > last)]) == content(sink.entries)
+    assert not warnings
+
+
+def test_a_spool_without_room_warns_once_and_goes_on_in_the_next_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warnings: list[str] = []
+    path = tmp_path / "it.acp.ndjson"
+    spool = Spool(path, HEADER, 0, has_begun=lambda: True, warn=warnings.append, turn_bytes=10)
+
+    def partly(descriptor: int, parts: list[bytes]) -> int:
+        return os.write(descriptor, parts[0][:3])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "writev", partly)
+        spool.append(b"a", 0.5, b"lost\n")
+        spool.append(b"a", 0.5, b"lost too\n")
+    assert spool.is_long(0)
+    spool.turn(2, {})
+    spool.free()
+    spool.append(b"a", 0.5, b"{}\n")
+    folder = os.open(spool_path(path), os.O_RDONLY)
+    with spool_files(folder) as files:
+        assert content(read_entries(files)) == [(3, "agent", b"{}", b"\n")]
+    os.close(folder)
+    spool.close()
+    assert len(warnings) == 1
