@@ -29,6 +29,7 @@ from acp_console.wording.values import OUTPUT_VERSION, ascii_json, plural
 from acp_inspector.conformance.model import PROFILES, Case, Profile, Report, Suite
 from acp_inspector.conformance.peer import TIMEOUT_S
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
+from acp_inspector.lint.registry import find_rule
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.jsonrpc import Json
 
@@ -176,7 +177,9 @@ def judging_options(command: Command) -> Command:
             ignored=ignored,
             is_list=is_list,
             timeout=timeout,
-            baseline=Baseline(baseline, "conform", is_updating=update_baseline),
+            baseline=Baseline(
+                baseline, "conform", is_updating=update_baseline, renamed=_renamed
+            ),
             format=format_ or by_name,
             output=output,
             is_all=is_all,
@@ -244,3 +247,9 @@ def _markdown(report: Report) -> str:
             *(f"{plural(n, 'case')} not reached: {why}" for why, n in unreached.most_common()),
         ],
     )
+
+
+def _renamed(issue: Issue) -> Issue:
+    """Return an issue with the name of the rule that was broken, where it has the number."""
+    rule = find_rule(issue.detail)
+    return issue if rule is None else issue._replace(detail=rule.name)

@@ -7,8 +7,11 @@ returns all of them. A rule keeps its name and its number forever.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from acp_protocol.framing import Side
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 Basis: TypeAlias = Literal["must", "should", "implied", "schema", "json-rpc", "heuristic"]
@@ -154,3 +157,11 @@ class LintRule(Facts):
     """What it says, in one sentence or a few."""
     fix: str = ""
     """What the side at fault should do."""
+    case: str | Mapping[Side, str] = ""
+    """The conformance case that it makes, for peers of the side at fault; see `case_for`."""
+
+    def case_for(self, side: Side) -> str:
+        """Return the conformance case that it makes for peers of a side; empty: none."""
+        if not isinstance(self.case, str):
+            return self.case.get(side, "")
+        return self.case if self.side not in {"agent", "client"} or self.side == side else ""

@@ -90,6 +90,7 @@ def rule(
     /,
     *triggers: Triggers,
     fix: str,
+    case: str | Mapping[Side, str] = "",
     says: str = "",
     exercised_by: Triggers = (),
     **arguments: Any,
@@ -101,6 +102,8 @@ def rule(
         facts: What there is to know of the rule.
         triggers: What the function looks at.
         fix: What the side at fault should do.
+        case: The conformance case that the rule makes, for peers of the side at fault; or one for
+            peers of each side. Several rules may share one.
         says: What the rule says, if the function serves several rules; otherwise the first
             paragraph of its docstring says it.
         exercised_by: Messages that exercise the rule although only `triggers` can violate it.
@@ -110,7 +113,7 @@ def rule(
     def register(look: Look) -> Look:
         text = says or " ".join((look.__doc__ or "").partition("\n\n")[0].split())
         assert name not in _REGISTRY.rules, name
-        _REGISTRY.rules[name] = LintRule(**vars(facts), name=name, text=text, fix=fix)
+        _REGISTRY.rules[name] = LintRule(**vars(facts), name=name, text=text, fix=fix, case=case)
         return check(name, *triggers, exercised_by=exercised_by, **arguments)(look)
 
     return register

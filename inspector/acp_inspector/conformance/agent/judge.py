@@ -26,13 +26,14 @@ from acp_inspector.conformance.model import (
     Traffic,
     softened,
 )
+from acp_inspector.conformance.observed import OTHER_TRAFFIC, observed_cases
 from acp_inspector.conformance.peer import NOTES, Connect, Options, Peer
 from acp_inspector.conformance.wire import START_FACTOR
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError
 from acp_protocol.json_values import get_text
 
-SUBJECTS: Final = ("opening", "sessions", "servers", "turns", "observed")
+SUBJECTS: Final = ("opening", "sessions", "servers", "turns")
 CASE_FACTOR: Final = 4
 """Timeouts that one case may take, at most, beside the start of the agent."""
 MAX_USELESS: Final = 2
@@ -70,6 +71,8 @@ def agent_suite() -> Suite:
     """Return all cases for agents."""
     for name in SUBJECTS:
         import_module(f"acp_inspector.conformance.agent.cases.{name}")
+    for case in (*observed_cases("agent"), OTHER_TRAFFIC):
+        AGENT.add(case)
     return AGENT
 
 

@@ -29,6 +29,7 @@ from acp_inspector.conformance.model import (
     Traffic,
     softened,
 )
+from acp_inspector.conformance.observed import observed_cases
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
 from acp_inspector.conformance.wire import CaseWire, Reply
 from acp_protocol.concurrency import BackgroundTasks
@@ -352,6 +353,8 @@ class Stage(CaseWire):
 def client_suite() -> Suite:
     """Return all cases for clients."""
     import_module("acp_inspector.conformance.client.cases")
+    for case in observed_cases("client"):
+        CLIENT.add(case)
     return CLIENT
 
 

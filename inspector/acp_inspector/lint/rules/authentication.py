@@ -271,6 +271,7 @@ def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
         '`type:"terminal"` methods appear only if the Client sent '
         "`clientCapabilities.auth.terminal: true`."
     ),
+    case="initialize.auth-terminal",
     fix="Offer it only for clientCapabilities.auth.terminal.",
     name="clientCapabilities",
 )
@@ -282,6 +283,7 @@ def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
         '`type:"terminal"` methods appear only if the Client sent a non-null '
         "`capabilities.auth.terminal`."
     ),
+    case="initialize.auth-terminal",
     fix="Offer it only for capabilities.auth.terminal.",
     name="capabilities",
 )
@@ -304,6 +306,7 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     Facts(76, "authentication", "error", "schema", "agent", "v2/authentication.mdx", version=2),
     on.result("initialize"),
     says=("Every auth method has `type` and `methodId` (not `id`); custom types start with `_`."),
+    case="initialize.auth-fields",
     fix=('Give each method type and methodId; types are "agent", "terminal", or begin with “_”.'),
     wanted=("type", "methodId"),
     foreign="id",
@@ -313,6 +316,7 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     Facts(77, "authentication", "error", "schema", "agent", "schema", version=1),
     on.result("initialize"),
     says="Every auth method has `id` and `name` (not `methodId`).",
+    case="initialize.auth-fields",
     fix="Give each method id and name.",
     wanted=("id", "name"),
     foreign="methodId",
@@ -339,6 +343,7 @@ def _environments(context: Context) -> list[Place]:
     "terminal-env-not-object",
     Facts(78, "authentication", "error", "schema", "agent", "v1/authentication.mdx", version=1),
     on.result("initialize"),
+    case="initialize.auth-fields",
     fix='Write env as an object: {"NAME": "value"}.',
 )
 @each_of(_environments)
@@ -357,6 +362,7 @@ def terminal_env_not_object(
     "terminal-env-not-list",
     Facts(79, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
     on.result("initialize"),
+    case="initialize.auth-fields",
     fix='Write env as [{"name": …, "value": …}], each once.',
 )
 @each_of(_environments)

@@ -42,6 +42,7 @@ class _Batches(dict[Side, list[_Batch]]):
     "batch-sent",
     Facts(357, "batches", "error", "must", "sender", "schema; sdk 2.4.0", since="2026-11"),
     on.BATCHES,
+    case="frames.objects",
     fix="Send each message by itself.",
     exercised_by=on.EVERY_FRAME,
 )

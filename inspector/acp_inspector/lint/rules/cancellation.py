@@ -447,6 +447,7 @@ def cancel_without_turn(context: Context) -> CheckResult:
         157, "prompt-turn", "error", "must", "client", "prompt-turn.mdx", version=1, since="2026-11"
     ),
     on.response("session/request_permission"),
+    case="permission.cancelled",
     fix="Answer every open request for permission with the outcome cancelled.",
 )
 def permission_not_cancelled(context: Context) -> CheckResult:

@@ -94,6 +94,7 @@ def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | No
     Facts(60, "initialization", "error", "schema", "both", "v2/migration.mdx", version=2),
     on.request("initialize"),
     on.result("initialize"),
+    case="initialize.markers",
     fix="Send {} to claim a capability, null to deny it.",
 )
 def boolean_support_marker(context: Context) -> CheckResult:
@@ -126,6 +127,7 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     Facts(61, "initialization", "error", "schema", "both", "v1/initialization.mdx", version=1),
     on.request("initialize"),
     on.result("initialize"),
+    case="initialize.booleans",
     fix="Send true to claim a capability, false to deny it.",
 )
 def non_boolean_capability(context: Context) -> CheckResult:
@@ -244,6 +246,7 @@ def _elsewhere(context: Context) -> dict[str, str]:
     "duplicate-auth-method",
     Facts(66, "initialization", "error", "schema", "agent", "schema"),
     on.result("initialize"),
+    case="initialize.auth-ids",
     fix="Give each method to log in an id of its own.",
 )
 def duplicate_auth_method(context: Context) -> CheckResult:

@@ -55,6 +55,7 @@ def _keep_commands(context: Context) -> None:
     "incomplete-command",
     Facts(313, "commands", "error", "schema", "agent", "slash-commands.mdx", since="2026-11"),
     COMMAND_REPORTS,
+    case="commands.fields",
     fix="Give each command a name and a description.",
 )
 def incomplete_command(context: Context) -> CheckResult:
@@ -120,6 +121,7 @@ def duplicate_command(context: Context) -> CheckResult:
     "command-input-without-hint",
     Facts(316, "commands", "error", "schema", "agent", "schema", version=1),
     COMMAND_REPORTS,
+    case="commands.input",
     fix="Say what is to be typed by a hint.",
 )
 def command_input_without_hint(context: Context) -> CheckResult:
@@ -131,6 +133,7 @@ def command_input_without_hint(context: Context) -> CheckResult:
     "malformed-command-input",
     Facts(317, "commands", "error", "schema", "agent", "v2/slash-commands.mdx", version=2),
     COMMAND_REPORTS,
+    case="commands.input",
     fix='Say {"type": "text", "hint": …}.',
 )
 def malformed_command_input(context: Context) -> CheckResult:

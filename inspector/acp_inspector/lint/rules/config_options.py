@@ -135,6 +135,7 @@ def _wanted(context: Context) -> tuple[SessionOptions, SeenOption] | None:
     "unknown-config-option",
     Facts(294, "modes", "error", "implied", "client", "session-config-options.mdx"),
     on.request("session/set_config_option"),
+    case="options.known",
     fix="Set one of the session's options.",
 )
 def unknown_config_option(context: Context) -> CheckResult:
@@ -153,6 +154,7 @@ def unknown_config_option(context: Context) -> CheckResult:
     "unknown-option-value",
     Facts(295, "modes", "error", "must", "client", "session-config-options.mdx"),
     on.request("session/set_config_option"),
+    case="options.known",
     fix="Set one of the option's values.",
 )
 def unknown_option_value(context: Context) -> CheckResult:
@@ -199,6 +201,7 @@ def wrong_boolean_value(context: Context) -> CheckResult:
     "untyped-option-value",
     Facts(297, "modes", "error", "schema", "client", "v2/session-config-options.mdx", version=2),
     on.request("session/set_config_option"),
+    case="options.type",
     fix='Say "type": "id" or "boolean".',
 )
 def untyped_option_value(context: Context) -> CheckResult:
@@ -273,6 +276,7 @@ def config_option_vanishes(context: Context) -> CheckResult:
     "undeclared-boolean-option",
     Facts(300, "modes", "error", "must", "agent", "v1/session-config-options.mdx", version=1),
     OPTION_REPORTS,
+    case="options.boolean-offered",
     fix="Offer a select with two values instead.",
 )
 def undeclared_boolean_option(context: Context) -> CheckResult:
@@ -302,6 +306,7 @@ def undeclared_boolean_option(context: Context) -> CheckResult:
         in_version_1="warning",
     ),
     OPTION_REPORTS,
+    case="options.current",
     fix="Offer the current value among the others.",
 )
 def invalid_select_option(context: Context) -> CheckResult:
@@ -338,6 +343,7 @@ def _has_empty_group(option: dict[str, Json]) -> bool:
     "invalid-boolean-option",
     Facts(302, "modes", "error", "schema", "agent", "session-config-options.mdx"),
     OPTION_REPORTS,
+    case="options.boolean",
     fix="Give a boolean a boolean, and no options.",
 )
 def invalid_boolean_option(context: Context) -> CheckResult:
@@ -360,6 +366,7 @@ def invalid_boolean_option(context: Context) -> CheckResult:
     "option-without-value",
     Facts(303, "modes", "error", "must", "agent", "session-config-options.mdx"),
     OPTION_REPORTS,
+    case="options.value",
     fix="Report what each option is set to.",
 )
 def option_without_value(context: Context) -> CheckResult:
@@ -378,6 +385,7 @@ def option_without_value(context: Context) -> CheckResult:
     "duplicate-config-option",
     Facts(304, "modes", "error", "schema", "agent", "schema"),
     OPTION_REPORTS,
+    case="options.unique",
     fix="Give each option, and each of its values, an id of its own.",
 )
 def duplicate_config_option(context: Context) -> CheckResult:
@@ -402,6 +410,7 @@ def duplicate_config_option(context: Context) -> CheckResult:
     Facts(305, "modes", "error", "schema", "agent", "schema", version=1),
     OPTION_REPORTS,
     says="Identifier is `id`, groups use `group`.",
+    case="options.names",
     fix="Call them id and group; the other names are version 2's.",
     right=("id", "group"),
     wrong=("configId", "groupId"),
@@ -411,6 +420,7 @@ def duplicate_config_option(context: Context) -> CheckResult:
     Facts(306, "modes", "error", "schema", "agent", "v2/migration.mdx", version=2),
     OPTION_REPORTS,
     says="Identifier is `configId`, groups use `groupId`.",
+    case="options.names",
     fix="Call them configId and groupId; the other names are version 1's.",
     right=("configId", "groupId"),
     wrong=("id", "group"),
@@ -437,6 +447,7 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
     "mixed-option-groups",
     Facts(307, "modes", "error", "schema", "agent", "schema"),
     OPTION_REPORTS,
+    case="options.groups",
     fix="Put all values into groups, or none.",
 )
 def mixed_option_groups(context: Context) -> CheckResult:

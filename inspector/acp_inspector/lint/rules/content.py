@@ -109,6 +109,7 @@ def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -
     "incomplete-content-block",
     Facts(140, "prompt-turn", "error", "schema", "sender", "content.mdx"),
     *HOLDERS,
+    case={"agent": "content.fields", "client": "prompt.fields"},
     fix="Give each content block all members that its type needs.",
 )
 def incomplete_content_block(context: Context) -> CheckResult:
@@ -216,6 +217,7 @@ def wrong_mime_type(context: Context) -> CheckResult:
     "unknown-content-type",
     Facts(143, "prompt-turn", "error", "schema", "sender", "schema", version=1),
     *HOLDERS,
+    case={"agent": "content.known"},
     fix="Use text, image, audio, resource_link or resource.",
 )
 def unknown_content_type(context: Context) -> CheckResult:

@@ -51,6 +51,7 @@ def _diffs_and_changes(context: Context) -> list[Place]:
     "incomplete-diff",
     Facts(204, "tool-calls", "error", "schema", "agent", "v1/tool-calls.mdx", version=1),
     DIFF_MESSAGES,
+    case="tool-call.diff",
     fix="Send path and newText.",
 )
 @each_of(_diffs)
@@ -77,6 +78,7 @@ def incomplete_diff(context: Context, place: str, diff: dict[str, Json]) -> Iter
         version=2,
     ),
     DIFF_MESSAGES,
+    case="tool-call.diff",
     fix="Send changes, and a patch with the text.",
 )
 @each_of(_diffs)
@@ -96,6 +98,7 @@ def diff_without_changes(
     "incomplete-diff-change",
     Facts(206, "tool-calls", "error", "schema", "agent", "v2/tool-calls.mdx", version=2),
     DIFF_MESSAGES,
+    case="tool-call.diff",
     fix="Send oldPath and path for move and copy, path for all else.",
 )
 @each_of(_changes)
@@ -117,6 +120,7 @@ def incomplete_diff_change(
     "relative-diff-path",
     Facts(207, "tool-calls", "error", "must", "agent", "overview.mdx"),
     DIFF_MESSAGES,
+    case="tool-call.diff-path",
     fix="Send absolute paths in diffs.",
 )
 @each_of(_diffs_and_changes)
@@ -150,6 +154,7 @@ def _text(diff: dict[str, Json]) -> str:
         208, "tool-calls", "error", "must", "agent", "v2/tool-calls.mdx", version=2, since="2026-11"
     ),
     DIFF_MESSAGES,
+    case="tool-call.patch",
     fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
 )
 @each_of(_patches)
@@ -173,6 +178,7 @@ def malformed_git_patch(context: Context, place: str, diff: dict[str, Json]) -> 
     "patch-differs-from-changes",
     Facts(209, "tool-calls", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
     DIFF_MESSAGES,
+    case="tool-call.patch",
     fix="List every file of the patch in changes, with what happens to it.",
 )
 @each_of(_patches)

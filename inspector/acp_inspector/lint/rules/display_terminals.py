@@ -38,6 +38,7 @@ class _Commands(dict[tuple[str, str], str]):
     "incomplete-terminal-update",
     Facts(266, "display-terminals", "error", "schema", "agent", "schema", version=2),
     on.update("terminal_update", "terminal_output_chunk"),
+    case="terminal.output",
     fix="Name the terminal by terminalId, and put bytes into data.",
 )
 def incomplete_terminal_update(context: Context) -> CheckResult:
@@ -56,6 +57,7 @@ def incomplete_terminal_update(context: Context) -> CheckResult:
     "invalid-output-base64",
     Facts(267, "display-terminals", "error", "schema", "agent", "v2/tool-calls.mdx", version=2),
     on.update("terminal_update", "terminal_output_chunk"),
+    case="terminal.output",
     fix="Encode the bytes of each message by themselves, as base64 with padding.",
 )
 def invalid_output_base64(context: Context) -> CheckResult:
@@ -76,6 +78,7 @@ def invalid_output_base64(context: Context) -> CheckResult:
     "relative-display-cwd",
     Facts(268, "display-terminals", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
     on.update("terminal_update"),
+    case="terminal.display-cwd",
     fix="Send an absolute cwd, or none.",
 )
 def relative_display_cwd(context: Context) -> CheckResult:
@@ -92,6 +95,7 @@ def relative_display_cwd(context: Context) -> CheckResult:
     "terminal-output-not-object",
     Facts(269, "display-terminals", "error", "schema", "agent", "schema", version=2),
     on.update("terminal_update"),
+    case="terminal.output",
     fix='Send {"data": …} as output.',
 )
 def terminal_output_not_object(context: Context) -> CheckResult:

@@ -132,6 +132,7 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
     "incomplete-elicitation",
     Facts(330, "elicitation", "error", "schema", "agent", "elicitation.mdx"),
     on.request(CREATE),
+    case="elicitation.fields",
     fix="Say how you ask, and what for.",
 )
 def incomplete_elicitation(context: Context) -> CheckResult:
@@ -146,6 +147,7 @@ def incomplete_elicitation(context: Context) -> CheckResult:
     "wrong-elicitation-scope",
     Facts(331, "elicitation", "error", "schema", "agent", "elicitation.mdx", since="2026-11"),
     on.request(CREATE),
+    case="elicitation.scope",
     fix="Name the session, or the request, that it is about.",
 )
 def wrong_elicitation_scope(context: Context) -> CheckResult:
@@ -202,6 +204,7 @@ def _url(context: Context) -> SplitResult | None:
     "incomplete-url-elicitation",
     Facts(333, "elicitation", "error", "must", "agent", "rfds/elicitation.mdx"),
     on.request(CREATE),
+    case="elicitation.url",
     fix="Give an id and an absolute URL.",
 )
 def incomplete_url_elicitation(context: Context) -> CheckResult:
@@ -236,6 +239,7 @@ def insecure_url(context: Context) -> CheckResult:
     "secret-in-url",
     Facts(335, "elicitation", "error", "must", "agent", "elicitation.mdx"),
     on.request(CREATE),
+    case="elicitation.url",
     fix="Put an opaque id into the URL, and nothing of the user.",
 )
 def secret_in_url(context: Context) -> CheckResult:
@@ -260,6 +264,7 @@ def secret_in_url(context: Context) -> CheckResult:
     "duplicate-elicitation-id",
     Facts(336, "elicitation", "error", "must", "agent", "elicitation.mdx"),
     on.request(CREATE),
+    case="elicitation.url",
     fix="Give each page an id of its own.",
 )
 def duplicate_elicitation_id(context: Context) -> CheckResult:

@@ -51,6 +51,7 @@ def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
     "invalid-form-schema",
     Facts(337, "elicitation", "error", "schema", "agent", "rfds/elicitation.mdx", since="2026-11"),
     on.request(CREATE),
+    case="elicitation.schema",
     fix='Ask by {"type": "object", "properties": {…}}, all flat.',
 )
 def invalid_form_schema(context: Context) -> CheckResult:

@@ -47,6 +47,7 @@ class LastNotifications(dict[Side, Context]):
     "wrong-jsonrpc-version",
     Facts(16, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
     on.EVERY_MESSAGE,
+    case="envelope.jsonrpc",
     fix='Write "jsonrpc": "2.0" into every message.',
 )
 def wrong_jsonrpc_version(context: Context) -> CheckResult:
@@ -71,6 +72,7 @@ def _is_log(value: dict[str, Json]) -> bool:
     "ambiguous-message",
     Facts(17, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
     on.EVERY_MESSAGE,
+    case="envelope.one-kind",
     fix="Send a request, a notification, a result or an error, and each whole.",
 )
 def ambiguous_message(context: Context) -> CheckResult:
@@ -91,6 +93,7 @@ def ambiguous_message(context: Context) -> CheckResult:
     "result-and-error",
     Facts(18, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
     on.response(),
+    case="envelope.one-kind",
     fix=("Answer with either a result or an error; leave the other key out, even if null."),
 )
 def result_and_error(context: Context) -> CheckResult:
@@ -110,6 +113,7 @@ def result_and_error(context: Context) -> CheckResult:
     "invalid-method",
     Facts(19, "envelope", "error", "schema", "sender", "schema"),
     on.EVERY_MESSAGE,
+    case={"agent": "envelope.method"},
     fix="Name the method by a string.",
 )
 def invalid_method(context: Context) -> CheckResult:
@@ -126,6 +130,7 @@ def invalid_method(context: Context) -> CheckResult:
     "invalid-id",
     Facts(20, "envelope", "error", "schema", "sender", "schema"),
     on.EVERY_MESSAGE,
+    case="envelope.id",
     fix="Use a string or a whole number of 64 bits as id.",
 )
 def invalid_id(context: Context) -> CheckResult:
@@ -186,6 +191,7 @@ def null_request_id(context: Context) -> CheckResult:
     "positional-params",
     Facts(22, "envelope", "error", "schema", "sender", "schema"),
     on.call(),
+    case="envelope.params",
     fix="Pass params by name, in an object.",
 )
 def positional_params(context: Context) -> CheckResult:
@@ -200,6 +206,7 @@ def positional_params(context: Context) -> CheckResult:
     "reused-pending-id",
     Facts(23, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
     on.request(),
+    case="envelope.id-unique",
     fix="Count ids up; use none again before its response came.",
 )
 def reused_pending_id(context: Context) -> CheckResult:
@@ -247,6 +254,7 @@ def _keep_id(context: Context) -> None:
     "unknown-response-id",
     Facts(25, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
     on.response(),
+    case="envelope.response-id",
     fix="Give back the id of the request as it came, type and all.",
 )
 def unknown_response_id(context: Context) -> CheckResult:
@@ -281,6 +289,7 @@ def unknown_response_id(context: Context) -> CheckResult:
     "duplicate-response",
     Facts(26, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
     on.response(),
+    case="envelope.one-response",
     fix="Answer each request once.",
 )
 def duplicate_response(context: Context) -> CheckResult:

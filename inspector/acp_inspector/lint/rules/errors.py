@@ -51,6 +51,7 @@ _TRACE: Final = re.compile(
     "null-response-id",
     Facts(29, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
     on.response(),
+    case={"agent": "envelope.null-id"},
     fix="Answer with the id of the request.",
 )
 def null_response_id(context: Context) -> CheckResult:
@@ -72,6 +73,7 @@ def null_response_id(context: Context) -> CheckResult:
     "malformed-error",
     Facts(30, "envelope", "error", "schema", "responder", "schema"),
     on.error(),
+    case="envelope.error",
     fix="Write an integer code and a string message.",
 )
 def malformed_error(context: Context) -> CheckResult:

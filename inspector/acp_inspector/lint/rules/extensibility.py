@@ -46,6 +46,7 @@ _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
     "unprefixed-method",
     Facts(369, "extensibility", "error", "must", "sender", "extensibility.mdx"),
     on.call(),
+    case="methods.known",
     fix="Begin the names of your own methods with “_”.",
 )
 def unprefixed_method(context: Context) -> CheckResult:

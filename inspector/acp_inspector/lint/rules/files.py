@@ -54,6 +54,7 @@ def file_methods_are_supported(context: Context, capability: str) -> CheckResult
     "relative-file-path",
     Facts(242, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
     on.request(READ, WRITE),
+    case="files.absolute",
     fix="Send absolute paths.",
 )
 def relative_file_path(context: Context) -> CheckResult:
@@ -71,6 +72,7 @@ def relative_file_path(context: Context) -> CheckResult:
     Facts(243, "files", "warning", "implied", "agent", "v1/file-system.mdx", version=1),
     on.request(READ),
     says="`line` is ≥ 1: lines count from 1 (the schema also takes 0).",
+    case="files.line",
     fix="Count lines from 1.",
     name="line",
 )

@@ -80,6 +80,7 @@ class _Stderr:
     "not-json",
     Facts(1, "framing", "error", "must", "sender", "transports.mdx"),
     on.INVALID,
+    case="frames.one-json-text",
     fix="Write each message as one JSON text on a line of its own.",
     exercised_by=on.EVERY_FRAME,
 )
@@ -115,6 +116,7 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
     "message-spans-lines",
     Facts(2, "framing", "error", "must", "sender", "transports.mdx"),
     on.INVALID,
+    case="frames.one-json-text",
     fix="Serialise messages without line breaks.",
     exercised_by=on.EVERY_FRAME,
 )
@@ -256,6 +258,7 @@ def _explained(context: Context) -> bool:
     "invalid-utf8",
     Facts(3, "framing", "error", "must", "sender", "transports.mdx"),
     on.INVALID,
+    case="frames.utf8",
     fix="Encode what is written as UTF-8.",
     exercised_by=on.EVERY_FRAME,
 )
@@ -313,6 +316,7 @@ def blank_line(context: Context) -> CheckResult:
     "content-length-header",
     Facts(7, "framing", "error", "must", "sender", "transports.mdx"),
     on.INVALID,
+    case="frames.no-headers",
     fix="Write lines, without LSP's headers.",
     exercised_by=on.EVERY_FRAME,
 )
@@ -327,6 +331,7 @@ def content_length_header(context: Context) -> CheckResult:
     "text-on-stdout",
     Facts(8, "framing", "error", "must", "agent", "transports.mdx"),
     on.EVERY_FRAME,
+    case="frames.no-logs",
     fix="Write logs to stderr; stdout is for messages alone.",
 )
 def text_on_stdout(context: Context) -> CheckResult:
@@ -361,6 +366,7 @@ def _is_log_text(context: Context) -> bool:
     Facts(9, "framing", "error", "must", "sender", "schema; v1/transports.mdx", since="2026-11"),
     on.INVALID,
     on.BATCHES,
+    case="frames.objects",
     fix="Send each message as an object on a line of its own.",
     exercised_by=on.EVERY_FRAME,
 )
@@ -406,6 +412,7 @@ def truncated_last_line(ending: EndContext) -> CheckResult:
     "glued-messages",
     Facts(12, "framing", "error", "must", "sender", "transports.mdx"),
     on.INVALID,
+    case="frames.one-json-text",
     fix="End each message with a line break.",
     exercised_by=on.EVERY_FRAME,
 )

@@ -108,6 +108,7 @@ def repeated_initialize(context: Context) -> CheckResult:
     Facts(51, "initialization", "error", "implied", "agent", "initialization.mdx"),
     on.request(),
     on.notification("session/update"),
+    case="initialize.first",
     fix="Send nothing before the response to initialize.",
     exercised_by=on.result("initialize"),
 )
@@ -130,6 +131,7 @@ def agent_speaks_first(context: Context) -> CheckResult:
     Facts(52, "initialization", "error", "schema", "both", "initialization.mdx"),
     on.request("initialize"),
     on.result("initialize"),
+    case={"client": "initialize.version"},
     fix="Send a whole number such as 1.",
 )
 def invalid_protocol_version(context: Context) -> CheckResult:
@@ -246,6 +248,7 @@ def version_mismatch_ignored(context: Context) -> CheckResult:
     Facts(56, "initialization", "error", "must", "both", "initialization.mdx"),
     on.call(),
     on.result(),
+    case={"agent": "initialize.members"},
     fix="Use the names of the version that was agreed upon.",
     exercised_by=on.result("initialize"),
 )
@@ -302,6 +305,7 @@ def missing_implementation_info(context: Context) -> CheckResult:
     on.request("initialize"),
     on.result("initialize"),
     says="`info` with `name` and `version` is present in params and result.",
+    case={"agent": "initialize.agent-info"},
     fix="Send your name and version.",
     name="info",
 )

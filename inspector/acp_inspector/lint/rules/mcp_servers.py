@@ -44,6 +44,7 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     "missing-mcp-servers",
     Facts(86, "sessions", "error", "schema", "client", "schema", version=1),
     on.request("session/new", "session/load"),
+    case="session.servers",
     fix='Send "mcpServers": [] where there are none.',
 )
 def missing_mcp_servers(context: Context) -> CheckResult:
@@ -105,6 +106,7 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     "undeclared-mcp-transport",
     Facts(89, "sessions", "error", "must", "client", "v2/session-setup.mdx", version=2),
     on.request(*OPENING),
+    case="session.server-types",
     fix=("Send only servers of a transport listed below session.mcp in the agent's capabilities."),
 )
 def undeclared_mcp_transport(context: Context) -> CheckResult:
@@ -120,6 +122,7 @@ def undeclared_mcp_transport(context: Context) -> CheckResult:
     "mcp-sse-in-v2",
     Facts(90, "sessions", "error", "must", "client", "v2/migration.mdx", version=2),
     on.request(*OPENING),
+    case="session.server-types",
     fix="Use http, or leave the server out.",
 )
 @each_of(_servers)
@@ -133,6 +136,7 @@ def mcp_sse_in_v2(context: Context, place: str, server: dict[str, Json]) -> Iter
     "unknown-mcp-transport",
     Facts(91, "sessions", "error", "schema", "client", "schema; v2/extensibility.mdx", version=2),
     on.request(*OPENING),
+    case="session.server-types",
     fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
 )
 def unknown_mcp_transport(context: Context) -> CheckResult:
@@ -156,6 +160,7 @@ def unknown_mcp_transport(context: Context) -> CheckResult:
     "incomplete-mcp-server",
     Facts(92, "sessions", "error", "schema", "client", "schema", version=1),
     on.request(*OPENING),
+    case="session.server-fields",
     fix=("Send name, command, args and env for a stdio server, name, url and headers for others."),
 )
 @each_of(_servers)
@@ -214,6 +219,7 @@ def _with_pairs(context: Context) -> list[Place]:
     "mcp-env-not-list",
     Facts(94, "sessions", "error", "schema", "client", "schema"),
     on.request(*OPENING),
+    case="session.server-fields",
     fix='Write {"name": …, "value": …} for each, in an array.',
 )
 @each_of(_with_pairs)

@@ -121,6 +121,7 @@ def _keep_chunk(context: Context) -> None:
     "missing-message-id",
     Facts(182, "updates", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
     on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
+    case="updates.message-id",
     fix="Send the messageId with every piece.",
 )
 def missing_message_id(context: Context) -> CheckResult:
@@ -218,6 +219,7 @@ def inconsistent_message_ids(context: Context) -> CheckResult:
     "client-message-id",
     Facts(188, "updates", "error", "implied", "client", "rfds/message-id.mdx"),
     on.call(*CLIENT_CALLS),
+    case="prompt.no-message-id",
     fix="Leave ids of messages to the agent.",
 )
 def client_message_id(context: Context) -> CheckResult:

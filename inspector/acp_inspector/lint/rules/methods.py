@@ -41,6 +41,7 @@ EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
     "unknown-method",
     Facts(35, "envelope", "error", "must", "sender", "extensibility.mdx"),
     on.call(),
+    case="methods.known",
     fix="Use methods of the version, or one that begins with “_”.",
 )
 def unknown_method(context: Context) -> CheckResult:
@@ -91,6 +92,7 @@ def is_ours(method: str) -> bool:
         "`session/set_mode`, `fs/*`, v1's five `terminal/*`; `terminal/cancel` is v2) "
         "are not used after negotiating 2."
     ),
+    case={"agent": "methods.known"},
     fix="Use version 2's way, or ask for version 1.",
     other=1,
 )
@@ -104,6 +106,7 @@ def is_ours(method: str) -> bool:
         "v2-only methods (`auth/login`, `auth/logout`, `tool_call/cancel`, "
         "`terminal/cancel`) are not used after negotiating 1."
     ),
+    case="methods.known",
     fix="Use version 1's way, or ask for version 2.",
     other=2,
 )
@@ -124,6 +127,7 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
     "wrong-direction",
     Facts(38, "envelope", "error", "schema", "sender", "schema"),
     on.call(),
+    case="methods.direction",
     fix="Send only what your side sends.",
 )
 def wrong_direction(context: Context) -> CheckResult:
@@ -142,6 +146,7 @@ def wrong_direction(context: Context) -> CheckResult:
     "notification-with-id",
     Facts(39, "envelope", "error", "schema", "sender", "schema", since="2026-11"),
     on.request(),
+    case="methods.notifications",
     fix="Send it without an id.",
 )
 def notification_with_id(context: Context) -> CheckResult:
@@ -161,6 +166,7 @@ def notification_with_id(context: Context) -> CheckResult:
     "request-without-id",
     Facts(40, "envelope", "error", "schema", "sender", "schema"),
     on.notification(),
+    case="methods.requests",
     fix="Send it with an id, and wait for the response.",
 )
 def request_without_id(context: Context) -> CheckResult:
@@ -242,6 +248,7 @@ def unknown_notification_has_effect(context: Context) -> CheckResult:
     "supported-method-refused",
     Facts(43, "envelope", "error", "must", "responder", "initialization.mdx"),
     on.error(),
+    case="methods.baseline",
     fix="Answer what was claimed, or do not claim it.",
 )
 def supported_method_refused(context: Context) -> CheckResult:

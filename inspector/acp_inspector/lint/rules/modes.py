@@ -105,6 +105,7 @@ def session_without_modes(context: Context) -> CheckResult:
     "unknown-mode",
     Facts(289, "modes", "error", "must", "client", "v1/session-modes.mdx", version=1),
     on.request("session/set_mode"),
+    case="modes.known",
     fix="Set one of the available modes.",
 )
 def unknown_mode(context: Context) -> CheckResult:
@@ -144,6 +145,7 @@ def unknown_current_mode(context: Context) -> CheckResult:
     "misnamed-mode-id",
     Facts(291, "modes", "error", "schema", "agent", "schema", version=1),
     on.update("current_mode_update"),
+    case="modes.update",
     fix="Call it currentModeId.",
 )
 def misnamed_mode_id(context: Context) -> CheckResult:
@@ -159,6 +161,7 @@ def misnamed_mode_id(context: Context) -> CheckResult:
     "unknown-reported-mode",
     Facts(292, "modes", "error", "implied", "agent", "v1/session-modes.mdx", version=1),
     on.update("current_mode_update"),
+    case="modes.update",
     fix="Switch to one of the available modes.",
 )
 def unknown_reported_mode(context: Context) -> CheckResult:

@@ -131,6 +131,7 @@ def unknown_option_kind(context: Context) -> CheckResult:
     "permission-without-tool-call",
     Facts(233, "permissions", "error", "schema", "agent", "schema", version=1),
     on.request(PERMISSION),
+    case="permission.tool-call",
     fix='Send "toolCall": {"toolCallId": …} in params.',
 )
 def permission_without_tool_call(context: Context) -> CheckResult:
@@ -148,6 +149,7 @@ def permission_without_tool_call(context: Context) -> CheckResult:
     "permission-without-title",
     Facts(234, "permissions", "error", "schema", "agent", "v2/migration.mdx", version=2),
     on.request(PERMISSION),
+    case="permission.tool-call",
     fix="Send title, and what it is about as subject.",
 )
 def permission_without_title(context: Context) -> CheckResult:
@@ -164,6 +166,7 @@ def permission_without_title(context: Context) -> CheckResult:
     "incomplete-command-subject",
     Facts(235, "permissions", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
     on.request(PERMISSION),
+    case="permission.tool-call",
     fix="Send the command, and the absolute cwd it is to run in.",
 )
 def incomplete_command_subject(context: Context) -> CheckResult:
@@ -458,6 +461,7 @@ def rejection_as_cancelled(context: Context) -> CheckResult:
         since="2026-11",
     ),
     on.response("session/prompt"),
+    case="permission.in-turn",
     fix="Answer requests for permission while the turn runs.",
     exercised_by=on.result(PERMISSION),
 )

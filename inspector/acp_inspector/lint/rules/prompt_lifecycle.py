@@ -327,6 +327,7 @@ def echoed_prompt_fails(context: Context) -> CheckResult:
     "empty-prompt",
     Facts(434, "version-2", "error", "must", "client", "schema", version=2),
     on.request("session/prompt"),
+    case="prompt.not-empty",
     fix="Send at least one content block.",
 )
 def empty_prompt(context: Context) -> CheckResult:

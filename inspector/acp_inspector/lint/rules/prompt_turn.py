@@ -70,6 +70,7 @@ def concurrent_prompts(context: Context) -> CheckResult:
     "prompt-not-list",
     Facts(135, "prompt-turn", "error", "schema", "client", "schema"),
     on.request("session/prompt"),
+    case="prompt.blocks",
     fix="Send the prompt as an array of content blocks.",
 )
 def prompt_not_list(context: Context) -> CheckResult:

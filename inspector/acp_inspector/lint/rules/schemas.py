@@ -147,6 +147,7 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
     Facts(46, "envelope", "error", "schema", "sender", "schema"),
     on.call(),
     on.result(),
+    case="methods.schema",
     fix="Send what the schema requires; see the method's page.",
 )
 def schema_error(context: Context) -> CheckResult:

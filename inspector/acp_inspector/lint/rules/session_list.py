@@ -284,6 +284,7 @@ def _cursor(context: Context) -> str | None:
     "unknown-list-cursor",
     Facts(125, "sessions", "error", "must", "client", "session-list.mdx"),
     on.request("session/list"),
+    case="list.cursor",
     fix="Send a nextCursor back unchanged, and only on this connection.",
 )
 def unknown_list_cursor(context: Context) -> CheckResult:

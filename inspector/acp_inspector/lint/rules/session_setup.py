@@ -32,6 +32,7 @@ ROOTS = "params.additionalDirectories"
     "relative-cwd",
     Facts(85, "sessions", "error", "must", "client", "session-setup.mdx"),
     on.request(*OPENING),
+    case="session.cwd",
     fix="Send the absolute path of the session's directory as cwd.",
 )
 def relative_cwd(context: Context) -> CheckResult:
@@ -50,6 +51,7 @@ def relative_cwd(context: Context) -> CheckResult:
     "undeclared-additional-directories",
     Facts(96, "sessions", "error", "must", "client", "session-setup.mdx"),
     on.request(*OPENING),
+    case="session.roots",
     fix="Send additionalDirectories only where the agent claimed them.",
 )
 def undeclared_additional_directories(context: Context) -> CheckResult:
@@ -72,6 +74,7 @@ def undeclared_additional_directories(context: Context) -> CheckResult:
     "invalid-additional-directory",
     Facts(97, "sessions", "error", "must", "client", "rfds/additional-directories.mdx"),
     on.request(*OPENING),
+    case="session.roots",
     fix="List absolute paths, or leave the member out.",
 )
 def invalid_additional_directory(context: Context) -> CheckResult:
@@ -276,6 +279,7 @@ def missing_session_close_fails(context: Context) -> CheckResult:
     "null-session-lists",
     Facts(455, "version-2", "error", "must", "agent", "schema", version=2),
     on.result(*SETUPS_WITHOUT_LOAD),
+    case="session.lists",
     fix="Send [] where there is nothing to list.",
 )
 def null_session_lists(context: Context) -> CheckResult:

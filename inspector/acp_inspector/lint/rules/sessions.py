@@ -90,6 +90,7 @@ def duplicate_session_id(context: Context) -> CheckResult:
     "unknown-session",
     Facts(101, "sessions", "error", "implied", "client", "session-setup.mdx"),
     on.call(*USES, "session/cancel", "session/close"),
+    case="session.known",
     fix="Create, load or resume a session before it is used.",
 )
 def unknown_session(context: Context) -> CheckResult:
@@ -132,6 +133,7 @@ def is_taken_up(context: Context) -> bool:
     "agent-names-unknown-session",
     Facts(102, "sessions", "error", "implied", "agent", "session-setup.mdx"),
     OF_AGENT,
+    case="session.known",
     fix="Name a session that the client created or took up.",
 )
 def agent_names_unknown_session(context: Context) -> CheckResult:
@@ -253,6 +255,7 @@ def _keep_child(context: Context) -> None:
     "closed-session-used",
     Facts(116, "sessions", "error", "implied", "client", "session-setup.mdx"),
     on.request(*USES),
+    case="close.unused",
     fix="Load or resume it first.",
     exercised_by=on.result("session/close"),
 )

@@ -55,6 +55,7 @@ def undeclared_terminal(context: Context) -> CheckResult:
     "malformed-terminal-create",
     Facts(251, "terminals", "error", "schema", "agent", "schema", version=1),
     on.request("terminal/create"),
+    case="terminal.create",
     fix="Send a command, strings as args, pairs as env.",
 )
 def malformed_terminal_create(context: Context) -> CheckResult:
@@ -106,6 +107,7 @@ def command_line_as_command(context: Context) -> CheckResult:
     "relative-terminal-cwd",
     Facts(252, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
     on.request("terminal/create"),
+    case="terminal.cwd",
     fix="Send an absolute cwd, or none.",
 )
 def relative_terminal_cwd(context: Context) -> CheckResult:
@@ -122,6 +124,7 @@ def relative_terminal_cwd(context: Context) -> CheckResult:
     "unknown-terminal",
     Facts(253, "terminals", "error", "implied", "agent", "v1/terminals.mdx", version=1),
     on.request(*USES),
+    case="terminal.known",
     fix="Name a terminal that terminal/create returned.",
 )
 def unknown_terminal(context: Context) -> CheckResult:
@@ -138,6 +141,7 @@ def unknown_terminal(context: Context) -> CheckResult:
     "released-terminal-used",
     Facts(254, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
     on.request(*USES),
+    case="terminal.not-after-release",
     fix="Use terminals no more once you released them.",
 )
 def released_terminal_used(context: Context) -> CheckResult:

@@ -89,6 +89,7 @@ def unannounced_tool_call(context: Context) -> CheckResult:
     "incomplete-tool-call",
     Facts(193, "tool-calls", "error", "schema", "agent", "schema", version=1),
     on.update("tool_call"),
+    case="tool-call.title",
     fix="Announce a tool call with toolCallId and title.",
 )
 def incomplete_tool_call(context: Context) -> CheckResult:
@@ -104,6 +105,7 @@ def incomplete_tool_call(context: Context) -> CheckResult:
     "duplicate-tool-call",
     Facts(194, "tool-calls", "error", "implied", "agent", "v1/tool-calls.mdx", version=1),
     on.update("tool_call"),
+    case="tool-call.once",
     fix="Send tool_call_update for a call that is known.",
 )
 def duplicate_tool_call(context: Context) -> CheckResult:
@@ -142,6 +144,7 @@ def untitled_tool_call(context: Context) -> CheckResult:
         "`status` is `pending`, `in_progress`, `completed` or `failed` (`cancelled` "
         "does not exist in v1)."
     ),
+    case="tool-call.status",
     fix="Use pending, in_progress, completed or failed.",
     name="status",
     known=TOOL_CALL_STATUSES[1],
@@ -151,6 +154,7 @@ def untitled_tool_call(context: Context) -> CheckResult:
     Facts(201, "tool-calls", "error", "schema", "agent", "schema", version=1),
     TOOL_CALL_MESSAGES,
     says="`kind` is one of the ten v1 kinds (incl. `switch_mode`).",
+    case="tool-call.kind",
     fix="Use one of the ten kinds; “other” if none fits.",
     name="kind",
     known=TOOL_KINDS[1],
@@ -297,6 +301,7 @@ def content_is_wrapped(context: Context) -> CheckResult:
     "bare-tool-content",
     Facts(203, "tool-calls", "error", "schema", "agent", "tool-calls.mdx"),
     on.update("tool_call_content_chunk"),
+    case="tool-call.content",
     fix='Wrap blocks: {"type": "content", "content": {…}}.',
 )
 def bare_tool_content(context: Context) -> CheckResult:
@@ -331,6 +336,7 @@ def _locations(context: Context) -> list[Place]:
     "relative-location",
     Facts(212, "tool-calls", "error", "must", "agent", "overview.mdx"),
     TOOL_CALL_MESSAGES,
+    case="tool-call.location",
     fix="Send absolute paths as locations.",
 )
 @each_of(_locations)
@@ -371,6 +377,7 @@ def location_line_below_one(context: Context) -> CheckResult:
     "unknown-embedded-terminal",
     Facts(214, "tool-calls", "error", "must", "agent", "v1/terminals.mdx", version=1),
     TOOL_CALL_MESSAGES,
+    case="tool-call.terminal",
     fix="Show a terminal that the client created, before it is released.",
 )
 def unknown_embedded_terminal(context: Context) -> CheckResult:
@@ -485,6 +492,7 @@ def live_tool(context: Context) -> SeenToolCall | None:
         in_version_1="warning",
     ),
     UPDATED,
+    case="tool-call.final",
     fix="Use a new tool call for what is done anew.",
 )
 def reopened_tool_call(context: Context) -> CheckResult:

@@ -50,6 +50,7 @@ MAX_ERRORS: Final = 5
     "malformed-update",
     Facts(175, "updates", "error", "schema", "agent", "schema"),
     on.call("session/update"),
+    case="updates.variant",
     fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
 )
 def malformed_update(context: Context) -> CheckResult:
@@ -68,6 +69,7 @@ def malformed_update(context: Context) -> CheckResult:
     "wrong-update-discriminator",
     Facts(176, "updates", "error", "schema", "agent", "schema"),
     on.call("session/update"),
+    case="updates.variant",
     fix="Name the variant by sessionUpdate, with its members beside it.",
 )
 def wrong_update_discriminator(context: Context) -> CheckResult:
@@ -100,6 +102,7 @@ def wrong_update_discriminator(context: Context) -> CheckResult:
     "unknown-update",
     Facts(177, "updates", "error", "schema", "agent", "schema", version=1),
     on.update(),
+    case="updates.known",
     fix="Send only variants that version 1 has.",
 )
 def unknown_update(context: Context) -> CheckResult:
@@ -126,6 +129,7 @@ def _known(context: Context, variant: str, version: int) -> CheckResult:
     "removed-update",
     Facts(178, "updates", "error", "schema", "agent", "v2/migration.mdx", version=2),
     on.update(*REMOVED),
+    case="updates.known",
     fix="Send what version 2 has instead.",
     exercised_by=on.update(),
 )
@@ -140,6 +144,7 @@ def removed_update(context: Context) -> CheckResult:
     "v2-update",
     Facts(179, "updates", "error", "schema", "agent", "schema", version=1),
     on.update(*ADDED),
+    case="updates.known",
     fix="Send what version 1 has instead.",
     exercised_by=on.update(),
 )
@@ -170,6 +175,7 @@ def reserved_update(context: Context) -> CheckResult:
     "invalid-update",
     Facts(181, "updates", "error", "schema", "agent", "v2/migration.mdx"),
     on.update(),
+    case="updates.schema",
     fix="Send what the schema requires; see the variant's page.",
 )
 def invalid_update(context: Context) -> CheckResult:

@@ -61,6 +61,7 @@ def _is_count(value: Json) -> TypeGuard[int]:
     "incomplete-usage",
     Facts(321, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
     UPDATE,
+    case="usage.counts",
     fix="Send whole numbers of tokens.",
 )
 def incomplete_usage(context: Context) -> CheckResult:
@@ -95,6 +96,7 @@ def usage_over_size(context: Context) -> CheckResult:
     "incomplete-cost",
     Facts(323, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
     UPDATE,
+    case="usage.cost",
     fix="Report amount and currency.",
 )
 def incomplete_cost(context: Context) -> CheckResult:
