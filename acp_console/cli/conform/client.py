@@ -10,13 +10,8 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.run_async import run_until_signal
-from acp_inspector.conformance.client.stage import (
-    PERSONAS,
-    ClientOptions,
-    Persona,
-    client_suite,
-    judge_client,
-)
+from acp_inspector.conformance.client.judge import client_suite, judge_client
+from acp_inspector.conformance.client.stage import PERSONAS, ClientOptions, Persona
 from acp_inspector.conformance.model import Case, Report
 from acp_protocol.jsonrpc import Json
 from acp_protocol.transport.stdio import open_stdio

@@ -177,9 +177,7 @@ def judging_options(command: Command) -> Command:
             ignored=ignored,
             is_list=is_list,
             timeout=timeout,
-            baseline=Baseline(
-                baseline, "conform", is_updating=update_baseline, renamed=_renamed
-            ),
+            baseline=Baseline(baseline, "conform", is_updating=update_baseline, renamed=_renamed),
             format=format_ or by_name,
             output=output,
             is_all=is_all,

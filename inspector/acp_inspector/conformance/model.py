@@ -355,4 +355,4 @@ def _is_fault_of(
 AGENT: Final = Suite("agent")
 """The cases for agents; `agent.cases` fills it."""
 CLIENT: Final = Suite("client")
-"""The cases for clients; `client_cases` fills it."""
+"""The cases for clients; `client.cases` fills it."""

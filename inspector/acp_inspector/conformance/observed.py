@@ -6,8 +6,9 @@ The frames of all other cases are checked against them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from acp_inspector.conformance.model import OTHER_RULES, PROFILES, VERSION_OF, Case
+from acp_inspector.conformance.model import OTHER_RULES, PROFILES, VERSION_OF, Case, Profile
 from acp_inspector.lint.catalog import LintRule
 from acp_inspector.lint.registry import rules
 from acp_protocol.framing import Side
@@ -25,7 +26,7 @@ def observed_cases(side: Side) -> Iterator[Case]:
 
 def _case(name: str, sharing: Sequence[LintRule]) -> Case:
     """Return the case of rules that share it; the first one says what a peer must do."""
-    by_profile = {
+    by_profile: dict[Profile, list[LintRule]] = {
         profile: [rule for rule in sharing if VERSION_OF[profile] in rule.versions]
         for profile in PROFILES
     }
@@ -44,7 +45,7 @@ def _case(name: str, sharing: Sequence[LintRule]) -> Case:
     )
 
 
-OTHER_TRAFFIC = Case(
+OTHER_TRAFFIC: Final = Case(
     id="traffic.other-rules",
     section="Rules of the linter",
     sentence="No message breaks a rule that none of the other cases is about.",

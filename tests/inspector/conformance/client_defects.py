@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from acp_inspector.conformance.client.stage import Persona, client_suite
+from acp_inspector.conformance.client.judge import client_suite
+from acp_inspector.conformance.client.stage import Persona
 from acp_inspector.conformance.model import Profile
 from tests.inspector.conformance.agent_defects import DROP, change, for_id, line, written
 from tests.inspector.conformance.scripted_agent import Defect, Edit, Message

@@ -7,12 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
-from acp_inspector.conformance.client.stage import (
-    ClientOptions,
-    Persona,
-    client_suite,
-    judge_client,
-)
+from acp_inspector.conformance.client.judge import client_suite, judge_client
+from acp_inspector.conformance.client.stage import ClientOptions, Persona
 from acp_inspector.conformance.model import Profile, Report
 from acp_inspector.conformance.peer import Close, Options
 from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES

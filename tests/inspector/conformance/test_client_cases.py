@@ -7,13 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.conformance.client.stage import (
-    PERSONAS,
-    ClientOptions,
-    Persona,
-    client_suite,
-    judge_client,
-)
+from acp_inspector.conformance.client.judge import client_suite, judge_client
+from acp_inspector.conformance.client.stage import PERSONAS, ClientOptions, Persona
 from acp_inspector.conformance.model import PROFILES, Profile, Report
 from acp_inspector.conformance.wire import MAX_MESSAGES
 from acp_inspector.journal import Frame, Journal

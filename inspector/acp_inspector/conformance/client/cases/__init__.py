@@ -1,0 +1,1 @@
+"""The cases for clients, one module for each subject or persona."""
