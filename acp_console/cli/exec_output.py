@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Final, Literal, TypeAlias, cast
 
@@ -22,20 +22,16 @@ from acp_console.cli.errors import fail, say, warn
 from acp_console.cli.format_option import ascii_json
 from acp_console.wording.values import OUTPUT_VERSION, fenced, plural
 from acp_inspector.journal import Entry, Frame, StderrChunk
-from acp_inspector.messages import Decoder
-from acp_inspector.session.exchanges import ends_turn
+from acp_inspector.session.events import Malformed, RequestSent, SessionOpened, Updated
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.fold import Sessions
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line
 from acp_protocol.json_values import as_list, get, get_text
 from acp_protocol.jsonrpc import (
-    Batch,
-    InvalidMessage,
     Json,
-    Message,
-    Notification,
     Request,
-    SuccessResponse,
 )
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import EFFECT_KINDS, OUTPUT, RESTORING, USER_MESSAGES
@@ -78,7 +74,7 @@ class TurnPrinter:
         self._is_exact = format_ == "quiet" and not sys.stdout.isatty()
         """Whether the reply goes to a program, which gets it as it was sent."""
         self._prose = ProseStream()
-        self._decoder = Decoder(dialect)
+        self._sessions = Sessions(dialect, exchanges=Exchanges(is_lean=True))
         self._messages: set[str] = set()
         """Ids of messages that were printed at least in part."""
         self._message: str | None = None
@@ -87,12 +83,11 @@ class TurnPrinter:
         """The tool calls of the turn, the newest last."""
         self._unannounced: dict[str, dict[str, Json]] = {}
         """Calls of permission requests that no update has announced."""
-        self._version = 1
         self._has_begun = False
         self._prompt: Request | None = None
         self._restoring: Request | None = None
         """The request that has loaded or resumed the session."""
-        self._is_restored = self._is_over = False
+        self._is_restored = False
         self._outputs = 0
         """Updates with output for the user since the prompt."""
         self._late = 0
@@ -148,63 +143,51 @@ class TurnPrinter:
             sys.stderr.write(escape_controls(self._stderr.decode(entry.data)))
         if not isinstance(entry, Frame):
             return
-        for message in _each(self._decoder.decode(entry).messages):
-            match message:
-                case InvalidMessage() if entry.side == "agent" and entry.data.strip():
+        for event in self._sessions.feed(entry):
+            match event:
+                case Malformed() if entry.side == "agent" and entry.data.strip():
                     self.first_stray_line = self.first_stray_line or entry.data
                     self.stray_lines += 1
-                case Request(method="session/prompt") if entry.side == "client":
-                    self._prompt = message
-                case Request(method=method) if method in RESTORING and entry.side == "client":
-                    self._restoring = message
-                case SuccessResponse() if entry.side == "agent":
-                    self._note_response(message)
-                case Notification(method="session/update", params=params):
-                    self._show_update(get(params, "sessionId"), get(params, "update"))
+                case RequestSent(message=Request() as request) if entry.side == "client":
+                    if request.method == "session/prompt":
+                        self._prompt = request
+                    elif request.method in RESTORING:
+                        self._restoring = request
+                case SessionOpened(method=method) if method in RESTORING:
+                    self._is_restored = True
+                case Updated():
+                    self._show_update(event)
                 case _:
                     pass
 
-    def _note_response(self, response: SuccessResponse) -> None:
-        if self._prompt is not None and response.id == self._prompt.id:
-            self._is_over = ends_turn(response, self._version)
-        elif self._restoring is not None and response.id == self._restoring.id:
-            self._is_restored = True
-
-    def _show_update(self, session_id: Json, update: Json) -> None:
+    def _show_update(self, event: Updated) -> None:
+        session_id, update = event.session, event.update
         if self.is_replaying:
-            is_history = get_text(update, "sessionUpdate") in OUTPUT | USER_MESSAGES
+            is_history = event.kind in OUTPUT | USER_MESSAGES
             self._history += self._is_restored and is_history
             return
         self._track(update)
         is_here = self._prompt is not None and session_id == get(self._prompt.params, "sessionId")
         if self._prompt is not None and is_here:
-            self._note_order(self._prompt, update)
+            self._note_order(self._prompt, event)
         if self._format == "json" and self._has_begun:
             self._write_json({"update": update})
         elif self._format == "json":
             self._early.append({"update": update})
-        elif (
-            isinstance(session_id, str)
-            and not is_here
-            and get_text(update, "sessionUpdate") in REPLY
-        ):
+        elif session_id is not None and not is_here and event.kind in REPLY:
             self._elsewhere += self._prompt is not None
             self._other_session = self._other_session or session_id
         elif self._prompt is not None:
             # What comes before the prompt, such as a new mode, is no reply to it.
             self._show_text(update)
 
-    def _note_order(self, prompt: Request, update: Json) -> None:
+    def _note_order(self, prompt: Request, event: Updated) -> None:
         """Count the updates that came after the end of the turn, or belong to an earlier one."""
-        kind = get_text(update, "sessionUpdate")
-        if kind == "state_update":
-            # Version 2 ends a turn so.
-            self._is_over = get(update, "state") == "idle"
-        if kind in OUTPUT:
+        if event.kind in OUTPUT:
             self._outputs += 1
-            self._late += self._is_over
-        is_user = self._is_restored and kind == "user_message_chunk"
-        if is_user and not is_echo(get(prompt.params, "prompt"), get(update, "content")):
+            self._late += event.turn is None
+        is_user = self._is_restored and event.kind == "user_message_chunk"
+        if is_user and not is_echo(get(prompt.params, "prompt"), get(event.update, "content")):
             # What came before the message of another turn is no reply to this prompt.
             self._outputs += 1
             self._mixed_history = self._outputs
@@ -214,8 +197,7 @@ class TurnPrinter:
         return self._is_in_line
 
     def begin(self, session_id: str, version: int, mode: Json) -> None:
-        """Note the protocol version; print what is known of the session, in JSON."""
-        self._version = version
+        """Print what is known of the session, in JSON."""
         if self._format == "json":
             session = {"sessionId": session_id, "protocolVersion": version, "mode": mode}
             self._has_begun = True
@@ -375,7 +357,7 @@ class TurnPrinter:
                 if get(self._calls.get(id_), "status") == "completed":
                     changes = self._after_completion(id_, changes)
                 known = self._calls.pop(id_, None) or self._unannounced.pop(id_, {})
-                self._calls[id_] = merge(known, changes, self._version)
+                self._calls[id_] = merge(known, changes, self._sessions.version)
                 if len(self._calls) > MAX_CALLS:
                     self._forget(next(iter(self._calls)))
             case _:
@@ -448,15 +430,6 @@ class TurnPrinter:
             # Raised here, it would reach only the journal.
             self.failure = problem
             self._on_stdout_failure()
-
-
-def _each(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield messages, also those in arrays: what the agent did counts in whatever it says it."""
-    for message in messages:
-        if isinstance(message, Batch):
-            yield from message.entries
-        else:
-            yield message
 
 
 def _is_news(subject: str | None, printed: str) -> bool:

@@ -337,7 +337,7 @@ def take_response(
             talks.errors.append(error)
         else:
             talk.errors.add(error.n, error)
-    if method in OPENING and result is not None:
+    if method in OPENING and isinstance(response, SuccessResponse):
         return _opened(talks, request.request, result)
     if request.respond is not None:
         return request.respond(response)

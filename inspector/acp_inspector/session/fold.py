@@ -219,7 +219,8 @@ class Sessions:
             version = get_int(result, "protocolVersion")
             self.version = 2 if version == 2 else 1
             self._has_states = version != 1
-        elif method in OPENING and result is not None:
+        elif method in OPENING and isinstance(response, SuccessResponse):
+            # A result that names no session opens the one of the request, even if it is null.
             return [fact, *self._opened(frame, response, session_in(result) or id_, method)]
         elif method in CLOSING and isinstance(response, SuccessResponse):
             return [fact, *self._closed(frame, response, id_)]

@@ -342,3 +342,12 @@ def test_no_talk_is_too_strange_to_be_folded(said: list[tuple[str, dict[str, obj
         for item in conversation.items:
             if isinstance(item, AgentMessage | UserMessage | Thought):
                 assert isinstance(item.text, str)
+
+
+def test_a_session_is_restored_by_a_result_that_is_null() -> None:
+    """Some agents of version 1 have nothing to say in it."""
+    load = ask("client", 2, "session/load", sessionId="s1", cwd="/w")
+    before = [prompt(1, "old"), answer("agent", 1, {"stopReason": "end_turn"})]
+    conversation = talk(*before, load, chunk("again"), answer("agent", 2, None))
+    assert (conversation.info.opened_by, conversation.info.cwd) == ("session/load", "/w")
+    assert kinds(conversation) == ["AgentMessage"]

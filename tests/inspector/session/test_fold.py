@@ -226,7 +226,8 @@ def test_a_session_is_open_from_the_response_to_its_end() -> None:
         ask("client", 1, "session/new", cwd="/w"),
         answer("agent", 1, {"sessionId": "s1"}),
         ask("client", 2, "session/load", sessionId="s1", cwd="/w"),
-        answer("agent", 2, {}),
+        # Some agents of version 1 have nothing to say here.
+        answer("agent", 2, None),
         *closed(3),
     ]
     found: list[tuple[bool, list[str]]] = []
