@@ -27,11 +27,9 @@ from acp_console.chat.permissions import PermissionPrompt
 from acp_console.chat.recording import record_journal
 from acp_console.wording.values import plural, stray_line_text
 from acp_inspector.journal import Entry, Frame, Journal
-from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.items import Item, Notice, ToolCallItem
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
@@ -416,9 +414,7 @@ class RunningAgent:
 
     def _new_connection(self) -> None:
         self.account = None
-        self.conversations = Conversations()
-        self._decoder = Decoder(self.spec.open_dialect())
-        self._exchanges = Exchanges(is_lean=True)
+        self.conversations = Conversations(self.spec.open_dialect())
         self._stray_lines = 0
         self._stray_text = ""
         self._stray_notice: Notice | None = None
@@ -435,11 +431,11 @@ class RunningAgent:
                 self._report_missed_frame(entry, problem)
 
     def _apply_frame(self, frame: Frame) -> None:
-        decoded = self._decoder.decode(frame)
-        is_message = not any(isinstance(each, InvalidMessage) for each in decoded.messages)
-        if frame.side == "agent" and frame.data.strip() and not is_message:
+        paired = self.conversations.fold.pair(frame)
+        is_broken = all(isinstance(each, InvalidMessage) for each, _ in paired)
+        if frame.side == "agent" and frame.data.strip() and paired and is_broken:
             self._report_stray_line(frame)
-        for change in self.conversations.apply(frame, self._exchanges.pair(decoded)):
+        for change in self.conversations.apply(frame, paired):
             if self.run_record is not None and (change.item is None or change.is_new):
                 self.run_record.note(self.conversations.sessions[change.session_id])
             if change.item is not None:

@@ -171,16 +171,18 @@ class AgentScript:
         read: list[tuple[Frame, Message, Json, Exchange | None]] = []
         turns: list[SessionTurn | None] = []
         for frame in self.frames:
-            decoded = sessions.decoder.decode(frame)
+            meant = sessions.pair(frame)
+            decoded = DecodedFrame(frame)
             empty = InvalidMessage("an empty batch", INVALID_REQUEST, frame.data)
             # The messages as they were sent, since they are sent again.
-            paired = exchanges.pair(DecodedFrame(frame, decoded.message)) or ((empty, None),)
+            paired = exchanges.pair(decoded) or ((empty, None),)
             values = as_list(decoded.value) or [decoded.value] * len(paired)
             read += (
                 (frame, message, value, exchange)
                 for (message, exchange), value in zip(paired, values, strict=True)
             )
-            turns += self._turns_of(sessions.feed(decoded), len(paired))
+            events = [e for each in meant for e in sessions.apply(frame, *each)]
+            turns += self._turns_of(events, len(paired))
         results = {
             exchange: message.result
             for _, message, _, exchange in read

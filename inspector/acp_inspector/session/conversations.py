@@ -79,14 +79,21 @@ def _key(exchange: Exchange) -> _Key:
 class Conversations:
     """Folds the frames of a connection, one by one."""
 
-    def __init__(self, dialect: Dialect | None = None, *, cache: ItemCache | None = None) -> None:
+    def __init__(
+        self,
+        dialect: Dialect | None = None,
+        *,
+        cache: ItemCache | None = None,
+        exchanges: Exchanges | None = None,
+    ) -> None:
         """Begin a connection.
 
         Args:
             dialect: the dialect of its frames; None: recognise it.
             cache: keeps the items in bounds.
+            exchanges: pairs its requests and responses; by default only the open ones are kept.
         """
-        self._fold = Sessions(dialect, exchanges=Exchanges(is_lean=True))
+        self.fold = Sessions(dialect, exchanges=exchanges or Exchanges(is_lean=True))
         self._cache = cache or ItemCache()
         self.cursor = Cursor()
         """Its position."""
@@ -99,12 +106,12 @@ class Conversations:
     @property
     def version(self) -> int:
         """The protocol version that was agreed on."""
-        return self._fold.version
+        return self.fold.version
 
     def get(self, session_id: str) -> Conversation:
         """Return the conversation of a session, an empty one if there is none yet."""
         if session_id not in self.sessions:
-            session = self._fold.session(session_id)
+            session = self.fold.session(session_id)
             self.sessions[session_id] = Conversation(session_id, self.version, self.cursor, session)
         return self.sessions[session_id]
 
@@ -115,12 +122,11 @@ class Conversations:
 
         Args:
             frame: The next one.
-            paired: Its messages and their exchanges, if the caller has decoded and paired it. The
-            caller does so for all frames of a connection or for none.
+            paired: What `fold.pair` has returned for it, if the caller needs that too.
         """
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if paired is None:
-            paired = self._fold.exchanges.pair(self._fold.decoder.decode(frame))
+            paired = self.fold.pair(frame)
         with self._cache as cache:
             changes = [
                 change
@@ -166,8 +172,8 @@ class Conversations:
         """
         self.cursor.n, self.cursor.at = n, at
         self._open.clear()
-        running = [turn for each in self._fold.sessions.values() for turn in each.turns]
-        self._fold.restart(n, at)
+        running = [turn for each in self.fold.sessions.values() for turn in each.turns]
+        self.fold.restart(n, at)
         for turn in running:
             if turn.session_id:
                 self.get(turn.session_id).add_turn_end(turn)
@@ -199,7 +205,7 @@ class Conversations:
     ) -> list[ConversationChange]:
         """Apply a message: what it means for turns, and before their ends what it adds."""
         ends: list[SessionTurn] = []
-        for event in self._fold.apply(frame, message, exchange):
+        for event in self.fold.apply(frame, message, exchange):
             if event.session is not None and event.turn is not None:
                 if isinstance(event, TurnBegan):
                     self.get(event.session).add_turn(event.turn)

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from acp_inspector.journal import Frame
-from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.messages import Decoder
 from acp_inspector.session.events import (
     UPDATES,
     Malformed,
@@ -42,7 +42,7 @@ from acp_inspector.session.events import (
     TurnEnded,
     Updated,
 )
-from acp_inspector.session.exchanges import Exchange, Exchanges
+from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.session.turn import AGENT_ENDED, SESSION_CLOSED, SessionTurn
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
@@ -117,18 +117,21 @@ class Sessions:
             found = self.sessions[id_] = Session(id_)
         return found
 
-    def feed(self, frame: Frame | DecodedFrame) -> list[SessionEvent]:
+    def pair(self, frame: Frame) -> tuple[PairedMessage, ...]:
+        """Decode the next frame; return its messages, each with its exchange, for `apply`."""
+        return self.exchanges.pair(self.decoder.decode(frame))
+
+    def feed(self, frame: Frame) -> list[SessionEvent]:
         """Read the next frame and return its events."""
-        decoded = self.decoder.decode(frame) if isinstance(frame, Frame) else frame
         events: list[SessionEvent] = []
-        for message, exchange in self.exchanges.pair(decoded):
-            events += self.apply(decoded.frame, message, exchange)
+        for message, exchange in self.pair(frame):
+            events += self.apply(frame, message, exchange)
         return events
 
     def apply(
         self, frame: Frame, message: Message, exchange: Exchange | None
     ) -> list[SessionEvent]:
-        """Read a message that the caller has decoded and paired; return its events."""
+        """Read the next message of those that `pair` has returned; return its events."""
         match message:
             case Notification(method="session/update", params=params) if frame.side == "agent":
                 return self._update(frame, message, params)

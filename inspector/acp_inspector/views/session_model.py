@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import edit_of
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
@@ -44,9 +44,8 @@ class SessionModel:
             has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
         """
         self._has_conversations_only = has_conversations_only
-        self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
-        self.conversations = Conversations(dialect)
+        self.conversations = Conversations(dialect, exchanges=self.exchanges)
         self.capabilities = Capabilities()
         self.statistics = Statistics()
         self.last_paired: tuple[PairedMessage, ...] = ()
@@ -70,7 +69,7 @@ class SessionModel:
     @property
     def dialect(self) -> str | None:
         """The name of the dialect; None for the published protocol."""
-        return self._decoder.dialect
+        return self.conversations.fold.decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -94,7 +93,7 @@ class SessionModel:
         if not isinstance(entry, Frame):
             return entry
         self._frame_times = (self._frame_times[1], entry.time)
-        paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+        paired = self.last_paired = self.conversations.fold.pair(entry)
         self.conversations.apply(entry, paired)
         if self._has_conversations_only:
             return entry
@@ -158,8 +157,6 @@ class SessionModel:
                 self._leave("agent", event.seq)
             case "spawn", _:
                 self._gone.set(event.seq, frozenset())
-                self._decoder.restart()
-                self.exchanges.restart(event.seq)
                 self.conversations.restart(event.seq, event.time)
             case _:
                 self._note_intervention(event)
