@@ -25,16 +25,21 @@ from acp_console.chat.permissions import (
     requested_tool_call,
 )
 from acp_console.chat.requested_calls import find_announced, with_announced
-from acp_console.chat.terminals import TERMINAL_METHODS, serve_terminal
 from acp_protocol import jsonrpc
+from acp_protocol.client_duties import (
+    TERMINAL_METHODS,
+    permission_result,
+    read_file,
+    serve_terminal,
+    write_file,
+)
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
-from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
+from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.words import ToolKind
-from acp_protocol.text_lines import lines_from
 from acp_protocol.tool_calls import is_final, merge
 from acp_protocol.turns import TurnTracker
 
@@ -288,9 +293,8 @@ class ClientHandlers:
                 chosen = await self._decider.decide(ask)
         # Only an offered option may be sent, and none after the turn was cancelled.
         is_offered = any(option.id == chosen for option in ask.options)
-        if chosen is None or not is_offered or session_id in self._cancelled:
-            return {"outcome": {"outcome": "cancelled"}}
-        return {"outcome": {"outcome": "selected", "optionId": chosen}}
+        is_late = session_id in self._cancelled
+        return permission_result(chosen if is_offered and not is_late else None)
 
     async def _elicit(self, elicitor: Elicitor, request: Request) -> Json:
         ask = parse_elicitation(request.id, _read(request, self.version))
@@ -326,20 +330,17 @@ class ClientHandlers:
             raise
 
     def _read(self, params: dict[str, Json]) -> Json:
+        roots = self._roots_of(params)
         try:
-            text = self._roots_of(params).read_text(params["path"])
-        except FileRefusedError as problem:
-            if isinstance(problem, FileMissingError) and self.agent_name in CANNOT_READ_ERRORS:
+            return read_file(roots, params)
+        except RequestFailedError as problem:
+            is_missing = problem.code == jsonrpc.RESOURCE_NOT_FOUND
+            if is_missing and self.agent_name in CANNOT_READ_ERRORS:
                 return {"content": ""}
-            raise _refusal(problem) from None
-        return {"content": lines_from(text, params.get("line"), params.get("limit"))}
+            raise
 
     def _write(self, params: dict[str, Json]) -> Json:
-        try:
-            self._roots_of(params).write_text(params["path"], params["content"])
-        except FileRefusedError as problem:
-            raise _refusal(problem) from None
-        return {}
+        return write_file(self._roots_of(params), params)
 
     async def _run(self, terminals: TerminalPool, request: Request) -> Json:
         is_start = request.method == "terminal/create"
@@ -379,9 +380,3 @@ def _read(request: Request, version: int) -> dict[str, Json]:
     if wrong := [str(each) for each in errors if not each.is_tolerated]:
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
     return params
-
-
-def _refusal(problem: FileRefusedError) -> RequestFailedError:
-    is_missing = isinstance(problem, FileMissingError)
-    code = jsonrpc.RESOURCE_NOT_FOUND if is_missing else jsonrpc.INVALID_PARAMS
-    return RequestFailedError(code, str(problem))

@@ -16,25 +16,16 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 from acp_console.chat.touched import commands_of, has_command, paths_of, shows_terminal
-from acp_protocol.json_values import as_list, get, get_list, get_text
+from acp_protocol.client_duties import PermissionOption, Verdict, find_option, permission_options
+from acp_protocol.json_values import as_list, get, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.words import TOOL_KINDS
 from acp_protocol.tool_calls import merge
 
 AllowLevel: TypeAlias = Literal["none", "reads", "edits", "all"]
-Verdict: TypeAlias = Literal["allow", "reject"]
 
 _READS: Final = frozenset({"read", "search", "think"})
 EDIT_KINDS: Final = frozenset({"edit", "move"})
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionOption:
-    """One of the options that the agent offers."""
-
-    id: str
-    name: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +103,6 @@ class PermissionPrompt:
         """Whether several options allow it once, so that the options are answers to choose from."""
         return sum(option.kind == "allow_once" for option in self.options) > 1
 
-    def find_option(self, *kinds: str) -> PermissionOption | None:
-        """Return the first offered option of the first of `kinds` that is offered."""
-        for kind in kinds:
-            for option in self.options:
-                if option.kind == kind:
-                    return option
-        return None
-
     def absolute(self, path: str) -> Path:
         """Return where a path of the call is; one in a URI or below a home directory, too."""
         if path[:5].lower() == "file:":
@@ -189,8 +172,7 @@ class PolicyDecider:
             is_allowed = is_named or allows(self._allowed, request)
         is_allowed = is_allowed and not request.is_choice
         self._decided(request, is_allowed)
-        verdict = "allow" if is_allowed else "reject"
-        option = request.find_option(f"{verdict}_once", f"{verdict}_always")
+        option = find_option(request.options, "allow" if is_allowed else "reject")
         return option.id if option else None
 
 
@@ -232,10 +214,8 @@ def parse_permission_request(
     session_id, tool_call = get_text(params, "sessionId"), requested_tool_call(params, version)
     if session_id is None or tool_call is None or not isinstance(get(params, "options"), list):
         return None
-    read = map(_option, get_list(params, "options"))
-    offered = tuple(option for option in read if option is not None)
     call = merge(known or {}, tool_call, version)
-    return PermissionPrompt(request_id, session_id, call, offered, cwd)
+    return PermissionPrompt(request_id, session_id, call, permission_options(params), cwd)
 
 
 def command_of(tool_call: Mapping[str, Json]) -> str | None:
@@ -265,13 +245,5 @@ def requested_tool_call(params: Json, version: int = 1) -> Mapping[str, Json] | 
             return {"toolCallId": call_id, "title": title, "kind": "execute", "rawInput": start}
         case {"title": str(title)} if version >= 2:
             return {"title": title, "kind": "other"}
-        case _:
-            return None
-
-
-def _option(value: Json) -> PermissionOption | None:
-    match value:
-        case {"optionId": str(id_), "name": str(name), "kind": str(kind)}:
-            return PermissionOption(id_, name, kind)
         case _:
             return None

@@ -21,10 +21,11 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from acp_console.chat.permissions import PermissionPrompt, Verdict
+from acp_console.chat.permissions import PermissionPrompt
 from acp_console.chat.touched import commands_of
 from acp_protocol.call_rules.rules import PolicyRule, command_problem, is_like, path_problem
 from acp_protocol.call_rules.subjects import Subject, command_subject, directory_label, path_subject
+from acp_protocol.client_duties import Verdict
 from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json

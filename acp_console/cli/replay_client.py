@@ -16,7 +16,6 @@ from acp_console.agents.spec import AgentSpec
 from acp_console.chat.elicitation import Elicitation, ElicitationAnswer
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import AllowLevel, PermissionPrompt, PolicyDecider
-from acp_console.chat.terminals import TERMINAL_METHODS
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
@@ -36,6 +35,7 @@ from acp_inspector.replay.expectations import (
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.trust import Trust, check_trust
 from acp_inspector.testing.recording_test import prepare_directory
+from acp_protocol.client_duties import TERMINAL_METHODS
 from acp_protocol.errors import AcpError, RequestFailedError, describe_os_error
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.json_values import get_int, get_text

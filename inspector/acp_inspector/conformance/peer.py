@@ -31,20 +31,30 @@ from acp_inspector.conformance.wire import (
     Reply,
     result_of,
 )
+from acp_protocol.client_duties import (
+    exit_result,
+    find_option,
+    output_result,
+    permission_options,
+    permission_result,
+    read_file,
+    write_file,
+)
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import (
     AcpError,
     ConnectionClosedError,
     OperationTimeoutError,
     RemoteProtocolError,
+    RequestFailedError,
 )
-from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
+from acp_protocol.host.sandbox import SandboxedFiles
+from acp_protocol.host.terminals import ExitStatus
 from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
-    RESOURCE_NOT_FOUND,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -57,7 +67,6 @@ from acp_protocol.jsonrpc import (
     encode_request,
     encode_result,
 )
-from acp_protocol.text_lines import lines_from
 from acp_protocol.transport import Transport
 
 Close: TypeAlias = Callable[[], Awaitable[None]]
@@ -527,12 +536,10 @@ class Peer(CaseWire):
         if permission == "fail":
             await self.send(encode_error(request.id, INTERNAL_ERROR, "The dialog failed."))
             return
-        outcome: dict[str, Json] = {"outcome": "cancelled"}
-        for option in get_objects(request.params, "options"):
-            if str(option.get("kind", "")).startswith(permission):
-                outcome = {"outcome": "selected", "optionId": option.get("optionId")}
-                break
-        await self.send(encode_result(request.id, {"outcome": outcome}))
+        option = None
+        if permission != "cancel":
+            option = find_option(permission_options(request.params), permission)
+        await self.send(encode_result(request.id, permission_result(option and option.id)))
 
     async def _respond(self, request: Request, permission: Permission) -> None:
         """Respond to what the agent requests, unless it has closed the connection."""
@@ -561,15 +568,11 @@ class Peer(CaseWire):
         """Return the response to a request for a file."""
         if self.refuses_files:
             return encode_error(request.id, INTERNAL_ERROR, "The disk is broken.")
+        serve = read_file if request.method == "fs/read_text_file" else write_file
         try:
-            if request.method == "fs/read_text_file":
-                return encode_result(request.id, {"content": self._read(params)})
-            self._files.write_text(str(params.get("path")), str(params.get("content")))
-        except FileMissingError:
-            return encode_error(request.id, RESOURCE_NOT_FOUND, "There is no such file.")
-        except FileRefusedError:
-            return encode_error(request.id, INTERNAL_ERROR, "That file is refused.")
-        return encode_result(request.id, {})
+            return encode_result(request.id, serve(self._files, params))
+        except RequestFailedError as problem:
+            return encode_error(request.id, problem.code, problem.message)
 
     async def _terminal(self, request: Request, params: Mapping[str, Json]) -> None:
         """Respond for a terminal: a command with `sleep` runs until it is killed or released."""
@@ -588,19 +591,14 @@ class Peer(CaseWire):
                 self._running[id_].append(request.id)
                 return
             case "terminal/wait_for_exit":
-                result = {"exitCode": 0, "signal": None}
+                result = exit_result(ExitStatus(0, None))
             case "terminal/output" if runs:
-                result = {"output": "", "truncated": False}
+                result = output_result("", None)
             case "terminal/output":
-                exit_: dict[str, Json] = {"exitCode": 0, "signal": None}
-                result = {"output": "conformance\n", "truncated": False, "exitStatus": exit_}
+                result = output_result("conformance\n", ExitStatus(0, None))
             case _:
                 for waiting in self._running.pop(id_, ()):
-                    killed: Json = {"exitCode": None, "signal": "SIGKILL"}
+                    killed = exit_result(ExitStatus(None, "SIGKILL"))
                     await self.send(encode_result(waiting, killed))
                 result = {}
         await self.send(encode_result(request.id, result))
-
-    def _read(self, params: Mapping[str, Json]) -> str:
-        text = self._files.read_text(str(params.get("path")))
-        return lines_from(text, params.get("line"), params.get("limit"))

@@ -10,17 +10,25 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from acp_inspector.journal import Journal
+from acp_protocol.client_duties import (
+    find_option,
+    permission_options,
+    permission_result,
+    read_file,
+    write_file,
+)
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import BATCHES, open_dialect
 from acp_protocol.errors import (
@@ -33,8 +41,8 @@ from acp_protocol.errors import (
     RequestFailedError,
 )
 from acp_protocol.host.process import ChildProcess, spawn
-from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
-from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
+from acp_protocol.host.sandbox import SandboxedFiles
+from acp_protocol.json_values import as_list, as_object, get, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -43,7 +51,6 @@ from acp_protocol.jsonrpc import (
     Request,
 )
 from acp_protocol.schema.vocabulary import CALL_UPDATES
-from acp_protocol.text_lines import lines_from
 from acp_protocol.tool_calls import merge
 from acp_protocol.transport import Transport
 from acp_protocol.transport.base import TapTransport
@@ -60,8 +67,8 @@ CAPABILITIES: Final[dict[str, Json]] = {
 }
 
 Permission: TypeAlias = Literal["allow", "reject", "cancel"] | Callable[[dict[str, Any]], str]
-"""What permission requests get: the first option that allows or rejects, the outcome `cancelled`,
-or the option whose id or kind a function returns for the params."""
+"""What permission requests get: the option that allows or rejects once, or else always; the outcome
+`cancelled`; or the option whose id or kind a function returns for the params."""
 AgentHandler: TypeAlias = Callable[[dict[str, Any]], Json]
 """Returns the result for the params of a request of the agent."""
 
@@ -286,14 +293,13 @@ class _TestClient:
         """The last turn of each session."""
         self.permissions: dict[str, Permission] = {}
         self.handlers: dict[str, AgentHandler] = {
-            "fs/read_text_file": self._read,
-            "fs/write_text_file": self._write,
+            "fs/read_text_file": partial(read_file, SandboxedFiles([cwd])),
+            "fs/write_text_file": partial(write_file, SandboxedFiles([cwd])),
             "session/request_permission": self._permit,
         }
         self.tracker = TurnTracker()
         self.grew = anyio.Event()
         """Set on the next update."""
-        self._files = SandboxedFiles([cwd])
 
     async def handle_request(self, request: Request) -> Json:
         handler = self.handlers.get(request.method)
@@ -315,33 +321,26 @@ class _TestClient:
 
     def _permit(self, params: dict[str, Any]) -> Json:
         session_id = str(params.get("sessionId"))
-        outcome = _outcome(self.permissions.get(session_id, "cancel"), params)
+        result = _decide(self.permissions.get(session_id, "cancel"), params)
         if (turn := self.turns.get(session_id)) is not None:
-            turn.permissions.append({**params, "outcome": outcome})
-        return {"outcome": outcome}
-
-    def _read(self, params: dict[str, Any]) -> Json:
-        with _refusals():
-            text = self._files.read_text(str(params.get("path")))
-        return {"content": lines_from(text, params.get("line"), params.get("limit"))}
-
-    def _write(self, params: dict[str, Any]) -> Json:
-        with _refusals():
-            self._files.write_text(str(params.get("path")), str(params.get("content")))
-        return {}
+            turn.permissions.append({**params, **result})
+        return result
 
 
-def _outcome(permission: Permission, params: dict[str, Any]) -> dict[str, Json]:
-    choice = permission if isinstance(permission, str) else permission(params)
-    if choice == "cancel":
-        return {"outcome": "cancelled"}
-    for option in map(as_object, get_list(params, "options")):
-        kind = str(option.get("kind"))
-        if choice in {option.get("optionId"), kind} or (
-            choice == permission and kind.startswith(choice)
-        ):
-            return {"outcome": "selected", "optionId": cast("Json", option.get("optionId"))}
-    raise RequestFailedError(INVALID_PARAMS, f"there is no option {choice!r}")
+def _decide(permission: Permission, params: dict[str, Any]) -> dict[str, Json]:
+    """Return the result of a permission request."""
+    if permission == "cancel":
+        return permission_result(None)
+    options = permission_options(params)
+    if not callable(permission):
+        choice, option = permission, find_option(options, permission)
+    elif (choice := permission(params)) == "cancel":
+        return permission_result(None)
+    else:
+        option = next((each for each in options if choice in {each.id, each.kind}), None)
+    if option is None:
+        raise RequestFailedError(INVALID_PARAMS, f"there is no option {choice!r}")
+    return permission_result(option.id)
 
 
 @asynccontextmanager
@@ -395,11 +394,3 @@ async def start_agent(
             await child.stop()
             code = child.exit_code
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
-
-
-@contextmanager
-def _refusals() -> Generator[None]:
-    try:
-        yield
-    except FileRefusedError as problem:
-        raise RequestFailedError(INVALID_PARAMS, str(problem)) from None

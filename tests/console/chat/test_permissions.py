@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from acp_console.chat.permissions import (
     AllowLevel,
-    PermissionOption,
     PermissionPrompt,
     PolicyDecider,
     allows,
     parse_permission_request,
     required_level,
 )
+from acp_protocol.client_duties import PermissionOption
 
 OPTIONS = (
     PermissionOption("always", "Always", "allow_always"),

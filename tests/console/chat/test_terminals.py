@@ -13,7 +13,7 @@ import pytest
 
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PolicyDecider
-from acp_console.chat.terminals import TERMINAL_METHODS
+from acp_protocol.client_duties import TERMINAL_METHODS
 from acp_protocol.connection import Connection
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND

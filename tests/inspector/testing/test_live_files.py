@@ -1,4 +1,4 @@
-"""The files of a test are read by lines as the chat reads them."""
+"""Files and permissions of a test are handled as the chat handles them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,19 @@ text(hear(id=5)["result"]["content"])
 respond(prompt, stopReason="end_turn")
 """
 
+ASKING = """
+start("live")
+prompt = hear("session/prompt")
+request(5, "fs/read_text_file", path=os.getcwd() + "/none.txt")
+code = hear(id=5)["error"]["code"]
+request(6, "session/request_permission", toolCall={"toolCallId": "c"}, options=[
+    {"optionId": "ever", "name": "Always", "kind": "allow_always"},
+    {"optionId": "now", "name": "Once", "kind": "allow_once"},
+])
+text(f"{code} {hear(id=6)['result']['outcome']['optionId']}")
+respond(prompt, stopReason="end_turn")
+"""
+
 
 def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_bytes("a\x0cb\u2028c\rd\ntwo\n".encode())
@@ -28,6 +41,16 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
         live.start()
         live.new_session()
         assert live.prompt("read").text == "a\x0cb\u2028c\rd\n"
+    finally:
+        live.close()
+
+
+def test_a_test_allows_once_and_misses_a_file_as_the_chat_does(tmp_path: Path) -> None:
+    live = AcpAgent(agent(ASKING), tmp_path, 20)
+    try:
+        live.start()
+        live.new_session()
+        assert live.prompt("go").text == "-32002 now"
     finally:
         live.close()
 
