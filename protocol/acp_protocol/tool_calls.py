@@ -21,18 +21,23 @@ def is_final(status: Json) -> bool:
     return isinstance(status, str) and status in FINAL_STATUSES
 
 
-def merge(call: Mapping[str, Json], update: Mapping[str, Json], version: int) -> dict[str, Json]:
-    """Return a tool call after an update: absent fields are unchanged.
+def changes(update: Mapping[str, Json], version: int) -> dict[str, Json]:
+    """Return the fields that an update changes; null removes one, but only in version 2.
 
-    Null fields are unchanged too, but in version 2 null removes a field. A
-    `tool_call_content_chunk` adds one entry to the content; `call` must not be used afterwards.
+    Fields that are absent stay as they are.
+    """
+    return {name: each for name, each in update.items() if each is not None or version >= 2}
+
+
+def merge(call: Mapping[str, Json], update: Mapping[str, Json], version: int) -> dict[str, Json]:
+    """Return a tool call after an update.
+
+    A `tool_call_content_chunk` adds one entry to the content; `call` must not be used afterwards.
     """
     if update.get("sessionUpdate") == "tool_call_content_chunk":
         content = call.get("content")
         chunks = content if isinstance(content, _Chunks) else _Chunks(as_list(content))
         chunks.append(update.get("content"))
         return {**call, "toolCallId": update.get("toolCallId"), "content": chunks}
-    changed = {**call, **{name: value for name, value in update.items() if value is not None}}
-    if version < 2:
-        return changed
-    return {name: value for name, value in changed.items() if update.get(name, value) is not None}
+    changed = {**call, **changes(update, version)}
+    return {name: value for name, value in changed.items() if value is not None}

@@ -18,6 +18,7 @@ from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 from acp_protocol.schema.vocabulary import CREATING, FINAL_STATUSES, RESTORING
+from acp_protocol.tool_calls import changes
 
 REMEMBERED: Final = 4096
 """Completed requests to keep, to recognize duplicate responses."""
@@ -331,6 +332,7 @@ def _learn_tool(
     if tool is None:
         return None
     tool.is_announced = tool.is_announced or is_announced
+    fields = changes(fields, context.version or 1)
     for name in ("title", "kind", "name", "capabilities"):
         if name in fields:
             setattr(tool, name, fields[name])

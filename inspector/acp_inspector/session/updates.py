@@ -29,13 +29,13 @@ from acp_protocol.json_values import as_list, as_object, get, get_list
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import OUTPUT
+from acp_protocol.tool_calls import changes
 
 Apply: TypeAlias = Callable[[Conversation, Json], ConversationChange]
 
 
 _UNSET: Final = {"title": "", "name": "", "kind": "other", "status": "pending"}
 """Fields of a tool call, each with its value once it is cleared."""
-_NONE: Final = frozenset[str]()
 
 
 def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
@@ -73,29 +73,25 @@ def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationCh
 
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
-    """Create or change a tool call; absent fields stay, and in version 2 null clears a field."""
+    """Create or change a tool call; what is no value of a field leaves it as it is."""
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
-    fields = as_object(update)
-    cleared = {name for name in fields if fields[name] is None} if talk.version >= 2 else _NONE
+    fields = changes(as_object(update), talk.version)
     facts: dict[str, Any] = {}
     for name, unset in _UNSET.items():
-        if value := string(fields, name):
-            facts[name] = value
-        elif name in cleared:
-            facts[name] = unset
-    locations = fields.get("locations")
-    if isinstance(locations, list) or "locations" in cleared:
+        value = fields.get(name, "")
+        if value is None or (isinstance(value, str) and value):
+            facts[name] = unset if value is None else value
+    locations, content = (fields.get(name, "") for name in ("locations", "content"))
+    if locations is None or isinstance(locations, list):
         facts["locations"] = as_list(locations)
     for name, attribute in (("rawInput", "raw_input"), ("rawOutput", "raw_output")):
-        value = fields.get(name)
-        if value is not None or name in cleared:
-            facts[attribute] = value
+        if name in fields:
+            facts[attribute] = fields[name]
     if "capabilities" in fields:
         facts["can_cancel"] = _can_cancel(update)
     if facts:
         call.change(talk.cursor.n, **facts)
-    content = fields.get("content")
-    if isinstance(content, list) or "content" in cleared:
+    if content is None or isinstance(content, list):
         call.replace(as_list(content), talk.cursor.n)
         _show_terminals(talk, call, as_list(content))
     return ConversationChange(talk.session_id, call, is_new)

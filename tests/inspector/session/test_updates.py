@@ -5,6 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import (
@@ -15,6 +18,7 @@ from acp_inspector.session.items import (
     TurnEnd,
     UserMessage,
 )
+from acp_protocol.tool_calls import merge
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 HELLO: tuple[Said, ...] = (
@@ -33,6 +37,43 @@ def talk(*said: Said) -> Conversation:
 
 def text(*words: str) -> list[Any]:
     return [{"type": "text", "text": word} for word in words]
+
+
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "title": st.sampled_from(["Read", "Look"]),
+    "kind": st.sampled_from(["read", "edit"]),
+    "status": st.sampled_from(["in_progress", "completed"]),
+    "locations": st.lists(st.just({"path": "/w/a"}), max_size=2),
+    "content": st.lists(st.just({"type": "terminal", "terminalId": "t"}), max_size=2),
+    "rawInput": st.just({"path": "/w/a"}),
+}
+
+
+@given(
+    st.sampled_from([1, 2]),
+    st.lists(
+        st.fixed_dictionaries({}, optional={name: st.none() | FIELDS[name] for name in FIELDS}),
+        min_size=1,
+        max_size=4,
+    ),
+)
+@settings(max_examples=50)
+def test_a_conversation_has_the_calls_that_their_updates_add_up_to(
+    version: int, updates: list[dict[str, Any]]
+) -> None:
+    conversations, call = Conversations(), dict[str, Any]()
+    opening = ask("client", 0, "initialize"), answer("agent", 0, {"protocolVersion": version})
+    said = [update("tool_call_update", toolCallId="c", **each) for each in updates]
+    for frame in frames(*opening, *said):
+        conversations.apply(frame)
+    for each in updates:
+        call = merge(call, each, version)
+    item = call_of(conversations.get("s1"))
+    facts = item.facts
+    assert (facts.title, facts.kind) == (call.get("title", ""), call.get("kind", "other"))
+    assert (facts.status, facts.raw_input) == (call.get("status", "pending"), call.get("rawInput"))
+    assert [*facts.locations] == call.get("locations", [])
+    assert item.content == call.get("content", [])
 
 
 def said_by_user(conversation: Conversation) -> list[tuple[str, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tests.inspector.lint.talk import CWD, Talk, breaks, keeps
@@ -169,6 +170,14 @@ def raw_output_is_an_empty_object(talk: Talk) -> None:
 @breaks("tool-name-changes")
 def a_tool_changes_its_name(talk: Talk) -> None:
     _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="Read"))
+
+
+@breaks("tool-name-changes")
+def a_tool_changes_its_name_after_a_null_that_clears_nothing(talk: Talk) -> None:
+    changed = {"name": None}, {"name": "write"}
+    _turn(
+        talk, lambda: talk.tool(name="read"), *(partial(_update, talk, **each) for each in changed)
+    )
 
 
 @breaks("tool-name-changes", 2)
