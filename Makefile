@@ -34,14 +34,14 @@ interop: install-dev $(INTEROP)/installed ## try everything against other people
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
 
 EXAMPLES ?= 5000
-# Most of the time the tests wait for processes.
-WORKERS ?= $(shell $(BIN)/python -c 'import os; print(3 * len(os.sched_getaffinity(0)))')
+# Some tests wait for processes; each worker imports and collects all tests.
+WORKERS ?= $(shell $(BIN)/python -c 'import os; print(2 * len(os.sched_getaffinity(0)))')
 
 kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
 
 fuzz: install-dev ## try the properties with more input: make fuzz EXAMPLES=5000
-	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz tests/inspector/conformance/test_agent_cases.py
 
 mutants: install-dev ## change code at random; tests must fail: make mutants SEED=2
 	@$(BIN)/python -m tools.mutants --seed $(or $(SEED),1)

@@ -416,15 +416,18 @@ DEFECTS: dict[str, Defect] = {
         "updates.variant",
     ),
     "id again": sent(written("request terminal/output", lambda m: [m, m]), "envelope.id-unique"),
-    "response id": sent(
-        written("error _conform/many", lambda m: [m, m | {"id": "nobody"}]), "envelope.response-id"
+    "response id": Defect(
+        "envelope.response-id",
+        written("error _conform/many", lambda m: [m, m | {"id": "nobody"}]),
+        shown_by="jsonrpc.many-requests",
     ),
     "responds twice": sent(
         written("error _conform/many", lambda m: [m, m]), "envelope.one-response"
     ),
-    "null id result": sent(
-        written("error _conform/many", lambda m: [m, {"id": None, "result": {}}]),
+    "null id result": Defect(
         "envelope.null-id",
+        written("error _conform/many", lambda m: [m, {"id": None, "result": {}}]),
+        shown_by="jsonrpc.many-requests",
     ),
     "error text": alone(
         sent(

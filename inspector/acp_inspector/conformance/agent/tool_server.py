@@ -14,6 +14,7 @@ import secrets
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,6 +28,8 @@ TOOL: Final = "conform_note"
 VERSION: Final = "2025-06-18"
 """The version of MCP for a client that names none."""
 MAX_BODY_BYTES: Final = 2**20
+POLL_INTERVAL_S: Final = 0.05
+"""Seconds after which a server notices that it is closed."""
 CLOSE_LIMIT_S: Final = 5.0
 """Seconds that the thread of a server has to end."""
 
@@ -104,7 +107,8 @@ class HttpToolServer:
         """Whether a request came to another path than the server's."""
         self._path = f"/{secrets.token_urlsafe()}"
         self._server = _Server(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        serve = partial(self._server.serve_forever, poll_interval=POLL_INTERVAL_S)
+        self._thread = threading.Thread(target=serve, daemon=True)
 
     @property
     def url(self) -> str:
