@@ -25,6 +25,9 @@ class KeyFooter(Footer):
             if key.has_class("-command-palette"):
                 # A border and a space.
                 room -= 2
+            else:
+                # It is bound to this later; until then it would be styled as a compact key.
+                key.set_reactive(type(key).compact, self.compact)
             if room >= 0:
                 fitting.append(key)
         yield from (key for key in keys if key in fitting)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
-from textual.widgets import Button, Footer
+from textual.widgets import Button
 
 from acp_console.traffic.intercept import MAX_EDITED_BYTES, InterceptState
+from acp_console.tui.footer import KeyFooter
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import ComposeScreen, DelayScreen
 from acp_console.tui.traffic.pane import TrafficPane
@@ -29,7 +30,7 @@ class PaneApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield TrafficPane(id="traffic")
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         rows = [("client", {"id": n, "method": "session/list"}) for n in range(40)]
