@@ -602,6 +602,8 @@ def _read(
     for entry in entries:
         work.advance()
         frame = model.apply(entry)
+        if isinstance(frame, JournalEvent) and frame.begins_connection:
+            steps.restart(frame.seq, frame.time)
         if not isinstance(frame, Frame):
             continue
         paired = model.last_paired

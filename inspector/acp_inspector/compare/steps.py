@@ -170,6 +170,11 @@ class Steps:
             if self._level == "shape":
                 self._note_faults(step, message, exchange)
 
+    def restart(self, n: int, at: float) -> None:
+        """Begin a new process with entry `n`: turns do not go on in it."""
+        self._sessions.restart(n, at)
+        self._values.clear()
+
     def _message(
         self, frame: Frame, message: Message, exchange: Exchange | None, session: str | None
     ) -> JournalStep:
