@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -23,6 +23,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 from acp_protocol.user_files.paths import ConfigPathError
 from acp_protocol.user_files.references import expand_variables
+from acp_protocol.user_files.sentences import error_sentence
 from acp_protocol.user_files.toml_source import (
     InvalidFileError,
     KeyPath,
@@ -324,25 +325,12 @@ def _place(error: ErrorDetails) -> KeyPath:
 def _sentence(error: ErrorDetails) -> str:
     path = _place(error)
     match error["type"]:
-        case "extra_forbidden":
-            near = nearest(str(path[-1]), _known_keys(path))
-            return "unknown key" + (f"; did you mean {near}?" if near else "")
-        case "value_error":
-            return str(error.get("ctx", {})["error"])
-        case "literal_error" if path[2:] == ("protocol",):
-            return f"must be {' or '.join(map(str, get_args(Literal[1, 2])))}"
         case _ if path[2:3] == ("options",) and len(path) == 4:
             return "must be a string, a number, true or false"
-        case "string_type":
-            return "must be a string"
         case "list_type":
             return "must be a list of strings"
-        case "bool_type":
-            return "must be true or false"
-        case "dict_type" | "model_type":
-            return "must be a table"
         case _:
-            return error["msg"]
+            return error_sentence(error, _known_keys(path))
 
 
 def _known_keys(path: KeyPath) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ from acp_protocol.host.did_you_mean import did_you_mean, nearest
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.references import expand_variables
+from acp_protocol.user_files.sentences import error_sentence
 from acp_protocol.user_files.toml_source import MAX_BYTES, InvalidFileError, read_text
 
 MAX_LISTED: Final = 12
@@ -363,7 +364,7 @@ def parse_snapshot(name: str, text: str | bytes) -> Snapshot:
         first = error.errors(include_url=False, include_input=False)[0]
         path = ".".join(map(str, first["loc"]))
         raise InvalidFileError(
-            f"{name}: no catalogue of agents: {path + ': ' if path else ''}{first['msg']}"
+            f"{name}: no catalogue of agents: {path + ': ' if path else ''}{error_sentence(first)}"
         ) from None
 
 

@@ -26,10 +26,10 @@ from acp_console.chat.touched import commands_of
 from acp_protocol.call_rules.rules import PolicyRule, command_problem, is_like, path_problem
 from acp_protocol.call_rules.subjects import Subject, command_subject, directory_label, path_subject
 from acp_protocol.client_duties import Verdict
-from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.sentences import error_sentence
 from acp_protocol.user_files.toml_source import InvalidFileError, parse_toml, read_text, spelled
 
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
@@ -310,23 +310,11 @@ def load_policy(path: Path) -> PolicyFile:
 
 def _sentence(error: ErrorDetails) -> str:
     """Return what is wrong with a value."""
-    place, context = error["loc"], error.get("ctx", {})
+    known = _File.model_fields if len(error["loc"]) == 1 else _Rule.model_fields
     match error["type"]:
-        case "extra_forbidden":
-            known = _File.model_fields if len(place) == 1 else _Rule.model_fields
-            near = nearest(str(place[-1]), known)
-            return "unknown key" + (f"; did you mean {near}?" if near else "")
-        case "value_error":
-            return str(context["error"])
-        case "literal_error":
-            if error["input"] == "ask":
-                return "must be allow or deny: exec cannot ask a person"
-            return f"must be one of {context['expected']}".replace("'", "").replace(" or ", ", ")
-        case "missing":
-            return "is missing"
-        case "string_type":
-            return "must be a string"
+        case "literal_error" if error["input"] == "ask":
+            return "must be allow or deny: exec cannot ask a person"
         case "list_type" | "model_type":
             return "must be a list of tables, as in [[rules]]"
         case _:
-            return error["msg"]
+            return error_sentence(error, known)

@@ -27,6 +27,7 @@ from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.regular_files import read_regular, replacing
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.sentences import error_sentence
 
 Command = TypeVar("Command", bound=Callable[..., object])
 Checker: TypeAlias = Literal["lint", "conform", "test"]
@@ -311,7 +312,8 @@ def _read(path: Path) -> BaselineFile:
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False)[0]
         at = ".".join(map(str, first["loc"]))
+        where = f"{at}: " if at else ""
         raise UsageError(
-            f"--baseline: {path} is not a baseline: {f'{at}: ' if at else ''}{first['msg']}",
+            f"--baseline: {path} is not a baseline: {where}{error_sentence(first)}",
             "--update-baseline writes a new one if you remove it",
         ) from None

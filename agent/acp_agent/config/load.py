@@ -48,6 +48,7 @@ from acp_protocol.host.state import AGENT_HOME
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 from acp_protocol.user_files.paths import CONFIG_VARIABLE
+from acp_protocol.user_files.sentences import error_sentence
 from acp_protocol.user_files.toml_source import (
     InvalidFileError,
     KeyPath,
@@ -307,43 +308,30 @@ class SettingsFile:
 
 def _sentence(error: ErrorDetails) -> str:
     """Return what is wrong with a value."""
-    path, context = error["loc"], error.get("ctx", {})
+    path = error["loc"]
     match error["type"]:
         case "extra_forbidden":
-            return _unknown(path)
-        case "value_error":
-            return str(context["error"])
-        case "literal_error":
-            choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-            return f"must be one of {choices}"
-        case "missing":
-            return "is missing"
-        case "string_type":
-            return "must be a string"
+            return _unknown(error)
         case "list_type" if path[:1] != ("mcp",):
             return f"must be a list of tables, as in [[{spelled(path)}]]"
         case "dict_type" if path == ("mcp", "servers"):
             return f"must be {SERVER_TABLES.expected}"
-        case "dict_type" | "model_type":
-            return "must be a table"
         case _:
-            return error["msg"]
+            return error_sentence(error)
 
 
-def _unknown(path: KeyPath) -> str:
+def _unknown(error: ErrorDetails) -> str:
+    path = error["loc"]
     name = str(path[-1])
     if path[:2] == ("mcp", "servers"):
-        return _unknown_key(nearest(name, ServerTable.model_fields))
+        return error_sentence(error, ServerTable.model_fields)
     if name in SECRETS:
         variable = SECRETS[name]
         return f"do not put secrets in the config file; set {variable} to the variable's name"
     if path[:2] == ("permissions", "rules"):
-        return _unknown_key(nearest(name, RuleTable.model_fields))
+        return error_sentence(error, RuleTable.model_fields)
     is_other = path[:2] == ("model", "others")
-    return _unknown_key(nearest_key(f"model.{name}" if is_other else spelled(path)))
-
-
-def _unknown_key(near: str | None) -> str:
+    near = nearest_key(f"model.{name}" if is_other else spelled(path))
     return "unknown key" + (f"; did you mean {near}?" if near else "")
 
 

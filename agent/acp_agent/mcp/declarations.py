@@ -19,6 +19,7 @@ from acp_protocol.errors import AcpError
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerTable
+from acp_protocol.user_files.sentences import error_sentence
 
 _WEB: Final = ("url", "headers")
 _FIELDS: Final = {"stdio": ("command", "args", "env"), "http": _WEB, "sse": _WEB}
@@ -88,7 +89,7 @@ def _server(id_: str, members: Mapping[str, Json], where: str) -> Server:
         first = error.errors(include_url=False, include_input=False)[0]
         # What is deeper may be a secret in the place of a name.
         path = ".".join([where, *map(str, first["loc"][:1])])
-        raise DeclarationError(f"{path}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise DeclarationError(f"{path}: {error_sentence(first)}") from None
     if table.url is not None:
         return WebServer(id_, table.url, table.headers, is_sse=table.type == "sse")
     assert table.command is not None

@@ -35,27 +35,10 @@ from acp_protocol.host.sandbox import FileRefusedError
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.sentences import error_sentence
 
 MAX_NUMBER: Final = 10**9
 """The largest whole number that a tool takes."""
-_PROBLEMS: Final = {
-    "missing": "is missing",
-    "string_type": "must be a string",
-    "string_unicode": "has no UTF-8 form",
-    "bool_type": "must be true or false",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "list_type": "must be a list",
-    "model_type": "must be an object",
-    "literal_error": "must be {expected}",
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "too_short": "must have at least {min_length} item(s)",
-    "too_long": "must have at most {max_length} items",
-}
-"""What is wrong, by pydantic's type of error."""
 
 
 def _check_encodable(value: str) -> str:
@@ -194,10 +177,6 @@ def _sentence(error: ErrorDetails) -> str:
         f"[{part + 1}]" if isinstance(part, int) else f".{single_line(part, NAME_WIDTH)}"
         for part in error["loc"]
     ).removeprefix(".")
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "extra_forbidden":
+    if error["type"] == "extra_forbidden":
         return f"there is no argument {path}"
-    if kind == "too_short" and context["min_length"] == 1:
-        return f"the argument {path} must have at least 1 item"
-    problem = _PROBLEMS[kind].format(**context) if kind in _PROBLEMS else error["msg"]
-    return f"the argument {path} {problem}"
+    return f"the argument {path} {error_sentence(error, table='an object')}"

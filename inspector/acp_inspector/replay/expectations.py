@@ -44,6 +44,7 @@ from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.regular_files import read_regular
 from acp_protocol.jsonrpc import Json
 from acp_protocol.safe_regex import PatternError, compile_pattern
+from acp_protocol.user_files.sentences import error_sentence
 
 SUFFIX: Final = ".expect.toml"
 MAX_FILE_BYTES: Final = 1 << 20
@@ -275,7 +276,7 @@ def _problems(error: ValidationError) -> str:
     parts: list[str] = []
     for each in error.errors(include_url=False):
         place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in each["loc"])
-        parts.append(f"{place.lstrip('.')}: {each['msg'].removeprefix('Value error, ')}")
+        parts.append(f"{place.lstrip('.')}: {error_sentence(each)}")
     return "; ".join(parts)
 
 

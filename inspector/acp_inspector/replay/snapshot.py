@@ -27,6 +27,7 @@ from acp_inspector.views.to_json import session_to_json
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.regular_files import check_replaceable, read_regular
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.user_files.sentences import error_sentence
 
 SUFFIX: Final = ".snapshot.json"
 MAX_DIFF_LINES: Final = 200
@@ -171,7 +172,8 @@ def read_snapshot(path: Path) -> RecordingSnapshot | None:
         first = problem.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise RecordingError(
-            f"{path} is not a snapshot: {where}: {first['msg']}", hint="make it anew with --update"
+            f"{path} is not a snapshot: {where}: {error_sentence(first)}",
+            hint="make it anew with --update",
         ) from None
 
 

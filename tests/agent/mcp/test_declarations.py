@@ -46,8 +46,8 @@ def test_servers_over_acp_are_unstable() -> None:
     ("version", "wrong", "reason"),
     [
         (1, {**STDIO, "command": ""}, "mcpServers.0: command is missing"),
-        (1, {**STDIO, "args": "x"}, "mcpServers.0.args: Input should be a valid list"),
-        (1, {**STDIO, "args": [1]}, "mcpServers.0.args: Input should be a valid string"),
+        (1, {**STDIO, "args": "x"}, "mcpServers.0.args: must be a list"),
+        (1, {**STDIO, "args": [1]}, "mcpServers.0.args: must be a string"),
         (1, {**STDIO, "args": ["\0"]}, "mcpServers.0.args: must not contain NUL"),
         (1, {**STDIO, "env": 7}, "mcpServers.0.env"),
         (1, {**STDIO, "env": [{"name": "A"}]}, "mcpServers.0.env"),
@@ -122,7 +122,7 @@ def test_a_configuration_names_servers_by_their_ids() -> None:
     ("tables", "reason"),
     [
         ({"a": {}}, r"mcp\.servers\.a: command is missing"),
-        ({"a": {"type": "acp"}}, r"mcp\.servers\.a\.type: Input should be 'http'"),
+        ({"a": {"type": "acp"}}, r"mcp\.servers\.a\.type: must be one of http"),
         ({"a": {"type": []}}, r"mcp\.servers\.a\.type"),
         (
             {"a": {"command": "x", "env": {"K=secret": ""}}},
@@ -130,7 +130,7 @@ def test_a_configuration_names_servers_by_their_ids() -> None:
         ),
         (
             {"a": {"command": "x", "env": {"K": 1}}},
-            r"mcp\.servers\.a\.env: Input should be a valid string",
+            r"mcp\.servers\.a\.env: must be a string",
         ),
     ],
 )

@@ -80,7 +80,7 @@ async def test_null_inside_the_items_of_a_list_means_absent(workspace: Workspace
         (
             "plan",
             {"steps": [{"content": "x", "status": "done"}]},
-            r"steps\[1\].status must be 'pending', 'in_progress' or 'completed'",
+            r"steps\[1\].status must be one of pending, in_progress, completed",
         ),
     ],
 )

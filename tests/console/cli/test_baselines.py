@@ -148,7 +148,7 @@ def test_a_baseline_may_name_rules_by_their_numbers(
     [
         ("[]", "is not a baseline"),
         ("{", "is not a baseline"),
-        ("{}", "is not a baseline: acp_baseline: Field required"),
+        ("{}", "is not a baseline: acp_baseline: is missing"),
         ('{"acp_baseline": 2}', "acp_baseline"),
         ('{"acp_baseline": 1, "known": [{"command": "rm", "where": "", "name": ""}]}', "command"),
         ('{"acp_baseline": 1, "run": []}', "run"),

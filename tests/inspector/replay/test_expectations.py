@@ -110,16 +110,16 @@ def test_a_matcher_that_may_apply_bears_equal_values() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[[ignore]]\n", "ignore[0].reason: Field required"),
+        ("[[ignore]]\n", "ignore[0].reason: is missing"),
         ('[[ignore]]\nreason = "x"\n', "ignore[0]: one of filter and path is needed"),
         ('[[ignore]]\npath = "a"\nreason = "x"\n', "ignore[0].path: a path begins with $"),
         ('[[ignore]]\nfilter = "a =="\nreason = "x"\n', "ignore[0].filter: no filter"),
         ('[[ignore]]\nfilter = "finding"\nreason = "x"\n', "ignore[0].filter: not available here"),
         ('[[match]]\npath = "$.a"\nreason = "x"\n', "match[0]: one of regex, type and lines"),
         ('[[match]]\npath = "$.a"\nregex = "("\nreason = "x"\n', "match[0].regex: no regular"),
-        ('[[match]]\npath = "$.a"\ntype = "int"\nreason = "x"\n', "match[0].type: Input should be"),
+        ('[[match]]\npath = "$.a"\ntype = "int"\nreason = "x"\n', "match[0].type: must be one of"),
         ('[[match]]\npath = "$.a"\ntype = "string"\nreason = " "\n', "match[0].reason: String"),
-        ("[[other]]\n", "other: Extra inputs are not permitted"),
+        ("[[other]]\n", "other: unknown key"),
         ("[[", "no TOML"),
     ],
 )
