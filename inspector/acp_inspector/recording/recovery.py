@@ -36,8 +36,6 @@ from acp_protocol.host.regular_files import open_regular
 
 logger = logging.getLogger(__name__)
 
-RECOVERED_BATCH: Final = 4 * 2**20
-"""Bytes of frames that are appended to a recording at a time."""
 _PART: Final = re.compile(r"\.\d+(?=(\.acp\.ndjson|\.[^.]*)?$)")
 
 
@@ -210,14 +208,11 @@ def _missing(entries: Iterator[Entry], number: int, at: float) -> Iterator[Entry
 
 
 def _unwritten(lost: _Lost, first: Path) -> Unwritten:
+    entries = list(lost.entries)
     lines = TemporaryFile()  # noqa: SIM115 - closed with the reader
-    lines.write(lost.header)
-    frames = 0
-    for entry in lost.entries:
-        lines.write(encode_entry(entry))
-        frames += isinstance(entry, Frame)
+    lines.writelines([lost.header, *map(encode_entry, entries)])
     lines.flush()
-    if frames:
+    if frames := sum(isinstance(entry, Frame) for entry in entries):
         _report(first, frames)
     return Unwritten(lost.size, cast("BinaryIO", lines))
 
@@ -236,22 +231,13 @@ def _append(lost: _Lost) -> int:
         # A part of a line is a part of a batch, all of which is in the spool.
         _cut(lost.path, lost.size)
         writer = RecordingWriter(lost.path, Header("", "", ""), mode="append")
-    batch: list[Entry] = []
-    frames = held = 0
-    for entry in lost.entries:
-        batch.append(entry)
-        if isinstance(entry, Frame):
-            frames += 1
-            held += len(entry.data)
-        if held > RECOVERED_BATCH:
-            writer.write(batch)
-            batch, held = [], 0
-    writer.write(batch)
+    entries = list(lost.entries)
+    writer.write(entries)
     writer.close()
     if writer.failure:
         _cut(lost.path, lost.size)
         raise RecordingError(writer.failure)
-    return frames
+    return sum(isinstance(entry, Frame) for entry in entries)
 
 
 def _cut(path: Path, size: int) -> None:
