@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec
-from acp_console.paths import write_private
+from acp_console.state_file import StateFile
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
-from acp_protocol.user_files.toml_source import InvalidFileError, read_text
 
 VERSION: Final = 1
 
@@ -44,10 +43,12 @@ class ChoiceStore:
     """The choices for all agents, in a file of the state directory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path or state_directory() / "agents.json"
+        self._file = StateFile(
+            path or state_directory() / "agents.json", _File.model_validate_json, _dump, _File
+        )
 
     def get(self, agent: str) -> AgentChoices:
-        return self._read().agents.get(agent) or AgentChoices()
+        return self._file.read().agents.get(agent) or AgentChoices()
 
     def is_confirmed(self, agent: str, command: Sequence[str]) -> bool:
         return self.get(agent).confirmed == tuple(command)
@@ -66,11 +67,12 @@ class ChoiceStore:
         Raises:
             FileWriteError: the file cannot be written.
         """
-        # Another process may have written some since.
-        file = self._read()
-        changed = file.agents.get(agent, AgentChoices()).model_copy(update=choices)
-        agents = {**file.agents, agent: changed}
-        self._write(agents)
+
+        def change(file: _File) -> _File:
+            changed = file.agents.get(agent, AgentChoices()).model_copy(update=choices)
+            return _File(agents={**file.agents, agent: changed})
+
+        self._file.change(change)
 
     def remember(self, agent: AgentSpec, option: SessionOption, value: Json) -> None:
         """Remember what the user chose in a session, for the next one.
@@ -95,18 +97,15 @@ class ChoiceStore:
         Raises:
             FileWriteError: the file cannot be written.
         """
-        agents = self._read().agents
-        if agent not in agents:
+        if agent not in self._file.read().agents:
             return False
-        self._write({name: each for name, each in agents.items() if name != agent})
+        self._file.change(
+            lambda file: _File(
+                agents={name: each for name, each in file.agents.items() if name != agent}
+            )
+        )
         return True
 
-    def _read(self) -> _File:
-        try:
-            return _File.model_validate_json(read_text(self._path))
-        except (InvalidFileError, ValidationError):
-            return _File()
 
-    def _write(self, agents: dict[str, AgentChoices]) -> None:
-        text = _File(agents=agents).model_dump_json(exclude_defaults=True, indent=1)
-        write_private(self._path, text + "\n")
+def _dump(file: _File) -> str:
+    return file.model_dump_json(exclude_defaults=True, indent=1) + "\n"

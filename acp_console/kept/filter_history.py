@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from acp_console.paths import FileWriteError, write_private
+from acp_console.paths import FileWriteError
+from acp_console.state_file import StateFile
 from acp_protocol.host.state import state_directory
 
 MAX_FILTERS: Final = 200
@@ -24,9 +25,9 @@ class FilterHistory:
     """Filters, the newest last. Errors in reading or writing the file are ignored."""
 
     def __init__(self, path: Path | None = None, *, limit: int = MAX_FILTERS) -> None:
-        self._path = path or history_path()
         self._limit = limit
-        self._filters = self._read()
+        self._file = StateFile(path or history_path(), self._parse, _dump, list[str])
+        self._filters = self._file.read()
         self._place = len(self._filters)
         self._draft = ""
 
@@ -53,25 +54,23 @@ class FilterHistory:
     def add(self, text: str) -> None:
         text = text.strip()
         if text and "\n" not in text and len(text) <= MAX_LENGTH:
-            # Another process may have added some since.
-            others = [each for each in self._read() if each != text]
-            self._filters = [*others, text][-self._limit :]
-            self._write()
+
+            def change(kept: list[str]) -> list[str]:
+                self._filters = [*(each for each in kept if each != text), text][-self._limit :]
+                return self._filters
+
+            with suppress(FileWriteError):
+                self._file.change(change)
         self.leave()
 
     def _current(self) -> str:
         at_end = self._place >= len(self._filters)
         return self._draft if at_end else self._filters[self._place]
 
-    def _read(self) -> list[str]:
-        try:
-            text = self._path.read_text("utf-8", errors="replace")
-        except OSError:
-            return []
-        return [line for line in text.splitlines() if line and len(line) <= MAX_LENGTH][
-            -self._limit :
-        ]
+    def _parse(self, content: bytes) -> list[str]:
+        lines = content.decode(errors="replace").splitlines()
+        return [line for line in lines if line and len(line) <= MAX_LENGTH][-self._limit :]
 
-    def _write(self) -> None:
-        with suppress(FileWriteError):
-            write_private(self._path, "".join(f"{each}\n" for each in self._filters))
+
+def _dump(filters: list[str]) -> str:
+    return "".join(f"{each}\n" for each in filters)

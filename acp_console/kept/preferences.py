@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from acp_console.paths import write_private
+from acp_console.state_file import StateFile
 from acp_protocol.host.state import state_directory
 from acp_protocol.json_values import as_object, get_text
 from acp_protocol.jsonrpc import Json
@@ -26,13 +26,15 @@ class Preferences:
 
 
 class PreferenceStore:
-    """The choices, in a file of the state directory; one that cannot be read counts as empty."""
+    """The choices, in a file of the state directory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path or state_directory() / "preferences.json"
+        self._file = StateFile(
+            path or state_directory() / "preferences.json", _parse, _dump, dict[str, Json]
+        )
 
     def get(self) -> Preferences:
-        return Preferences(theme=get_text(self._read(), "theme"))
+        return Preferences(theme=get_text(self._file.read(), "theme"))
 
     def update(self, **choices: str | None) -> None:
         """Keep some choices; the others stay, also those of a newer console.
@@ -40,11 +42,13 @@ class PreferenceStore:
         Raises:
             FileWriteError: the file cannot be written.
         """
-        write_private(self._path, json.dumps({"v": VERSION, **self._read(), **choices}) + "\n")
+        self._file.change(lambda kept: {"v": VERSION, **kept, **choices})
 
-    def _read(self) -> dict[str, Json]:
-        # The first screen waits for this, so it does without pydantic, which is slow to import.
-        try:
-            return as_object(json.loads(self._path.read_bytes()))
-        except (OSError, ValueError, RecursionError):
-            return {}
+
+def _parse(content: bytes) -> dict[str, Json]:
+    # The first screen waits for this, so it does without pydantic, which is slow to import.
+    return as_object(json.loads(content))
+
+
+def _dump(choices: dict[str, Json]) -> str:
+    return json.dumps(choices) + "\n"

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from acp_console.paths import FileWriteError, write_private
+from acp_console.paths import FileWriteError
+from acp_console.state_file import StateFile
 from acp_protocol.host.state import state_directory
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class PromptHistory:
         max_prompt_chars: int = MAX_PROMPT_CHARS,
         max_chars: int = MAX_CHARS,
     ) -> None:
-        self._path = path or state_directory() / "prompts"
+        self._file = StateFile(
+            path or state_directory() / "prompts", self._parse, _dump, lambda: self._prompts
+        )
         self._is_on = is_on
         self._max_prompts = max_prompts
         self._max_prompt_chars = max_prompt_chars
@@ -72,21 +75,24 @@ class PromptHistory:
         prompt = _Prompt(text=text.rstrip().encode(errors="replace").decode(), cwd=place)
         if not prompt.text.strip() or len(text) > self._max_prompt_chars:
             return
-        # Another console may have added some since.
-        self._read()
-        others = [each for each in self._prompts if each != prompt]
-        self._prompts = self._bounded([*others, prompt])
-        if self._is_on:
-            lines = (f"{json.dumps(asdict(each))}\n" for each in self._prompts)
-            with suppress(FileWriteError):
-                write_private(self._path, "".join(lines))
+
+        def change(kept: list[_Prompt]) -> list[_Prompt]:
+            self._prompts = self._bounded([*(each for each in kept if each != prompt), prompt])
+            return self._prompts
+
+        if not self._is_on:
+            change(self._prompts)
+            return
+        with suppress(FileWriteError):
+            self._file.change(change)
 
     def prompts(self, cwd: Path, words: str = "") -> Sequence[str]:
         """Return the prompts that contain all of `words`, the newest first.
 
         Those that were sent in the directory `cwd` come before all others.
         """
-        self._read()
+        if self._is_on:
+            self._prompts = self._file.read()
         place = str(cwd).encode(errors="replace").decode()
         wanted = words.casefold().split()
         newest = self._prompts[::-1]
@@ -94,18 +100,12 @@ class PromptHistory:
         texts = dict.fromkeys(each.text for each in ordered)
         return [text for text in texts if all(word in text.casefold() for word in wanted)]
 
-    def _read(self) -> None:
-        if not self._is_on:
-            return
-        try:
-            lines = self._path.read_bytes().splitlines()
-        except OSError:
-            return
+    def _parse(self, content: bytes) -> list[_Prompt]:
         found: list[_Prompt] = []
-        for line in lines:
+        for line in content.splitlines():
             with suppress(ValueError):
                 found.append(_adapter().validate_json(line))
-        self._prompts = self._bounded(found)
+        return self._bounded(found)
 
     def _bounded(self, prompts: Iterable[_Prompt]) -> list[_Prompt]:
         kept: list[_Prompt] = []
@@ -116,3 +116,7 @@ class PromptHistory:
                 break
             kept.append(prompt)
         return kept[::-1]
+
+
+def _dump(prompts: list[_Prompt]) -> str:
+    return "".join(f"{json.dumps(asdict(each))}\n" for each in prompts)

@@ -72,7 +72,16 @@ def read_text(path: Path) -> str:
     """Return the text of a configuration file.
 
     Raises:
-        InvalidFileError: it cannot be read.
+        InvalidFileError: it cannot be read, or others may change it.
+    """
+    return decode_text(str(path), read_own(path))
+
+
+def read_own(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the content of a regular file that only its user can change.
+
+    Raises:
+        InvalidFileError: it cannot be read, or others may change it.
     """
     try:
         # Opening a FIFO would block, and a device has no end.
@@ -80,7 +89,7 @@ def read_text(path: Path) -> str:
         with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no path
             found = os.fstat(descriptor)
             folders = [(each, each.stat().st_mode) for each in path.resolve().parents]
-            content = file.read(MAX_BYTES + 1) if stat.S_ISREG(found.st_mode) else None
+            content = file.read(max_bytes + 1) if stat.S_ISREG(found.st_mode) else None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "invalid name"
         raise InvalidFileError(f"{path}: cannot be read: {reason}") from None
@@ -95,9 +104,9 @@ def read_text(path: Path) -> str:
         # Whoever may write to a directory may rename what is in it, unless it is sticky.
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise InvalidFileError(f"{path}: every user may replace it; run chmod o-w {folder}")
-    if len(content) > MAX_BYTES:
-        raise InvalidFileError(f"{path}: larger than {MAX_BYTES // 2**10} KiB")
-    return decode_text(str(path), content)
+    if len(content) > max_bytes:
+        raise InvalidFileError(f"{path}: larger than {max_bytes // 2**10} KiB")
+    return content
 
 
 def decode_text(name: str, content: bytes) -> str:
