@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterable
@@ -16,6 +17,9 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.recording.format import Header, encode_header
 from acp_inspector.recording.numbering import Stream
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.recovery import recover
+from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
 from acp_inspector.recording.spool import Spool, read_entries, spool_files, spool_path
 
 HEADER = encode_header(Header("", "", ""))
@@ -125,3 +129,31 @@ def test_a_spool_without_room_warns_once_and_goes_on_in_the_next_file(
     os.close(folder)
     spool.close()
     assert len(warnings) == 1
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_frames_that_replace_a_rotated_recording_are_recovered_at_any_moment(
+    tmp_path: Path, is_written: bool
+) -> None:
+    warnings: list[str] = []
+    folder, copy = tmp_path / "running", tmp_path / "killed"
+    folder.mkdir()
+    path, limits = folder / "it.acp.ndjson", RotationLimits(size=1000)
+    old = RotatingWriter(path, Header("", "", "old"), limits)
+    old.write([Frame(1, 0.5, "agent", b'{"old":1}')])
+    old.close()
+    writer = RotatingWriter(path, Header("", "", "new"), limits, mode="overwrite")
+    spool = Spool(path, writer.first_line, 0, has_begun=writer.has_begun, warn=warnings.append)
+    spool.append(b"a", 0.5, b'{"new":1}\n')
+    if is_written:
+        writer.write([Frame(1, 0.5, "agent", b'{"new":1}')])
+    # What a kill would leave at this moment.
+    shutil.copytree(folder, copy)
+    shown = read_recording(copy / path.name).entries
+    assert recover(copy / path.name) == (0 if is_written else 1)
+    assert read_recording(copy / path.name).entries == shown
+    assert [each.data for each in shown if isinstance(each, Frame)] == [b'{"new":1}']
+    assert not spool_path(copy / path.name).exists()
+    writer.close()
+    spool.close()
+    assert not warnings
