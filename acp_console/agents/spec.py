@@ -13,7 +13,6 @@ from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import AcpError, RequestFailedError
 from acp_protocol.host.agent_command import resolved_command
-from acp_protocol.json_values import get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
 START_TIMEOUT_S: Final = 60.0
@@ -56,53 +55,6 @@ class SignInRequiredError(AcpError):
 
 class AuthMethodError(AcpError):
     """A login method is not offered, or cannot be used here."""
-
-
-def describe_login(method: Json, command: Sequence[str]) -> str:
-    """Return the id of a login method with its name, description and command; untrusted."""
-    id_ = get_text(method, "id") or get_text(method, "methodId") or ""
-    about = [get_text(method, "name"), get_text(method, "description")]
-    if line := login_command(method, command):
-        about.append(f"run: {line}")
-    known = "; ".join(dict.fromkeys(text for text in about if text and text != id_))
-    return f"{id_} ({known})" if id_ and known else id_
-
-
-def login_command(method: Json, command: Sequence[str]) -> str | None:
-    """Return the command line of a login in a terminal; None if the agent logs in by itself."""
-    meta = get(get(method, "_meta"), "terminal-auth")
-    if program := get_text(meta, "command"):
-        return shlex.join([program, *map(str, get_list(meta, "args"))])
-    if get_text(method, "type") != "terminal":
-        return None
-    return shlex.join([*command, *map(str, get_list(method, "args"))])
-
-
-def login_hint(spec: AgentSpec, methods: Sequence[Json]) -> str:
-    """Return how to log in to an agent, by the methods that it offers; untrusted."""
-    direct: list[str] = []
-    variables: list[str] = []
-    has_terminal = False
-    for method in methods:
-        names = [get_text(each, "name") for each in get_list(method, "vars")]
-        named = [name for name in (*names, get_text(method, "varName")) if name]
-        if login_command(method, spec.command) is not None:
-            has_terminal = True
-        elif get_text(method, "type") == "env_var":
-            variables += named
-        elif id_ := get_text(method, "id") or get_text(method, "methodId"):
-            direct.append(id_)
-    ways: list[str] = []
-    if has_terminal or direct:
-        name = f" {spec.name} does it" if spec.is_named else " does it, with the command after --"
-        ways.append(f"acp-console agents login{name}")
-    if direct:
-        ways.append(f"exec --auth {' or '.join(direct)}")
-    if variables:
-        ways.append(f"set {' or '.join(dict.fromkeys(variables))}")
-    if spec.sign_in:
-        ways.append(f"known for {spec.title}: {spec.sign_in}")
-    return "; or ".join(ways) or "log in with the agent's own program, or set its key"
 
 
 def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:

@@ -24,8 +24,8 @@ from acp_console.agents.spec import AgentSpec, SignInRequiredError
 from acp_console.chat.connection import AgentConnection, OpeningWay
 from acp_console.chat.elicitation import Elicitation, ElicitationAnswer, PageRequest
 from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.logins import LoginMethod
 from acp_console.chat.permissions import PermissionPrompt
-from acp_console.chat.probe import LoginMethod, login_methods
 from acp_console.chat.prompt_blocks import prompt_blocks
 from acp_console.chat.recording import report_decision
 from acp_console.chat.running_agent import RunningAgent
@@ -208,7 +208,7 @@ class ChatSession:
     def logins(self) -> list[LoginMethod]:
         """The ways to log in that the running agent offers."""
         link = self.agent.link
-        return [] if link is None else login_methods(link.auth_methods, self.spec)
+        return [] if link is None else link.logins
 
     @property
     def is_waiting_for_user(self) -> bool:

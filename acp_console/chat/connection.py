@@ -18,15 +18,15 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 import anyio
 
 from acp_console.agents.session_options import SessionOption
-from acp_console.agents.spec import (
-    AgentSpec,
-    AuthMethodError,
-    SignInRequiredError,
-    describe_login,
-    login_command,
-    login_hint,
-)
+from acp_console.agents.spec import AgentSpec, AuthMethodError, SignInRequiredError
 from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.logins import (
+    LoginMethod,
+    describe_login,
+    login_hint,
+    login_line,
+    login_methods,
+)
 from acp_console.chat.prompt_blocks import PromptAbilities
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
@@ -201,19 +201,24 @@ class AgentConnection:
             AuthMethodError: the agent does not offer it, or it needs a terminal.
             RequestFailedError: the agent refused.
         """
-        for method in self.auth_methods:
-            if method_id in {get_text(method, "id"), get_text(method, "methodId")}:
-                if command := login_command(method, self.spec.command):
-                    raise AuthMethodError(f"{method_id} needs a terminal; run: {command}")
-                name = "authenticate" if self.version == 1 else "auth/login"
-                await self._watched(self.connection.request(name, {"methodId": method_id}))
-                return
-        offered = ", ".join(self._described_logins()) or "none"
-        raise AuthMethodError(f"the agent has no login method {method_id!r}; it offers: {offered}")
+        method = next((each for each in self.logins if each.id == method_id), None)
+        if method is None:
+            offered = ", ".join(self._described_logins()) or "none"
+            raise AuthMethodError(
+                f"the agent has no login method {method_id!r}; it offers: {offered}"
+            )
+        if method.kind == "terminal":
+            raise AuthMethodError(f"{method_id} needs a terminal; run: {login_line(method)}")
+        name = "authenticate" if self.version == 1 else "auth/login"
+        await self._watched(self.connection.request(name, {"methodId": method_id}))
+
+    @property
+    def logins(self) -> list[LoginMethod]:
+        """The ways to log in that the agent offers."""
+        return login_methods(self.auth_methods, self.spec)
 
     def _described_logins(self) -> list[str]:
-        described = (describe_login(each, self.spec.command) for each in self.auth_methods)
-        return [text for text in described if text]
+        return [describe_login(each) for each in self.logins]
 
     async def set_option(self, session_id: str, option: SessionOption, value: Json) -> None:
         """Set a mode, a model or another option of a session.
@@ -508,7 +513,7 @@ class AgentConnection:
                 raise
             if methods := get_list(refusal.data, "authMethods"):
                 self.auth_methods = tuple(methods)
-            hint = login_hint(self.spec, self.auth_methods)
+            hint = login_hint(self.spec, self.logins)
             raise SignInRequiredError(refusal, self._described_logins(), hint) from None
 
     def unreadable_output(self) -> bytes | None:

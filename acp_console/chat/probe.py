@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, cast, get_args
 
 import anyio
 
 from acp_console.agents.session_options import SessionOption, session_options
-from acp_console.agents.spec import AgentSpec, shell_line
+from acp_console.agents.spec import AgentSpec
 from acp_console.chat.connection import AgentConnection, SessionAbility, connect_agent
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PermissionPrompt
 from acp_inspector.journal import Entry, Journal
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.errors import AcpError, ConnectionClosedError, OperationTimeoutError
-from acp_protocol.json_values import as_list, get, get_list, get_text
 from acp_protocol.jsonrpc import Json
 
 SESSION_TIMEOUT_S: Final = 30.0
@@ -29,36 +25,6 @@ SESSION_TIMEOUT_S: Final = 30.0
 
 COMMANDS_TIMEOUT_S: Final = 2.0
 """Seconds that an agent has to announce its commands, after it opened a session."""
-
-_RUNNER: Final = re.compile(
-    "(?:a|ba|c|da|fi|k|tc|z|)sh|busybox|cmd|powershell|pwsh|py|pypy|pythonw?|node|nodejs|bun|deno"
-    "|dotnet|java|lua|perl|php|ruby|bunx|npm|npx|pnpm|yarn|pipx|uv|uvx|docker|flatpak|nix|podman"
-    "|snap|ssh|wsl|doas|env|nice|nohup|setsid|stdbuf|sudo|timeout|xargs"
-)
-"""Names, without a version, of programs that run others."""
-
-LoginKind: TypeAlias = Literal["agent", "terminal", "variables"]
-"""agent: it logs in by itself; terminal: a program does; variables: the user sets some."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoginMethod:
-    """A way to log in that an agent offers; its texts are untrusted."""
-
-    id: str
-    name: str
-    description: str
-    kind: LoginKind
-    command: tuple[str, ...] = ()
-    """The program to run in a terminal."""
-    env: Mapping[str, str] | None = None
-    """Variables for that program; may hold secrets."""
-    is_own_program: bool = False
-    """Whether the program is that of the agent: no other one is run because an agent says so."""
-    variables: tuple[str, ...] = ()
-    """The variables to set."""
-    link: str = ""
-    """Where to get what the variables need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,70 +147,6 @@ async def open_for_login(
             yield link
     except ConnectionClosedError as problem:
         raise AcpError(f"the agent closed the connection: {problem}") from None
-
-
-def login_methods(methods: tuple[Json, ...], spec: AgentSpec) -> list[LoginMethod]:
-    """Return the logins that an agent offers; one without an id is left out."""
-    found: list[LoginMethod] = []
-    for method in methods:
-        id_ = get_text(method, "id") or get_text(method, "methodId")
-        if id_ is None:
-            continue
-        name, about = get_text(method, "name") or id_, get_text(method, "description") or ""
-        kind, meta = get_text(method, "type"), get(get(method, "_meta"), "terminal-auth")
-        if kind == "terminal":
-            words = (*spec.absolute_command(), *map(str, get_list(method, "args")))
-            env = _variables(get(method, "env"))
-            found.append(LoginMethod(id_, name, about, "terminal", words, env, is_own_program=True))
-        elif kind == "env_var":
-            texts = [get_text(each, "name") for each in get_list(method, "vars")]
-            names = [text for text in (*texts, get_text(method, "varName")) if text]
-            link = get_text(method, "link") or ""
-            variables = tuple(names)
-            found.append(LoginMethod(id_, name, about, "variables", variables=variables, link=link))
-        elif program := get_text(meta, "command"):
-            words = (program, *map(str, get_list(meta, "args")))
-            is_own = _is_own_program(words, spec.absolute_command())
-            env = _variables(get(meta, "env"))
-            found.append(LoginMethod(id_, name, about, "terminal", words, env, is_own))
-        else:
-            found.append(LoginMethod(id_, name, about, "agent"))
-    return found
-
-
-def login_line(method: LoginMethod) -> str:
-    """Return the command of a login in a terminal, as for a shell; untrusted."""
-    return shell_line(method.command, method.env or {})
-
-
-def _variables(raw: Json) -> dict[str, str]:
-    """Return variables: a table in version 1, a list of names and values in version 2."""
-    if isinstance(raw, dict):
-        return {name: str(value) for name, value in cast("dict[str, Json]", raw).items()}
-    pairs = ((get_text(each, "name"), get_text(each, "value")) for each in as_list(raw))
-    return {name: value for name, value in pairs if name and value is not None}
-
-
-def _is_own_program(words: Sequence[str], own: Sequence[str]) -> bool:
-    """Return whether a command starts the program that `own` starts.
-
-    What runs other programs has to run the same one: all but the last options have to be equal.
-    """
-    found, program = _where(words[0]), _where(own[0])
-    if found is None or found != program:
-        return False
-    names = [Path(each).name.rstrip("0123456789.") for each in (own[0], found)]
-    if not any(map(_RUNNER.fullmatch, names)):
-        return True
-    start = list(own[1:])
-    while start and start[-1].startswith("-"):
-        start.pop()
-    return bool(start) and [*words[1 : len(start) + 1]] == start
-
-
-def _where(program: str) -> str | None:
-    found = shutil.which(program)
-    return None if found is None else os.path.realpath(found)
 
 
 def _paths(value: Json, path: str) -> list[str]:

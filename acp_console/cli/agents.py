@@ -48,7 +48,8 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_text
 
 if TYPE_CHECKING:
-    from acp_console.chat.probe import AgentClaims, LoginMethod
+    from acp_console.chat.logins import LoginMethod
+    from acp_console.chat.probe import AgentClaims
 
 MAX_CATALOGUE_BYTES: Final = 2**23
 WIDTH: Final = 110
@@ -300,7 +301,7 @@ def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
 
 
 def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
-    from acp_console.chat.probe import login_line, login_methods
+    from acp_console.chat.logins import login_line, login_methods
 
     version = claims.info.get("version")
     rows = [
@@ -375,12 +376,12 @@ def login_command(
 
 async def _log_in(spec: AgentSpec, wanted: str | None, in_terminal: list[LoginMethod]) -> int:
     """Log in; a program that needs this terminal is put into `in_terminal` instead of started."""
-    from acp_console.chat.probe import login_methods, open_for_login
+    from acp_console.chat.probe import open_for_login
 
     assert spec.cwd is not None
     journal = Journal()
     async with open_for_login(spec, spec.cwd, journal) as link:
-        methods = login_methods(link.auth_methods, spec)
+        methods = link.logins
         method = _chosen_method(methods, wanted, link.title, spec.sign_in)
         match method.kind:
             case "terminal":
@@ -445,7 +446,7 @@ def _run_login(spec: AgentSpec, method: LoginMethod) -> int:
     Raises:
         AuthMethodError: it is none of ours to run, or cannot be started.
     """
-    from acp_console.chat.probe import login_line
+    from acp_console.chat.logins import login_line
 
     line = login_line(method)
     if not method.is_own_program:

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
-from acp_console.chat.probe import LoginMethod, login_line
+from acp_console.chat.logins import LoginMethod, login_line
 from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
 from acp_protocol.host.sanitize import escape_controls, single_line
 

@@ -30,8 +30,8 @@ from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
 from acp_console.chat.elicitation import FormRequest
+from acp_console.chat.logins import LoginMethod, login_line
 from acp_console.chat.open_chats import OpenChats
-from acp_console.chat.probe import LoginMethod, login_line
 from acp_console.chat.project_files import best_matches, project_files
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming

@@ -1,16 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from acp_console.agents.spec import (
-    DEMO_AGENT,
-    START_TIMEOUT_S,
-    command_agent,
-    login_hint,
-)
+from acp_console.agents.spec import DEMO_AGENT, START_TIMEOUT_S, command_agent
 
 
 def test_a_command_is_kept_word_for_word_and_named_after_its_program() -> None:
@@ -40,35 +32,3 @@ def test_an_agent_keeps_its_own_version_and_dialect_unless_others_are_named() ->
 )
 def test_agents_that_start_slowly_have_longer_to_start(command: str, is_slow: bool) -> None:
     assert (command_agent(command.split()).start_timeout > START_TIMEOUT_S) is is_slow
-
-
-TERMINAL = {"id": "cli", "type": "terminal", "args": ["login"]}
-BROWSER = {"id": "web", "name": "With a browser"}
-KEY = {"id": "key", "type": "env_var", "vars": [{"name": "A_KEY"}, {"name": "B_URL"}]}
-
-
-@pytest.mark.parametrize(
-    ("methods", "hint"),
-    [
-        ([TERMINAL], "acp-console agents login mine does it"),
-        ([BROWSER], "acp-console agents login mine does it; or exec --auth web"),
-        ([KEY], "set A_KEY or B_URL"),
-        ([BROWSER, KEY], "acp-console agents login mine does it; or exec --auth web; or set A_KEY"),
-        ([], "known for mine: mine auth"),
-        ([{"id": 7}], "known for mine: mine auth"),
-    ],
-)
-def test_a_hint_for_a_login_names_what_the_agent_offers(methods: list[Any], hint: str) -> None:
-    agent = replace(command_agent(["mine"]), is_named=True, sign_in="mine auth")
-    assert login_hint(agent, methods).startswith(hint)
-    assert login_hint(agent, methods).endswith("known for mine: mine auth")
-
-
-def test_a_hint_for_a_login_of_a_command_says_how_to_name_it() -> None:
-    hint = login_hint(command_agent(["mine"]), [TERMINAL, BROWSER])
-    assert hint == (
-        "acp-console agents login does it, with the command after --; or exec --auth web"
-    )
-    assert login_hint(command_agent(["mine"]), []) == (
-        "log in with the agent's own program, or set its key"
-    )

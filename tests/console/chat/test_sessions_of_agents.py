@@ -14,8 +14,8 @@ import pytest
 from acp_console.agents.spec import SignInRequiredError, command_agent
 from acp_console.chat.connection import AgentConnection, CapabilityError, connect_agent
 from acp_console.chat.handlers import ClientHandlers
+from acp_console.chat.logins import login_methods
 from acp_console.chat.permissions import PolicyDecider
-from acp_console.chat.probe import login_methods
 from acp_inspector.journal import Journal
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get, get_text
