@@ -66,6 +66,7 @@ from acp_protocol.jsonrpc import (
     encode_error,
     encode_request,
     encode_result,
+    id_key,
 )
 from acp_protocol.transport import Transport
 
@@ -408,29 +409,12 @@ class Peer(CaseWire):
     async def finish(self, prompt: StartedPrompt) -> Turn:
         """Wait for the end of a turn."""
         reply = await self.response(prompt.id, prompt.at, "a response to session/prompt")
-        stop: str | None = None
-        if isinstance(reply, SuccessResponse):
-            if self.version == 1:
-                stop = get_text(reply.result, "stopReason")
-            else:
-                idle = await self.wait_for(
-                    lambda: next(
-                        (
-                            each
-                            for each in self.updates
-                            if each.at >= prompt.at
-                            and each.session == prompt.session
-                            and each.kind == "state_update"
-                            and each.body.get("state") == "idle"
-                        ),
-                        None,
-                    ),
-                    "a state_update idle",
-                )
-                stop = get_text(dict(idle.body), "stopReason")
+        turn = self.turns[id_key(prompt.id)]
+        if isinstance(reply, SuccessResponse) and self.version == 2:
+            await self.wait_for(lambda: turn.ended, "a state_update idle")
         return Turn(
             reply,
-            stop,
+            turn.stop_reason,
             [u for u in self.updates if u.at >= prompt.at and u.session == prompt.session],
             [
                 each
@@ -476,36 +460,15 @@ class Peer(CaseWire):
         prompt = await self.start_prompt(await self.new_session(), text)
         await self.await_work(prompt)
         await self.settle()
-        if self.end_of(prompt) is not None:
+        if self.is_over(prompt):
             raise NotReachedError("the turn ended before it could be cancelled")
         return prompt
 
-    def end_of(self, prompt: StartedPrompt) -> int | None:
-        """Return the place of the message that ended a turn; None while it runs."""
-        if self.version == 1:
-            replies = enumerate(self.messages[prompt.at :], prompt.at)
-            ends = [
-                place
-                for place, each in replies
-                if isinstance(each, SuccessResponse | ErrorResponse) and each.id == prompt.id
-            ]
-        else:
-            ends = [
-                each.at
-                for each in self.updates
-                if each.at >= prompt.at
-                and each.session == prompt.session
-                and each.body.get("state") == "idle"
-            ]
-        return ends[0] if ends else None
-
     def is_over(self, prompt: StartedPrompt) -> bool:
         """Return whether a turn has ended, or its prompt was refused."""
-        is_refused = any(
-            isinstance(each, ErrorResponse) and each.id == prompt.id
-            for each in self.messages[prompt.at :]
-        )
-        return is_refused or self.end_of(prompt) is not None
+        replies = (reply for _, reply in self._replies.get(id_key(prompt.id), ()))
+        is_refused = any(isinstance(each, ErrorResponse) for each in replies)
+        return is_refused or self.turns[id_key(prompt.id)].ended is not None
 
     # What the agent requests
 

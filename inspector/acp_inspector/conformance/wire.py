@@ -11,12 +11,18 @@ from anyio.abc import TaskGroup
 
 from acp_inspector.conformance.model import CaseFailedError, Evidence, evidence
 from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.messages import DecodedFrame
+from acp_inspector.session.events import RequestSent
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.fold import Sessions
+from acp_inspector.session.turn import SessionTurn
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
     Message,
+    Request,
     RequestId,
     SuccessResponse,
     encode_notification,
@@ -67,6 +73,9 @@ class CaseWire:
         """How the peer floods; empty if it does not."""
         self.is_left = False
         """Whether what the peer still sends is dropped."""
+        self.turns: dict[tuple[str, RequestId], SessionTurn] = {}
+        """The turns of our prompts, by the key of their id."""
+        self._sessions = Sessions(exchanges=Exchanges(is_lean=True))
         self._replies: dict[tuple[str, RequestId], list[tuple[int, Reply]]] = {}
         self._ids = count(1)
         self.change = anyio.Event()
@@ -111,7 +120,7 @@ class CaseWire:
             with anyio.fail_after(self.timeout):
                 async with self._sending:
                     for line in lines:
-                        self.journal.line(self.side, line)
+                        self._note(self.side, line)
                     await self._transport.send(b"\n".join(lines))
         except TimeoutError:
             raise CaseFailedError(f"the {opposite(self.side)} does not read") from None
@@ -195,7 +204,7 @@ class CaseWire:
                 line = await self._transport.receive()
                 if self.is_left:
                     continue
-                self.journal.line(opposite(self.side), line)
+                self._note(opposite(self.side), line)
                 self._count(len(line))
                 if line.strip() and not self.flood:
                     self._accept(read_message(line))
@@ -208,6 +217,18 @@ class CaseWire:
             pass
         self.has_ended = True
         self.wake()
+
+    def _note(self, side: Side, line: bytes) -> None:
+        """Keep a line; note the turns of prompts. What looks like a dialect is read as it is."""
+        frame = self.journal.line(side, line)
+        for message, exchange in self._sessions.exchanges.pair(DecodedFrame(frame)):
+            for event in self._sessions.apply(frame, message, exchange):
+                match event:
+                    case RequestSent(message=Request(id=id_, method="session/prompt")):
+                        if side == self.side and event.turn is not None:
+                            self.turns[id_key(id_)] = event.turn
+                    case _:
+                        pass
 
     def _count(self, size: int) -> None:
         messages, bytes_ = self._received[0] + 1, self._received[1] + size

@@ -486,7 +486,7 @@ async def new_during_turn(peer: Peer) -> None:
 async def _expect_running(peer: Peer, prompt: StartedPrompt) -> None:
     """Expect that a turn still runs, and cancel it."""
     await peer.settle()
-    is_over = peer.end_of(prompt) is not None
+    is_over = peer.is_over(prompt)
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     turn = await peer.finish(prompt)
     if is_over and turn.stop_reason != "cancelled":
