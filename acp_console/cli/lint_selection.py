@@ -12,10 +12,10 @@ from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Finding, Linter
-from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import Row, read_lines
 from acp_inspector.recording.reframe import reframe
 from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.fold import Sessions
 from acp_inspector.views.annotations import (
     LINT_FIELDS,
     MODEL_FIELDS,
@@ -104,13 +104,13 @@ class Selection:
 
     def _exchanges(self) -> Exchanges:
         spoken = None if self._dialect is None else open_dialect(self._dialect)
-        exchanges, decoder = Exchanges(), Decoder(spoken)
+        sessions = Sessions(spoken)
         for entry in self._entries():
             if isinstance(entry, Frame):
-                exchanges.pair(decoder.decode(entry))
+                sessions.feed(entry)
             elif isinstance(entry, JournalEvent) and entry.begins_connection:
-                exchanges.restart(entry.seq)
-        return exchanges
+                sessions.restart(entry.seq, entry.time)
+        return sessions.exchanges
 
     def _violations(self, linter: Linter) -> _Violations:
         """Return what each entry helps to prove."""

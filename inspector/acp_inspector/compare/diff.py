@@ -34,8 +34,8 @@ from acp_inspector.compare.id_map import (
 from acp_inspector.compare.steps import JournalStep, Level, Steps
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, find_all, formatted_member, parse_path
-from acp_inspector.messages import Decoder
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
+from acp_inspector.session.fold import Sessions
 from acp_inspector.session.items import string
 from acp_inspector.views.annotations import FrameNotes
 from acp_inspector.views.session_model import SessionModel
@@ -593,7 +593,7 @@ def _read(
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
     # Without filters no more is needed than requests and their responses.
-    model = SessionModel() if selectors else _Pairing()
+    model = SessionModel() if selectors else _Pairing(steps.sessions)
     exchanges = model.exchanges
     if any(each.needs_responses for each in selectors):
         before = SessionModel()
@@ -630,11 +630,11 @@ _NO_NOTES: Final = FrameNotes()
 
 
 class _Pairing:
-    """Decodes frames and pairs requests with responses, as `SessionModel` does."""
+    """Decodes and pairs frames, and numbers entries, as `SessionModel` does."""
 
-    def __init__(self) -> None:
-        self._decoder = Decoder()
-        self.exchanges = Exchanges()
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self.exchanges = sessions.exchanges
         self.last_paired: tuple[PairedMessage, ...] = ()
         self._seq = 0
 
@@ -644,16 +644,7 @@ class _Pairing:
             entry = replace(entry, seq=self._seq + 1)
         self._seq = entry.seq
         if isinstance(entry, Frame):
-            decoded = self._decoder.decode(entry)
-            messages = decoded.messages
-            # Most frames are updates, which belong to no exchange.
-            if len(messages) == 1 and isinstance(message := messages[0], Notification):
-                self.last_paired = ((message, None),)
-            else:
-                self.last_paired = self.exchanges.pair(decoded)
-        elif isinstance(entry, JournalEvent) and entry.begins_connection:
-            self._decoder.restart()
-            self.exchanges.restart(entry.seq)
+            self.last_paired = self._sessions.pair(entry)
         return entry
 
     def notes(self) -> FrameNotes:

@@ -138,7 +138,8 @@ class Steps:
         self.steps: list[JournalStep] = []
         self._level: Level = level
         self._tolerances = tolerances
-        self._sessions = Sessions()
+        self.sessions = Sessions()
+        """Decides which turn a message belongs to."""
         self._has_turn = False
         """Whether the message that is read belongs to a turn."""
         self._last: dict[tuple[Side, str | None], JournalStep] = {}
@@ -154,7 +155,7 @@ class Steps:
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         for message, exchange in paired:
-            events = self._sessions.apply(frame, message, exchange)
+            events = self.sessions.apply(frame, message, exchange)
             self._has_turn = events[0].turn is not None
             step = self._message(frame, message, exchange, events[0].session)
             if isinstance(events[-1], TurnEnded):
@@ -172,7 +173,7 @@ class Steps:
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new process with entry `n`: turns do not go on in it."""
-        self._sessions.restart(n, at)
+        self.sessions.restart(n, at)
         self._values.clear()
 
     def _message(
@@ -204,9 +205,9 @@ class Steps:
 
         match message:
             case Request(method=method, params=params) | Notification(method=method, params=params):
-                faults = validate_params(method, params, self._sessions.version)
+                faults = validate_params(method, params, self.sessions.version)
             case SuccessResponse(result=result) if exchange is not None:
-                faults = validate_result(exchange.request.method, result, self._sessions.version)
+                faults = validate_result(exchange.request.method, result, self.sessions.version)
             case _:
                 return
         for fault in faults:
@@ -247,7 +248,7 @@ class Steps:
             }
         for step in self.steps:
             # No later turn exists that it could belong to.
-            step.turn = min(step.turn, self._sessions.session(step.session).prompts)
+            step.turn = min(step.turn, self.sessions.session(step.session).prompts)
             if step.replaced and "replaced-values" not in self._tolerances:
                 step.beside[_UPDATE] = step.replaced
             if self._level == "shape":
@@ -265,7 +266,7 @@ class Steps:
         root: str = "$.params",
         channel: str = "",
     ) -> JournalStep:
-        turn = self._sessions.session(session).prompts
+        turn = self.sessions.session(session).prompts
         step = JournalStep(
             frame.side, name, session, value, turn, [frame.seq], root=root, channel=channel
         )
@@ -274,7 +275,7 @@ class Steps:
             self._last[frame.side, session] = step
             if root != "$.params":
                 self._streamed[frame.side, session] = step
-        if root == _UPDATE and self._sessions.session(session).is_open and not self._has_turn:
+        if root == _UPDATE and self.sessions.session(session).is_open and not self._has_turn:
             step.is_between_turns = True
             step.turn += "late-updates" in self._tolerances and self._level != "strict"
         return step
@@ -360,7 +361,7 @@ class Steps:
         }
         step = self._entity(frame, session, "tool call", value)
         before, fields = step.value["last"], cast("Mapping[str, Json]", update)
-        last = step.value["last"] = merge(before, fields, self._sessions.version)
+        last = step.value["last"] = merge(before, fields, self.sessions.version)
         for each in _CALL_HEADER:
             last.pop(each, None)
         if name == "tool_call_content_chunk":
@@ -414,7 +415,7 @@ class Steps:
             step = self._add(frame, name, session, update, _UPDATE, channel)
             self._values[session, name] = step
             # Whether such a value precedes the prompt is a race, in any case.
-            step.turn = self._sessions.session(session).prompts + (not self._has_turn)
+            step.turn = self.sessions.session(session).prompts + (not self._has_turn)
         else:
             if is_in_channel:
                 step.earlier.append(step.value)

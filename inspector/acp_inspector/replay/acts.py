@@ -29,11 +29,13 @@ from acp_inspector.replay.directories import (
     named_directories,
     read_members,
 )
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.fold import Sessions
 from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.dialects.spellings import WIRE_NAMES, official_names, spellings
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.jsonrpc import ENVELOPE, InvalidMessage, Request, message_of, parse
+from acp_protocol.jsonrpc import ENVELOPE, InvalidMessage, message_of, parse
 
 MAX_DEPTH: Final = 100
 """Levels of a message that can be judged."""
@@ -122,9 +124,10 @@ def acts_of(side: Side, frames: Sequence[Frame]) -> list[str]:
 
 def count_prompts(frames: Iterable[Frame]) -> int:
     """Return how many prompts the client of a recording sends."""
-    decoder = Decoder()
-    messages = (each for frame in frames for each in decoder.decode(frame).messages)
-    return sum(isinstance(each, Request) and each.method == "session/prompt" for each in messages)
+    sessions = Sessions(exchanges=Exchanges(is_lean=True))
+    for frame in frames:
+        sessions.feed(frame)
+    return sum(session.prompts for session in sessions.sessions.values())
 
 
 class _Judge(ABC):
