@@ -1,0 +1,346 @@
+"""Rules that name a schema error: each row has the place and the kinds of errors there.
+
+`schemas` reports every error of a message; a row gives those at one place a name, a fix and a
+severity of their own.
+
+Source: ACP schema.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, Literal, TypeAlias
+
+from acp_inspector.lint import on
+from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.context import BODIES, OK, CheckResult, Context
+from acp_inspector.lint.registry import rule
+from acp_inspector.lint.rules.commands import COMMAND_REPORTS
+from acp_inspector.lint.rules.schemas import PLACES, UNKNOWN_WORD, SchemaSubject, schema_subject
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.explain import SchemaError
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, WHOLE_MESSAGES
+
+ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word"]
+"""What is wrong: a member is missing, or has another type, null where a list is (which readers take
+for none), too small or short a value, or a word that the schema does not know."""
+
+_KINDS: Final[dict[str, ErrorKind]] = {
+    "is missing": "missing",
+    "is null": "null",
+    "is too short": "range",
+    "is too small": "range",
+    "is too large": "range",
+    UNKNOWN_WORD: "word",
+}
+"""The kinds of errors by their reason; all others are about types."""
+
+
+@rule(
+    "incomplete-command",
+    Facts(313, "commands", "error", "schema", "agent", "slash-commands.mdx", since="2026-11"),
+    COMMAND_REPORTS,
+    case="commands.fields",
+    says=("Each command has `name` and `description`; v2 also `type` (`command` or custom)."),
+    fix="Give each command a name and a description.",
+    at=r"availableCommands\.\d+\.(type|name|description)",
+    kinds=("missing", "type"),
+    within=("availableCommands",),
+)
+@rule(
+    "incomplete-notice",
+    Facts(409, "notices", "error", "schema", "agent", "schema", since="2026-11"),
+    on.update("notice"),
+    says="`notice` (stable now) has `severity` and a non-empty `title`.",
+    fix="Give a severity and a title.",
+    at="severity|title",
+    kinds=("missing", "type", "range"),
+)
+@rule(
+    "untyped-option-value",
+    Facts(297, "modes", "error", "schema", "client", "v2/session-config-options.mdx", version=2),
+    on.request("session/set_config_option"),
+    case="options.type",
+    says="`type` (`id` or `boolean`) is present on `set_config_option`.",
+    fix='Say "type": "id" or "boolean".',
+    at="type",
+    kinds=("missing", "type"),
+)
+@rule(
+    "incomplete-terminal-update",
+    Facts(266, "display-terminals", "error", "schema", "agent", "schema", version=2),
+    on.update("terminal_update", "terminal_output_chunk"),
+    case="terminal.output",
+    says=("`terminal_update` and `terminal_output_chunk` have `terminalId`; chunks have `data`."),
+    fix="Name the terminal by terminalId, and put bytes into data.",
+    at="terminalId|data",
+    kinds=("missing", "type"),
+)
+@rule(
+    "terminal-output-not-object",
+    Facts(269, "display-terminals", "error", "schema", "agent", "schema", version=2),
+    on.update("terminal_update"),
+    case="terminal.output",
+    says="`output` is an object with `data`, not a string.",
+    fix='Send {"data": …} as output.',
+    at=r"output(\.data)?",
+    kinds=("missing", "type"),
+    within=("output",),
+)
+@rule(
+    "invalid-terminal-size",
+    Facts(463, "version-2", "error", "schema", "agent", "schema", version=2),
+    on.update("terminal_update"),
+    says="Terminal `size` has integer `cols` and `rows` in 1..65535.",
+    fix="Send cols and rows from 1 to 65535.",
+    at=r"size(\.cols|\.rows)?",
+    kinds=("missing", "type", "range"),
+    within=("size",),
+)
+@rule(
+    "incomplete-elicitation",
+    Facts(330, "elicitation", "error", "schema", "agent", "elicitation.mdx"),
+    on.request("elicitation/create"),
+    case="elicitation.fields",
+    says="`mode` and `message` are present.",
+    fix="Say how you ask, and what for.",
+    at="mode|message",
+    kinds=("missing", "type"),
+)
+@rule(
+    "missing-file-content",
+    Facts(245, "files", "error", "schema", "client", "schema", version=1),
+    on.result("fs/read_text_file"),
+    says="The read result has a string `content`.",
+    fix="Answer with the text as content.",
+    at="content",
+    kinds=("missing", "type"),
+)
+@rule(
+    "missing-message-id",
+    Facts(182, "updates", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
+    on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
+    case="updates.message-id",
+    says="Every message update and chunk has a non-null string `messageId`.",
+    fix="Send the messageId with every piece.",
+    at="messageId",
+    kinds=("missing", "type"),
+)
+@rule(
+    "incomplete-permission-option",
+    Facts(224, "permissions", "error", "schema", "agent", "schema"),
+    on.request("session/request_permission"),
+    says="Each option has `optionId`, `name`, `kind`.",
+    fix="Give every option optionId, name and kind.",
+    at=r"options\.\d+\.(optionId|name|kind)",
+    kinds=("missing", "type"),
+    within=("options",),
+)
+@rule(
+    "unknown-option-kind",
+    Facts(225, "permissions", "error", "schema", "agent", "schema", version=1),
+    on.request("session/request_permission"),
+    says="`kind` is `allow_once`, `allow_always`, `reject_once` or `reject_always`.",
+    fix="Use allow_once, allow_always, reject_once or …_always.",
+    at=r"options\.\d+\.kind",
+    kinds=("word",),
+    within=("options",),
+)
+@rule(
+    "permission-without-tool-call",
+    Facts(233, "permissions", "error", "schema", "agent", "schema", version=1),
+    on.request("session/request_permission"),
+    case="permission.tool-call",
+    says="`toolCall` with `toolCallId` is present at params root.",
+    fix='Send "toolCall": {"toolCallId": …} in params.',
+    at=r"toolCall(\.toolCallId)?",
+    kinds=("missing", "type"),
+)
+@rule(
+    "malformed-permission-outcome",
+    Facts(227, "permissions", "error", "schema", "client", "schema"),
+    on.result("session/request_permission"),
+    says=(
+        "The result is `{outcome:{outcome:…}}`; flattened or string outcomes "
+        '(`"allow_once"`) are invalid.'
+    ),
+    fix='Answer {"outcome": {"outcome": "selected", "optionId": …}}.',
+    at=r"outcome(\.outcome)?",
+    kinds=("missing", "type"),
+)
+@rule(
+    "incomplete-plan-entry",
+    Facts(276, "plans", "error", "schema", "agent", "agent-plan.mdx"),
+    on.update("plan", "plan_update"),
+    says="Plan entries have `content`, `priority`, `status`.",
+    fix="Give entries content, priority and status.",
+    at=r"(plan\.)?entries\.\d+\.(content|priority|status)",
+    kinds=("missing", "type"),
+    within=("entries", "plan.entries"),
+)
+@rule(
+    "unknown-plan-word",
+    Facts(277, "plans", "error", "schema", "agent", "agent-plan.mdx", version=1),
+    on.update("plan", "plan_update"),
+    says=(
+        "`priority` ∈ high/medium/low and `status` ∈ pending/in_progress/completed "
+        "(v2 adds `cancelled`; unknown values need `_`)."
+    ),
+    fix="Use the priorities and statuses there are.",
+    at=r"(plan\.)?entries\.\d+\.(priority|status)",
+    kinds=("word",),
+    within=("entries", "plan.entries"),
+)
+@rule(
+    "prompt-result-without-id",
+    Facts(431, "version-2", "error", "schema", "agent", "schema", version=2),
+    on.result("session/prompt"),
+    says=(
+        "The `session/prompt` result has a non-null string `messageId` (`{}` is the alpha.3 shape)."
+    ),
+    fix="Name the user message's id in the result.",
+    at="messageId",
+    kinds=("missing", "type"),
+)
+@rule(
+    "empty-prompt",
+    Facts(434, "version-2", "error", "must", "client", "schema", version=2),
+    on.request("session/prompt"),
+    case="prompt.not-empty",
+    says="`prompt` is not an empty array.",
+    fix="Send at least one content block.",
+    at="prompt",
+    kinds=("range",),
+)
+@rule(
+    "replay-cursor-not-object",
+    Facts(115, "sessions", "error", "schema", "client", "schema", version=2, since="2026-11"),
+    on.request("session/resume"),
+    says=("`replayFrom` is an object with `type`, not a string (strict field now: -32602)."),
+    fix='Send "replayFrom": {"type": "start"}.',
+    at=r"replayFrom(\.type)?",
+    kinds=("missing", "type"),
+    within=("replayFrom",),
+)
+@rule(
+    "missing-stored-title",
+    Facts(481, "session-admin", "error", "schema", "agent", "schema"),
+    on.result("session/set_title"),
+    says="The `session/set_title` result has the stored `title`.",
+    fix="Return the title as it was stored.",
+    at="title",
+    kinds=("missing", "type"),
+)
+@rule(
+    "malformed-terminal-create",
+    Facts(251, "terminals", "error", "schema", "agent", "schema", version=1),
+    on.request("terminal/create"),
+    case="terminal.create",
+    says=(
+        "`terminal/create` has `command`; `args` is a string array; `env` is an array "
+        "of `{name,value}`."
+    ),
+    fix="Send a command, strings as args, pairs as env.",
+    at=r"command|args(\.\d+)?|env(\.\d+(\.(name|value))?)?",
+    kinds=("missing", "type"),
+)
+@rule(
+    "incomplete-terminal-output",
+    Facts(257, "terminals", "error", "schema", "client", "schema", version=1),
+    on.result("terminal/output"),
+    says="`terminal/output` result has `output` and `truncated`.",
+    fix="Answer with output, a string, and truncated, a boolean.",
+    at="output|truncated",
+    kinds=("missing", "type"),
+)
+@rule(
+    "incomplete-tool-call",
+    Facts(193, "tool-calls", "error", "schema", "agent", "schema", version=1),
+    on.update("tool_call"),
+    case="tool-call.title",
+    says="`tool_call` has `toolCallId` and `title`.",
+    fix="Announce a tool call with toolCallId and title.",
+    at="toolCallId|title",
+    kinds=("missing", "type"),
+)
+@rule(
+    "message-content-not-list",
+    Facts(184, "updates", "error", "schema", "agent", "schema", version=2),
+    on.update(*WHOLE_MESSAGES),
+    says=(
+        "`content` of `user_message`/`agent_message`/`agent_thought` is an array or "
+        "null, not a single block or string."
+    ),
+    fix="Send all blocks of the message in an array.",
+    at="content",
+    kinds=("type",),
+)
+@rule(
+    "incomplete-usage",
+    Facts(321, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
+    on.update("usage_update"),
+    case="usage.counts",
+    says="`used` and `size` are present non-negative integers.",
+    fix="Send whole numbers of tokens.",
+    at="used|size",
+    kinds=("missing", "type", "range"),
+)
+@rule(
+    "incomplete-cost",
+    Facts(323, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
+    on.update("usage_update"),
+    case="usage.cost",
+    says="`cost` has `amount` and `currency`.",
+    fix="Report amount and currency.",
+    at=r"cost\.(amount|currency)",
+    kinds=("missing", "type"),
+    within=("cost",),
+)
+def named_error(
+    context: Context, at: str, kinds: tuple[ErrorKind, ...], within: tuple[str, ...] = ()
+) -> CheckResult:
+    """Report the schema errors of these kinds at the places that a pattern matches.
+
+    Args:
+        context: The message.
+        at: A pattern for the path in the update, the params or the result.
+        kinds: The kinds of errors.
+        within: Paths of values without which there is nothing to check, if none is there.
+    """
+    if within and not any(_at(context, path) for path in within):
+        return None
+    what = schema_subject(context)
+    if what is None:
+        return OK
+    if not isinstance(what, SchemaSubject):
+        return None
+    pattern = _pattern(f"{_body(context)}.", at)
+    found = [
+        context.problem(str(each), context.request, path=each.path)
+        for each in what.schema_errors()
+        if pattern.fullmatch(each.path) and _kind(each) in kinds
+    ]
+    return tuple(problem for problems in found[:PLACES] for problem in problems)
+
+
+def _body(context: Context) -> str:
+    is_update = context.method == "session/update" and context.kind != "result"
+    return "params.update" if is_update else BODIES[context.kind]
+
+
+def _at(context: Context, path: str) -> Json:
+    value: Json = context.value
+    for name in f"{_body(context)}.{path}".split("."):
+        value = get(value, name)
+    return value
+
+
+def _kind(error: SchemaError) -> ErrorKind:
+    return _KINDS.get(error.reason, "type")
+
+
+@cache
+def _pattern(body: str, at: str) -> re.Pattern[str]:
+    return re.compile(re.escape(body) + f"(?:{at})")
