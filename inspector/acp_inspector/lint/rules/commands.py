@@ -52,29 +52,6 @@ def _keep_commands(context: Context) -> None:
 
 
 @rule(
-    "incomplete-command",
-    Facts(313, "commands", "error", "schema", "agent", "slash-commands.mdx", since="2026-11"),
-    COMMAND_REPORTS,
-    case="commands.fields",
-    fix="Give each command a name and a description.",
-)
-def incomplete_command(context: Context) -> CheckResult:
-    """Each command has `name` and `description`; v2 also `type` (`command` or custom)."""
-    listed = _listed_commands(context)
-    if listed is None or not listed[1]:
-        return None
-    wanted = ("name", "description") if context.version == 1 else ("type", "name", "description")
-    for n, command in enumerate(listed[1]):
-        for name in wanted:
-            if not isinstance(command.get(name), str):
-                return context.problem(
-                    f"the command {quoted(command.get('name'))} has no {name}",
-                    path=f"{listed[0]}.{n}.{name}",
-                )
-    return OK
-
-
-@rule(
     "malformed-command-name",
     Facts(314, "commands", "warning", "must", "agent", "schema", version=2, since="2026-11"),
     COMMAND_REPORTS,

@@ -167,22 +167,6 @@ def reused_compaction_id(context: Context) -> CheckResult:
 
 
 @rule(
-    "incomplete-notice",
-    Facts(409, "notices", "error", "schema", "agent", "schema", since="2026-11"),
-    on.update("notice"),
-    fix="Give a severity and a title.",
-)
-def incomplete_notice(context: Context) -> CheckResult:
-    """`notice` (stable now) has `severity` and a non-empty `title`."""
-    if not isinstance(context.update.get("severity"), str):
-        return context.problem("severity is missing", at="severity")
-    title = context.update.get("title")
-    if not isinstance(title, str) or not title:
-        return context.problem("the title is missing or empty", at="title")
-    return OK
-
-
-@rule(
     "replayed-notice",
     Facts(410, "notices", "warning", "should", "agent", "rfds/session-notices.mdx"),
     on.update("notice"),

@@ -198,20 +198,6 @@ def wrong_boolean_value(context: Context) -> CheckResult:
 
 
 @rule(
-    "untyped-option-value",
-    Facts(297, "modes", "error", "schema", "client", "v2/session-config-options.mdx", version=2),
-    on.request("session/set_config_option"),
-    case="options.type",
-    fix='Say "type": "id" or "boolean".',
-)
-def untyped_option_value(context: Context) -> CheckResult:
-    """`type` (`id` or `boolean`) is present on `set_config_option`."""
-    if isinstance(context.params.get("type"), str):
-        return OK
-    return context.problem("type is missing", at="type")
-
-
-@rule(
     "incomplete-option-result",
     Facts(298, "modes", "error", "must", "agent", "session-config-options.mdx"),
     on.result("session/set_config_option"),

@@ -26,31 +26,11 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-CELLS: Final = range(1, 65536)
 REMEMBERED: Final = 4096
 
 
 class _Commands(dict[tuple[str, str], str]):
     """The first reported command of each terminal, by session and id."""
-
-
-@rule(
-    "incomplete-terminal-update",
-    Facts(266, "display-terminals", "error", "schema", "agent", "schema", version=2),
-    on.update("terminal_update", "terminal_output_chunk"),
-    case="terminal.output",
-    fix="Name the terminal by terminalId, and put bytes into data.",
-)
-def incomplete_terminal_update(context: Context) -> CheckResult:
-    """`terminal_update` and `terminal_output_chunk` have `terminalId`; chunks have `data`."""
-    names = (
-        ("terminalId", "data") if context.variant == "terminal_output_chunk" else ("terminalId",)
-    )
-    for name in names:
-        if not isinstance(context.update.get(name), str):
-            what = "is not a string" if name in context.update else "is missing"
-            return context.problem(f"{name} of a {context.variant} {what}", at=name)
-    return OK
 
 
 @rule(
@@ -89,25 +69,6 @@ def relative_display_cwd(context: Context) -> CheckResult:
     if is_absolute(cwd):
         return OK
     return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
-
-
-@rule(
-    "terminal-output-not-object",
-    Facts(269, "display-terminals", "error", "schema", "agent", "schema", version=2),
-    on.update("terminal_update"),
-    case="terminal.output",
-    fix='Send {"data": …} as output.',
-)
-def terminal_output_not_object(context: Context) -> CheckResult:
-    """`output` is an object with `data`, not a string."""
-    output: Json = context.update.get("output")
-    if output is None:
-        return None
-    if not isinstance(output, dict):
-        return context.problem(f"the output is {quoted(output)}", at="output")
-    if not isinstance(as_object(output).get("data"), str):
-        return context.problem("the output has no data", at="output.data")
-    return OK
 
 
 @rule(
@@ -251,23 +212,3 @@ def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     own = foregrounds_of(ending.state).get(session.id)
     listed = [] if own is None else background_of(own.reported) or []
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
-
-
-@rule(
-    "invalid-terminal-size",
-    Facts(463, "version-2", "error", "schema", "agent", "schema", version=2),
-    on.update("terminal_update"),
-    fix="Send cols and rows from 1 to 65535.",
-)
-def invalid_terminal_size(context: Context) -> CheckResult:
-    """Terminal `size` has integer `cols` and `rows` in 1..65535."""
-    size: Json = context.update.get("size")
-    if size is None:
-        return None
-    if not isinstance(size, dict):
-        return context.problem(f"the size is {quoted(size)}", at="size")
-    for name in ("cols", "rows"):
-        value = as_object(size).get(name)
-        if type(value) is not int or value not in CELLS:
-            return context.problem(f"{name} is {quoted(value)}", at=f"size.{name}")
-    return OK

@@ -129,21 +129,6 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
 
 
 @rule(
-    "incomplete-elicitation",
-    Facts(330, "elicitation", "error", "schema", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    case="elicitation.fields",
-    fix="Say how you ask, and what for.",
-)
-def incomplete_elicitation(context: Context) -> CheckResult:
-    """`mode` and `message` are present."""
-    for name in ("mode", "message"):
-        if not isinstance(context.params.get(name), str):
-            return context.problem(f"{name} is missing", at=name)
-    return OK
-
-
-@rule(
     "wrong-elicitation-scope",
     Facts(331, "elicitation", "error", "schema", "agent", "elicitation.mdx", since="2026-11"),
     on.request(CREATE),

@@ -94,21 +94,6 @@ def _starts_at_one(context: Context, name: str) -> CheckResult:
 
 
 @rule(
-    "missing-file-content",
-    Facts(245, "files", "error", "schema", "client", "schema", version=1),
-    on.result(READ),
-    fix="Answer with the text as content.",
-)
-def missing_file_content(context: Context) -> CheckResult:
-    """The read result has a string `content`."""
-    result = context.result_object
-    if isinstance(result.get("content"), str):
-        return OK
-    what = f"is {quoted(result.get('content'))}" if "content" in result else "is missing"
-    return context.problem(f"the content {what}", context.request, at="content")
-
-
-@rule(
     "too-many-lines",
     Facts(246, "files", "warning", "implied", "client", "v1/file-system.mdx", version=1),
     on.result(READ),

@@ -117,21 +117,6 @@ def _keep_chunk(context: Context) -> None:
         by_session.messages[name] = _Message(role, context.point, context.session.last_prompt)
 
 
-@rule(
-    "missing-message-id",
-    Facts(182, "updates", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
-    on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
-    case="updates.message-id",
-    fix="Send the messageId with every piece.",
-)
-def missing_message_id(context: Context) -> CheckResult:
-    """Every message update and chunk has a non-null string `messageId`."""
-    if isinstance(context.update.get("messageId"), str):
-        return OK
-    what = "no string" if "messageId" in context.update else "missing"
-    return context.problem(f"the messageId of {context.variant} is {what}", at="messageId")
-
-
 def _known(context: Context) -> _Message | None:
     """Return the message of version 1 that a live chunk continues."""
     id_, by_session = context.update.get("messageId"), _session_messages(context)

@@ -36,7 +36,6 @@ from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
 from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES
-from acp_protocol.schema.words import PERMISSION_OPTION_KINDS
 
 PERMISSION: Final = "session/request_permission"
 ALWAYS: Final = frozenset({"allow_always", "reject_always"})
@@ -83,65 +82,6 @@ def duplicate_permission_option(context: Context) -> CheckResult:
         return context.problem(
             f"the optionId {quoted(id_)} occurs twice", at=f"options.{index}.optionId"
         )
-    return OK
-
-
-@rule(
-    "incomplete-permission-option",
-    Facts(224, "permissions", "error", "schema", "agent", "schema"),
-    on.request(PERMISSION),
-    fix="Give every option optionId, name and kind.",
-)
-def incomplete_permission_option(context: Context) -> CheckResult:
-    """Each option has `optionId`, `name`, `kind`."""
-    options = options_of(context.params)
-    if not options:
-        return None
-    return context.problems(
-        (f"an option has no {name}", f"params.options.{index}.{name}")
-        for index, option in enumerate(options)
-        for name in ("optionId", "name", "kind")
-        if not isinstance(option.get(name), str)
-    )
-
-
-@rule(
-    "unknown-option-kind",
-    Facts(225, "permissions", "error", "schema", "agent", "schema", version=1),
-    on.request(PERMISSION),
-    fix="Use allow_once, allow_always, reject_once or …_always.",
-)
-def unknown_option_kind(context: Context) -> CheckResult:
-    """`kind` is `allow_once`, `allow_always`, `reject_once` or `reject_always`."""
-    kinds = [
-        (kind, index)
-        for index, option in enumerate(options_of(context.params))
-        if isinstance(kind := option.get("kind"), str)
-    ]
-    if not kinds:
-        return None
-    return context.problems(
-        (f"{quoted(kind)} is not a kind of option", f"params.options.{index}.kind")
-        for kind, index in kinds
-        if kind not in PERMISSION_OPTION_KINDS[1]
-    )
-
-
-@rule(
-    "permission-without-tool-call",
-    Facts(233, "permissions", "error", "schema", "agent", "schema", version=1),
-    on.request(PERMISSION),
-    case="permission.tool-call",
-    fix='Send "toolCall": {"toolCallId": …} in params.',
-)
-def permission_without_tool_call(context: Context) -> CheckResult:
-    """`toolCall` with `toolCallId` is present at params root."""
-    tool: Json = context.params.get("toolCall")
-    if not isinstance(tool, dict):
-        what = "is not an object" if "toolCall" in context.params else "is missing"
-        return context.problem(f"toolCall {what}", at="toolCall")
-    if not isinstance(as_object(tool).get("toolCallId"), str):
-        return context.problem("toolCall has no toolCallId", at="toolCall.toolCallId")
     return OK
 
 
@@ -313,27 +253,6 @@ def option_not_offered(context: Context) -> CheckResult:
     return context.problem(
         f"the optionId {quoted(chosen)} was not offered", ask, at="outcome.optionId"
     )
-
-
-@rule(
-    "malformed-permission-outcome",
-    Facts(227, "permissions", "error", "schema", "client", "schema"),
-    on.result(PERMISSION),
-    fix='Answer {"outcome": {"outcome": "selected", "optionId": …}}.',
-)
-def malformed_permission_outcome(context: Context) -> CheckResult:
-    """The result is `{outcome:{outcome:…}}`; flattened or string outcomes (`"allow_once"`) are
-    invalid.
-    """
-    outcome: Json = context.result_object.get("outcome")
-    if isinstance(outcome, dict):
-        if isinstance(as_object(outcome).get("outcome"), str):
-            return OK
-        return context.problem(
-            "the outcome object has no outcome field", context.request, at="outcome.outcome"
-        )
-    what = f"is {quoted(outcome)}, no object" if outcome is not None else "is missing"
-    return context.problem(f"the outcome {what}", context.request, at="outcome")
 
 
 @rule(

@@ -51,44 +51,6 @@ class _Plans(dict[Key, _Plan]):
 
 
 @rule(
-    "incomplete-plan-entry",
-    Facts(276, "plans", "error", "schema", "agent", "agent-plan.mdx"),
-    on.update("plan", "plan_update"),
-    fix="Give entries content, priority and status.",
-)
-def incomplete_plan_entry(context: Context) -> CheckResult:
-    """Plan entries have `content`, `priority`, `status`."""
-    found: CheckResult = None
-    for place, entry in _entries(context):
-        found = OK
-        for name in REQUIRED:
-            if not isinstance(entry.get(name), str):
-                what = "is not a string" if name in entry else "is missing"
-                return context.problem(f"{name} of an entry {what}", path=f"{place}.{name}")
-    return found
-
-
-@rule(
-    "unknown-plan-word",
-    Facts(277, "plans", "error", "schema", "agent", "agent-plan.mdx", version=1),
-    on.update("plan", "plan_update"),
-    fix="Use the priorities and statuses there are.",
-)
-def unknown_plan_word(context: Context) -> CheckResult:
-    """`priority` ∈ high/medium/low and `status` ∈ pending/in_progress/completed (v2 adds
-    `cancelled`; unknown values need `_`).
-    """
-    found: CheckResult = None
-    for place, entry in _entries(context):
-        found = OK
-        for name, known in WORDS.items():
-            value = entry.get(name)
-            if isinstance(value, str) and value not in known:
-                return context.problem(f"{name} is {quoted(value)}", path=f"{place}.{name}")
-    return found
-
-
-@rule(
     "partial-plan",
     Facts(278, "plans", "warning", "must", "agent", "agent-plan.mdx"),
     on.update("plan", "plan_update"),

@@ -63,23 +63,6 @@ def stop_reason_in_result(context: Context) -> CheckResult:
 
 
 @rule(
-    "prompt-result-without-id",
-    Facts(431, "version-2", "error", "schema", "agent", "schema", version=2),
-    on.result("session/prompt"),
-    fix="Name the user message's id in the result.",
-)
-def prompt_result_without_id(context: Context) -> CheckResult:
-    """The `session/prompt` result has a non-null string `messageId` (`{}` is the alpha.3 shape)."""
-    id_ = context.result_object.get("messageId")
-    if isinstance(id_, str):
-        return OK
-    what = f"is {quoted(id_)}" if "messageId" in context.result_object else "is missing"
-    return context.problem(
-        f"messageId {what} in the result of session/prompt", context.request, at="messageId"
-    )
-
-
-@rule(
     "prompt-result-after-work",
     Facts(159, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
     on.result("session/prompt"),
@@ -321,21 +304,6 @@ def echoed_prompt_fails(context: Context) -> CheckResult:
             own.echoes[other].point,
         )
     return OK
-
-
-@rule(
-    "empty-prompt",
-    Facts(434, "version-2", "error", "must", "client", "schema", version=2),
-    on.request("session/prompt"),
-    case="prompt.not-empty",
-    fix="Send at least one content block.",
-)
-def empty_prompt(context: Context) -> CheckResult:
-    """`prompt` is not an empty array."""
-    prompt: Json = context.params.get("prompt")
-    if not isinstance(prompt, list):
-        return None
-    return OK if prompt else context.problem("the prompt is empty", at="prompt")
 
 
 @rule(

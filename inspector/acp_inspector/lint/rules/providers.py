@@ -19,9 +19,6 @@ from acp_protocol.jsonrpc import INVALID_PARAMS, Json
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
 PROVIDERS: Final = 10_000
-FIX_UNSUPPORTED: Final = (
-    "Set listed providers to kinds that they support; refuse others with -32602."
-)
 
 
 @dataclass(slots=True)

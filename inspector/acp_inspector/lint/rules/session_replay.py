@@ -14,7 +14,7 @@ from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
-from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Json
+from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import (
     CALL_UPDATES,
@@ -322,20 +322,3 @@ def replay_cursor_not_refused(context: Context) -> CheckResult:
     return context.problem(
         f"the resume succeeded although the replayFrom {quoted(cursor)} is unknown", context.request
     )
-
-
-@rule(
-    "replay-cursor-not-object",
-    Facts(115, "sessions", "error", "schema", "client", "schema", version=2, since="2026-11"),
-    on.request("session/resume"),
-    fix='Send "replayFrom": {"type": "start"}.',
-)
-def replay_cursor_not_object(context: Context) -> CheckResult:
-    """`replayFrom` is an object with `type`, not a string (strict field now: -32602)."""
-    cursor: Json = context.params.get("replayFrom")
-    if cursor is None:
-        return None
-    if isinstance(as_object(cursor).get("type"), str):
-        return OK
-    path = "params.replayFrom.type" if isinstance(cursor, dict) else "params.replayFrom"
-    return context.problem(f"replayFrom is not an object with a type: {quoted(cursor)}", path=path)

@@ -137,20 +137,6 @@ def undeclared_set_title(context: Context) -> CheckResult:
 
 
 @rule(
-    "missing-stored-title",
-    Facts(481, "session-admin", "error", "schema", "agent", "schema"),
-    on.result("session/set_title"),
-    fix="Return the title as it was stored.",
-)
-def missing_stored_title(context: Context) -> CheckResult:
-    """The `session/set_title` result has the stored `title`."""
-    if isinstance(context.result_object.get("title"), str):
-        return OK
-    what = "no string" if "title" in context.result_object else "missing"
-    return context.problem(f"the stored title is {what}", context.request, at="title")
-
-
-@rule(
     "title-replaced",
     Facts(482, "session-admin", "warning", "should", "agent", "schema"),
     on.update("session_info_update"),

@@ -24,7 +24,7 @@ from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
 from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import find_terminal
-from acp_protocol.json_values import as_list, as_object
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 _ARGUMENT: Final = re.compile(r"-|[|&;<>]")
@@ -49,36 +49,6 @@ def undeclared_terminal(context: Context) -> CheckResult:
         context.state.initialize,
         path="method",
     )
-
-
-@rule(
-    "malformed-terminal-create",
-    Facts(251, "terminals", "error", "schema", "agent", "schema", version=1),
-    on.request("terminal/create"),
-    case="terminal.create",
-    fix="Send a command, strings as args, pairs as env.",
-)
-def malformed_terminal_create(context: Context) -> CheckResult:
-    """`terminal/create` has `command`; `args` is a string array; `env` is an array of
-    `{name,value}`.
-    """
-    params = context.params
-    if not isinstance(params.get("command"), str):
-        return context.problem("there is no command", at="command")
-    for name in ("args", "env"):
-        if not isinstance(params.get(name), list | None):
-            return context.problem(f"{name} is not an array", at=name)
-    for i, each in enumerate(as_list(params.get("args"))):
-        if not isinstance(each, str):
-            return context.problem(f"an argument is {quoted(each)}", at=f"args.{i}")
-    for i, each in enumerate(as_list(params.get("env"))):
-        for name in ("name", "value"):
-            if not isinstance(as_object(each).get(name), str):
-                where = (
-                    f"params.env.{i}" if not isinstance(each, dict) else f"params.env.{i}.{name}"
-                )
-                return context.problem(f"a variable is {quoted(each)}", path=where)
-    return OK
 
 
 @rule(
@@ -294,22 +264,6 @@ def duplicate_terminal_id(context: Context) -> CheckResult:
         other.first,
         at="terminalId",
     )
-
-
-@rule(
-    "incomplete-terminal-output",
-    Facts(257, "terminals", "error", "schema", "client", "schema", version=1),
-    on.result(OUTPUT),
-    fix="Answer with output, a string, and truncated, a boolean.",
-)
-def incomplete_terminal_output(context: Context) -> CheckResult:
-    """`terminal/output` result has `output` and `truncated`."""
-    for name, type_ in (("output", str), ("truncated", bool)):
-        value = context.result_object.get(name)
-        if not isinstance(value, type_):
-            what = f"is {quoted(value)}" if name in context.result_object else "is missing"
-            return context.problem(f"{name} {what}", context.request, at=name)
-    return OK
 
 
 @rule(

@@ -86,22 +86,6 @@ def unannounced_tool_call(context: Context) -> CheckResult:
 
 
 @rule(
-    "incomplete-tool-call",
-    Facts(193, "tool-calls", "error", "schema", "agent", "schema", version=1),
-    on.update("tool_call"),
-    case="tool-call.title",
-    fix="Announce a tool call with toolCallId and title.",
-)
-def incomplete_tool_call(context: Context) -> CheckResult:
-    """`tool_call` has `toolCallId` and `title`."""
-    return context.problems(
-        (f"the tool_call has no {name}", f"params.update.{name}")
-        for name in ("toolCallId", "title")
-        if not isinstance(context.update.get(name), str)
-    )
-
-
-@rule(
     "duplicate-tool-call",
     Facts(194, "tool-calls", "error", "implied", "agent", "v1/tool-calls.mdx", version=1),
     on.update("tool_call"),
@@ -442,19 +426,6 @@ def chunk_of_unknown_call(context: Context) -> CheckResult:
     return context.problem(f"the tool call {quoted(id_)} was not announced", at="toolCallId")
 
 
-@rule(
-    "tool-chunk-list",
-    Facts(216, "tool-calls", "error", "schema", "agent", "schema", version=2),
-    on.update("tool_call_content_chunk"),
-    fix="Send each item in a chunk of its own.",
-)
-def tool_chunk_list(context: Context) -> CheckResult:
-    """`tool_call_content_chunk.content` is one item, not an array."""
-    if isinstance(context.update.get("content"), list):
-        return context.problem("the content of the chunk is an array", at="content")
-    return OK
-
-
 UPDATED: Final = (*on.update("tool_call_update"), *on.request("session/request_permission"))
 """Updates that report a tool call."""
 EXECUTED_STATUSES: Final = frozenset({"in_progress", "completed"})
@@ -611,3 +582,16 @@ def runs_after_rejection(context: Context) -> CheckResult:
         reply,
         at="status",
     )
+
+
+@rule(
+    "tool-chunk-list",
+    Facts(216, "tool-calls", "error", "schema", "agent", "schema", version=2),
+    on.update("tool_call_content_chunk"),
+    fix="Send each item in a chunk of its own.",
+)
+def tool_chunk_list(context: Context) -> CheckResult:
+    """`tool_call_content_chunk.content` is one item, not an array."""
+    if isinstance(context.update.get("content"), list):
+        return context.problem("the content of the chunk is an array", at="content")
+    return OK

@@ -15,7 +15,7 @@ from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import UPDATES as NEWER
-from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, WHOLE_MESSAGES
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS
 from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
 
 REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
@@ -197,36 +197,6 @@ def invalid_update(context: Context) -> CheckResult:
 
 
 @rule(
-    "chunk-content-list",
-    Facts(183, "updates", "error", "schema", "agent", "schema"),
-    on.update(*MESSAGE_CHUNKS),
-    fix="Send each block in a chunk of its own.",
-)
-def chunk_content_list(context: Context) -> CheckResult:
-    """A chunk's `content` is one block, not an array."""
-    if isinstance(context.update.get("content"), list):
-        return context.problem(f"the content of {context.variant} is an array", at="content")
-    return OK
-
-
-@rule(
-    "message-content-not-list",
-    Facts(184, "updates", "error", "schema", "agent", "schema", version=2),
-    on.update(*WHOLE_MESSAGES),
-    fix="Send all blocks of the message in an array.",
-)
-def message_content_not_list(context: Context) -> CheckResult:
-    """`content` of `user_message`/`agent_message`/`agent_thought` is an array or null, not a single
-    block or string.
-    """
-    content: Json = context.update.get("content")
-    if content is None or isinstance(content, list):
-        return OK
-    what = "one block" if isinstance(content, dict) else quoted(content)
-    return context.problem(f"the content of {context.variant} is {what}, no array", at="content")
-
-
-@rule(
     "empty-chunk",
     Facts(190, "updates", "warning", "heuristic", "agent", "content.mdx"),
     on.update(*MESSAGE_CHUNKS),
@@ -237,4 +207,17 @@ def empty_chunk(context: Context) -> CheckResult:
     content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":
         return context.problem(f"the text of {context.variant} is empty", at="content.text")
+    return OK
+
+
+@rule(
+    "chunk-content-list",
+    Facts(183, "updates", "error", "schema", "agent", "schema"),
+    on.update(*MESSAGE_CHUNKS),
+    fix="Send each block in a chunk of its own.",
+)
+def chunk_content_list(context: Context) -> CheckResult:
+    """A chunk's `content` is one block, not an array."""
+    if isinstance(context.update.get("content"), list):
+        return context.problem(f"the content of {context.variant} is an array", at="content")
     return OK

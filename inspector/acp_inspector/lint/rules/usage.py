@@ -58,23 +58,6 @@ def _is_count(value: Json) -> TypeGuard[int]:
 
 
 @rule(
-    "incomplete-usage",
-    Facts(321, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
-    UPDATE,
-    case="usage.counts",
-    fix="Send whole numbers of tokens.",
-)
-def incomplete_usage(context: Context) -> CheckResult:
-    """`used` and `size` are present non-negative integers."""
-    for name in ("used", "size"):
-        if not _is_count(context.update.get(name)):
-            count = context.update.get(name)
-            what = "is missing" if count is None else f"is {quoted(count)}"
-            return context.problem(f"{name} {what}", path=f"{PLACE}.{name}")
-    return OK
-
-
-@rule(
     "usage-over-size",
     Facts(322, "usage", "warning", "heuristic", "agent", "rfds/session-usage.mdx"),
     UPDATE,
@@ -89,25 +72,6 @@ def usage_over_size(context: Context) -> CheckResult:
         return context.problem("the window's size is 0", path=f"{PLACE}.size")
     if used > size:
         return context.problem(f"{used} of {size} tokens are used", path=f"{PLACE}.used")
-    return OK
-
-
-@rule(
-    "incomplete-cost",
-    Facts(323, "usage", "error", "schema", "agent", "prompt-turn.mdx"),
-    UPDATE,
-    case="usage.cost",
-    fix="Report amount and currency.",
-)
-def incomplete_cost(context: Context) -> CheckResult:
-    """`cost` has `amount` and `currency`."""
-    if context.update.get("cost") is None:
-        return None
-    cost = _cost(context)
-    if not _is_number(cost.get("amount")):
-        return context.problem("the cost has no amount", path=f"{PLACE}.cost.amount")
-    if not isinstance(cost.get("currency"), str):
-        return context.problem("the cost has no currency", path=f"{PLACE}.cost.currency")
     return OK
 
 
