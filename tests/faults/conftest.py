@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.disks import Disk, small_disk
-from tests.faults.parties import Stage
+from tests.faults.processes import Stage
 
 
 @pytest.fixture

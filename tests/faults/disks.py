@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.parties import LIMIT
+from tests.faults.processes import LIMIT
 
 KILOBYTES = 64
 """Size of the disk."""

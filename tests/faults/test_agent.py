@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.faults.disks import Disk
-from tests.faults.parties import AGENT, LIMIT, MARK, Party, Stage, python
+from tests.faults.processes import AGENT, LIMIT, MARK, Party, Stage, python
 
 DEAF = "import os, signal, sys, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
 PROMPT = 3

@@ -17,7 +17,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, agent
 from tests.faults.disks import Disk
-from tests.faults.parties import CONSOLE, LIMIT, Stage, events, said
+from tests.faults.processes import CONSOLE, LIMIT, Stage, events, said
 
 __all__ = ["agent"]
 

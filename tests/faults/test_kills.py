@@ -25,7 +25,7 @@ from acp_inspector.recording.rotation import part_paths
 from acp_inspector.recording.spool import spool_path
 from acp_protocol.framing import Side
 from tests.faults.disks import Disk
-from tests.faults.parties import PROXY, Party, Stage, python
+from tests.faults.processes import PROXY, Party, Stage, python
 
 KILLS = int(os.environ.get("KILLS", "8"))
 LONGEST = 12 << 20

@@ -17,7 +17,7 @@ from acp_inspector.control.client import ProxyClient, find_proxy, running_proxie
 from acp_inspector.control.server import socket_directory
 from acp_inspector.recording.reader import read_recording
 from tests.faults.disks import Disk
-from tests.faults.parties import PROXY, Party, Stage, entries, events, python, said
+from tests.faults.processes import PROXY, Party, Stage, entries, events, python, said
 
 ECHO = python("import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)")
 DEAF = "import signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"

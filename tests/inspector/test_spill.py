@@ -18,7 +18,7 @@ from acp_inspector.session.history import ItemCache
 from acp_inspector.session.items import TerminalItem, ToolCallItem
 from acp_inspector.spill import SpillFile
 from acp_inspector.views.to_json import session_to_json
-from tests.inspector.session.talkers import talks
+from tests.inspector.session.traffic import talks
 from tests.inspector.talks import Said, answer, ask, frames, prompt, update
 
 BYTES = st.binary(max_size=300)

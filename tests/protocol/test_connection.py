@@ -23,7 +23,7 @@ from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.stdio import StreamTransport
-from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
+from tests.protocol.connected_peers import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
 pytestmark = pytest.mark.usefixtures("over_every_wire")
 in_memory = pytest.mark.parametrize("over_every_wire", ["memory"], indirect=True)

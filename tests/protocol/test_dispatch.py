@@ -16,8 +16,8 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import OperationTimeoutError, RequestFailedError
 from acp_protocol.handler import ConnectionLimits, Response
 from acp_protocol.jsonrpc import Json, Notification, Request
-from tests.protocol import talks
-from tests.protocol.talks import (
+from tests.protocol import connected_peers
+from tests.protocol.connected_peers import (
     LIMIT,
     Script,
     pipe_pair,
@@ -468,7 +468,7 @@ async def test_every_request_ends_and_sessions_keep_their_order_whatever_handler
 ) -> None:
     moods = random.Random(seed)
     sides = [Moody(moods), Moody(moods)]
-    ours, theirs = talks.pair()
+    ours, theirs = connected_peers.pair()
 
     async def ask(connection: Connection) -> None:
         for _ in range(10):

@@ -10,7 +10,7 @@ import pytest
 from acp_protocol.connection import Connection
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.trace_context import add_trace, set_trace
-from tests.protocol.talks import Script, talk
+from tests.protocol.connected_peers import Script, talk
 
 PARENT = f"00-{'1' * 32}-{'2' * 16}-01"
 

@@ -20,8 +20,8 @@ from acp_protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate_result
 from acp_protocol.transport.memory import memory_pair
+from tests.protocol.connected_peers import Script
 from tests.protocol.host.test_processes import is_running
-from tests.protocol.talks import Script
 
 LIMIT = 20.0
 """Seconds after which a talk counts as hung."""

@@ -17,7 +17,7 @@ from acp_inspector.journal import Entry
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.views.session_model import SessionModel
-from tests.console.tui.analysed import talk
+from tests.console.tui.analysis_app import talk
 from tests.console.tui.conftest import LIMIT
 
 T = TypeVar("T")

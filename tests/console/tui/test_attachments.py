@@ -14,8 +14,8 @@ from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
+from tests.console.tui.chats import AT_ONCE, chat_of
 from tests.console.tui.conftest import notices, place_of, say, until
-from tests.console.tui.test_app import AT_ONCE, chat_of
 
 PICTURE = """
 prompt = hear_prompt()

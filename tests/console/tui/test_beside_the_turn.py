@@ -12,8 +12,8 @@ from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
+from tests.console.tui.chats import AT_ONCE, chat_of
 from tests.console.tui.conftest import notices, say, until
-from tests.console.tui.test_app import AT_ONCE, chat_of
 
 BOSS = """
 def of_child(name, **members):

@@ -17,8 +17,8 @@ from acp_inspector.messages import Decoder
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import Json, Request
 from tests.console.conftest import Agent
+from tests.console.tui.chats import AT_ONCE, chat_of
 from tests.console.tui.conftest import say, until
-from tests.console.tui.test_app import AT_ONCE, chat_of
 
 SEVERAL = """
 count = 0

@@ -21,7 +21,7 @@ from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.intercept.screens import DelayScreen
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.traffic.pane import TrafficPane
-from tests.console.tui.analysed import recording
+from tests.console.tui.analysis_app import recording
 from tests.console.tui.conftest import say, until
 
 HELLO = Path(__file__).parents[3] / "recordings" / "hello.acp.ndjson"

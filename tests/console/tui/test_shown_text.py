@@ -15,7 +15,7 @@ from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import AgentMessage, Item, Thought, ToolCallItem, UserMessage
 from acp_protocol.host.sanitize import escape_controls, prose_text
 from acp_protocol.json_values import get, get_text
-from tests.inspector.session.talkers import TRAFFIC, real_frames
+from tests.inspector.session.traffic import TRAFFIC, real_frames
 
 LOOK = Look.from_theme(App[None]().theme_variables)
 WIDTH = 90

@@ -19,7 +19,7 @@ from acp_inspector.jsonpath import parse_path
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.expectations import FilterSelector
 from acp_protocol.jsonrpc import Json
-from tests.inspector.session.talkers import TRAFFIC, real_frames, talks
+from tests.inspector.session.traffic import TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))

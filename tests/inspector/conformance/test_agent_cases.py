@@ -12,7 +12,7 @@ from acp_inspector.conformance.model import PROFILES, Profile
 from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
 from acp_protocol.errors import OperationTimeoutError, RemoteProtocolError
 from tests.inspector.conformance.agent_defects import DEFECTS, written
-from tests.inspector.conformance.playing import PROMPTS, judge
+from tests.inspector.conformance.judging import PROMPTS, judge
 from tests.inspector.conformance.scripted_agent import Defect, Message
 
 NOT_PLAYED = {

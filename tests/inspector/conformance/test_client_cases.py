@@ -17,7 +17,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.transport.memory import memory_pair
 from tests.inspector.conformance.client_defects import DEFECTS
-from tests.inspector.conformance.playing import judge_scripted_client
+from tests.inspector.conformance.judging import judge_scripted_client
 from tests.inspector.conformance.scripted_agent import Defect
 
 FAILED = {"fail", "advice"}

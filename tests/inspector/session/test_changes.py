@@ -17,7 +17,7 @@ from acp_inspector.views.state_diff import (
     TextGrew,
     state_changes,
 )
-from tests.inspector.session.talkers import talks
+from tests.inspector.session.traffic import talks
 from tests.inspector.talks import Said, answer, chunk, frames, prompt, update
 
 

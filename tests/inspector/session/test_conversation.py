@@ -14,7 +14,7 @@ from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import Compaction, ElicitationItem, ToolCallItem
 from acp_inspector.views.to_json import session_to_json
 from acp_protocol.jsonrpc import Json
-from tests.inspector.session.talkers import HELLO, TRAFFIC, real_frames, talks
+from tests.inspector.session.traffic import HELLO, TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 

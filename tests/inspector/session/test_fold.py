@@ -27,7 +27,7 @@ from acp_inspector.session.turn import SessionTurn
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.schema.words import UPDATE_KINDS
 from tests.inspector.lint.talk import Case, cases
-from tests.inspector.session.talkers import talks
+from tests.inspector.session.traffic import talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 ROOT = Path(__file__).parents[3]

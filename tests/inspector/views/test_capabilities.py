@@ -9,7 +9,7 @@ import pytest
 
 from acp_inspector.views.capabilities import AGENT, CLIENT, Capability
 from acp_inspector.views.session_model import SessionModel
-from tests.inspector.session.talkers import TRAFFIC, real_frames
+from tests.inspector.session.traffic import TRAFFIC, real_frames
 from tests.inspector.talks import Said, answer, ask, frames, update
 
 

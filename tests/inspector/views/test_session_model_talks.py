@@ -19,7 +19,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.session.turn import AGENT_ENDED
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.to_json import session_to_json
-from tests.inspector.session.talkers import TRAFFIC, real_frames, talks
+from tests.inspector.session.traffic import TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
 from tests.inspector.test_messages import ACPEX
 

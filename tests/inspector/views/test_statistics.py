@@ -8,7 +8,7 @@ from hypothesis import given
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.statistics import Statistics
-from tests.inspector.session.talkers import talks
+from tests.inspector.session.traffic import talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 

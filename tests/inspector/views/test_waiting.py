@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.wait_graph import HANG_SECONDS, WaitGraph
-from tests.inspector.session.talkers import HELLO, talks
+from tests.inspector.session.traffic import HELLO, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 

@@ -26,8 +26,8 @@ from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.stdio import StreamTransport
+from tests.protocol.connected_peers import Script
 from tests.protocol.dialects.examples import call, frame, said
-from tests.protocol.talks import Script
 
 LIMIT = 20.0
 """Seconds after which a talk counts as hung."""

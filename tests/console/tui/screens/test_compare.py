@@ -21,7 +21,7 @@ from acp_console.tui.path_input import completed_path
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.writer import RecordingWriter
-from tests.console.tui.analysed import EVIL
+from tests.console.tui.analysis_app import EVIL
 from tests.console.tui.conftest import entries, notices, say, settled, until, update
 
 

@@ -20,7 +20,7 @@ from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.control.client import RunningProxy, find_proxy
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import encode_notification
-from tests.console.tui.analysed import recording
+from tests.console.tui.analysis_app import recording
 from tests.console.tui.conftest import say, settled, until
 
 RECORDINGS = Path(__file__).parents[4] / "recordings"

@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from acp_console.tui.analysis.pane import TITLES
-from tests.console.tui.analysed import AnalysisApp, talk
+from tests.console.tui.analysis_app import AnalysisApp, talk
 from tests.console.tui.conftest import entries, notices, say, settled, until
 
 SHOWN = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_console.tui.analysis.capabilities_tab import claims_of
 from acp_inspector.views.session_model import SessionModel
-from tests.console.tui.analysed import AnalysisApp, talk
+from tests.console.tui.analysis_app import AnalysisApp, talk
 from tests.console.tui.conftest import say, until
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_console.tui.analysis.findings_tab import findings_of
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
-from tests.console.tui.analysed import EVIL, AnalysisApp, talk
+from tests.console.tui.analysis_app import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import entries, say, until, update
 
 LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})

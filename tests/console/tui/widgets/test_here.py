@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_console.tui.analysis.state_tab import ITEMS, state_at_frame
 from acp_inspector.views.session_model import SessionModel
-from tests.console.tui.analysed import EVIL, AnalysisApp, analysed, talk
+from tests.console.tui.analysis_app import EVIL, AnalysisApp, analysed, talk
 from tests.console.tui.conftest import entries, say, until, update
 
 

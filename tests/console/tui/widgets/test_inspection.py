@@ -15,7 +15,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import Json
-from tests.console.tui.analysed import talk
+from tests.console.tui.analysis_app import talk
 from tests.console.tui.conftest import entries, say, until
 
 LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})

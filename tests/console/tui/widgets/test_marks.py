@@ -21,7 +21,7 @@ from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.host.state import state_directory
-from tests.console.tui.analysed import EVIL, recording
+from tests.console.tui.analysis_app import EVIL, recording
 from tests.console.tui.conftest import notices, say, settled, until
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_console.tui.analysis.statistics_tab import counted
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.views.session_model import SessionModel
-from tests.console.tui.analysed import EVIL, AnalysisApp, talk
+from tests.console.tui.analysis_app import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import say, until
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_console.tui.analysis.waiting_tab import MAX_LINES, waiting
 from acp_inspector.journal import JournalEvent
-from tests.console.tui.analysed import AnalysisApp, analysed, talk
+from tests.console.tui.analysis_app import AnalysisApp, analysed, talk
 from tests.console.tui.conftest import entries, say, until
 
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from acp_console.tui.analysis import waterfall_tab as room
 from acp_console.tui.analysis.waterfall_tab import Bar, bar_lines, waterfall
 from acp_inspector.views.session_model import SessionModel
-from tests.console.tui.analysed import EVIL, AnalysisApp, talk
+from tests.console.tui.analysis_app import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import entries, say, until
 
 

@@ -1,0 +1,109 @@
+"""Modes, models and other options of a session."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from acp_console.agents.choices import ChoiceStore
+from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.options import OptionsScreen
+from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.home.screen import HomeScreen
+from tests.console.conftest import Agent
+from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.conftest import place_of, say, until
+
+
+async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ChoiceStore().update(DEMO_AGENT.name, mode="code")
+    app = ConsoleApp(cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "Claude Code" in say(app))
+        assert say(app).count("Demo agent") == 1
+        await pilot.press(*"demo", "enter")
+        await until(pilot, lambda: "mode Code" in say(app))
+
+
+async def test_the_mode_is_shown_by_its_name(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await until(pilot, lambda: "mode Ask" in say(app))
+
+
+PROVIDERS = """
+greet()
+options = [{"type": "select", "id": id_, "name": id_.title(), "category": "model",
+            "currentValue": value, "options": [{"value": value, "name": value}]}
+           for id_, value in (("provider", "acme"), ("model", "large"))]
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "configOptions": options})
+hear("never")
+"""
+
+
+async def test_options_of_the_same_category_are_told_apart(workplace: Path, agent: Agent) -> None:
+    command = command_agent(agent(PROVIDERS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "provider acme  ·  model large" in say(app))
+
+
+MODELS = """
+greet()
+models = [{"modelId": "a", "name": "Small"}, {"modelId": "b", "name": "Large"}]
+offered = {"currentModelId": "a", "availableModels": models}
+tell(id=hear("session/new")["id"], result={"sessionId": "s1", "models": offered})
+tell(id=hear("session/set_model")["id"], result={})
+hear("never")
+"""
+
+
+async def test_the_model_that_was_chosen_is_shown_and_chats_are_told_apart(
+    workplace: Path, agent: Agent
+) -> None:
+    """No update says which model is set; and the agent gives its sessions no titles."""
+    command = command_agent(agent(MODELS))
+    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "model Small" in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        await pilot.press(*"large", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "model Large" in say(app))
+        await pilot.press(*"mend it", "enter")
+        await until(pilot, lambda: re.search("▌. mend it", say(app)))
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "mend it" in say(app))
+
+
+async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "mode Ask" in say(app))
+        before = next(each for each in chat_of(app).chat.options if each.category == "mode")
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "mode Ask" not in say(app) and "mode " in say(app))
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        assert f"● {before.current_name}" not in say(app)
+        await pilot.press(*"ask", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "mode Ask" in say(app))
+
+
+async def test_mode_and_options_are_chosen_by_mouse(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "mode Ask" in say(app))
+        await pilot.click(offset=place_of(app, "mode Ask"))
+        await until(pilot, lambda: "mode Ask" not in say(app) and "mode " in say(app))
+        await pilot.click(offset=place_of(app, "model "))
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
+        await pilot.click(offset=(0, 39))
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))

@@ -1,0 +1,235 @@
+"""What the first screen lists, filters and opens."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.home import Entry, recording_entries
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.watch.screen import WatchScreen
+from tests.console.tui.conftest import LIMIT, notices, say, until
+
+RECORDINGS = Path(__file__).parents[3] / "recordings"
+
+
+def highlighted(app: ConsoleApp) -> int | None:
+    """Return the highlighted option of the first screen."""
+    screen = app.screen
+    return screen.options.highlighted if isinstance(screen, HomeScreen) else None
+
+
+async def test_enter_at_home_opens_a_chat_with_the_demo_agent(workplace: Path) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: highlighted(app) is not None)
+        assert "Demo agent" in say(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+        assert "Try one of these" in say(app)
+
+
+async def test_two_enters_at_once_open_one_chat(workplace: Path) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "Demo agent" in say(app))
+        assert isinstance(app.screen, HomeScreen)
+        app.screen.action_open()
+        app.screen.action_open()
+        await until(pilot, lambda: "● ready" in say(app))
+        assert len(app.open_chats.chats) == 1
+
+
+async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
+    agent = command_agent(["my-agent", "--acp"])
+    app = ConsoleApp(agent=agent, cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "my-agent" in say(app) and "Demo agent" in say(app))
+        await pilot.press(*"my-a")
+        await until(pilot, lambda: "Demo agent" not in say(app))
+        app.screen.query_one(Input).value = "nothing like it"
+        await until(pilot, lambda: "Nothing matches" in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Demo agent" in say(app))
+
+
+def test_snapshots_beside_recordings_are_not_listed() -> None:
+    entries = recording_entries(RECORDINGS)
+    assert entries
+    assert not [
+        each for each in entries if "snapshot" in repr(each) or "cannot be read" in repr(each)
+    ]
+
+
+async def test_enter_before_sessions_are_listed_opens_nothing_unseen(
+    workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_look = threading.Event()
+
+    def look(folder: Path) -> list[Entry]:
+        may_look.wait(LIMIT)
+        return recording_entries(folder)
+
+    monkeypatch.setattr("acp_console.tui.home.screen.recording_entries", look)
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "demo.acp.ndjson")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+        assert highlighted(app) is None
+        # A typed name is looked up once all is listed.
+        await pilot.press(*"demo.acp.ndjson", "enter")
+        assert isinstance(app.screen, HomeScreen)
+        may_look.set()
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        await pilot.press("q")
+        await until(pilot, lambda: highlighted(app) is not None)
+        assert not app.screen.query_one(Input).value
+
+
+async def test_the_highlight_stays_with_its_recording_while_the_list_grows(
+    workplace: Path,
+) -> None:
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "old.acp.ndjson")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "old.acp.ndjson" in say(app))
+        await pilot.press("end", "pagedown")
+        with (workplace / "old.acp.ndjson").open("a") as file:
+            file.write("\n" * 1000)
+        shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "new.acp.ndjson")
+        await until(pilot, lambda: "new.acp.ndjson" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        assert isinstance(app.screen, WatchScreen)
+        assert app.screen.source.title == "old.acp.ndjson"
+
+
+@pytest.mark.parametrize("text", ["~nobody-at-all", "x" * 300])
+async def test_what_can_be_no_path_is_typed_at_home_like_any_text(
+    workplace: Path, text: str
+) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        app.screen.query_one(Input).value = text
+        await until(pilot, lambda: "Nothing matches" in say(app))
+
+
+async def test_a_whole_command_at_home_opens_a_chat_with_it(workplace: Path) -> None:
+    command = shlex.join(DEMO_AGENT.command)
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Demo agent" in say(app))
+        app.screen.query_one(Input).value = command
+        await until(pilot, lambda: "run this command" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory for programs, the only one on the PATH."""
+    found = tmp_path / "programs"
+    found.mkdir()
+    monkeypatch.setenv("PATH", str(found))
+    for name in ("CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    return found
+
+
+async def test_an_agent_of_the_catalogue_starts_after_its_command_was_agreed_to(
+    workplace: Path, programs: Path
+) -> None:
+    program = programs / "gemini"
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(DEMO_AGENT.command)}\n")
+    program.chmod(0o755)
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Gemini CLI" in say(app))
+        await pilot.press(*"gemini", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        assert "gemini --acp" in say(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: highlighted(app) is not None)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "● ready" in say(app))
+    again = ConsoleApp(cwd=workplace)
+    async with again.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "Gemini CLI" in say(again))
+        await pilot.press(*"gemini", "enter")
+        await until(pilot, lambda: isinstance(again.screen, ChatScreen))
+
+
+async def test_an_agent_that_is_not_installed_says_how_to_install_it(
+    workplace: Path, programs: Path
+) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "more are known" in say(app))
+        await pilot.press(*"codex")
+        await until(pilot, lambda: "not installed" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "npm install" in notices(app))
+
+
+async def test_a_wrong_configuration_is_told_at_home(workplace: Path, programs: Path) -> None:
+    config = programs.parent / "CONFIG" / "acp-console" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[agents.mine]\ncomand = ['x']\n")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "did you mean command" in notices(app))
+        assert "Demo agent" in say(app)
+
+
+async def test_recordings_are_listed_at_home_and_open(workplace: Path) -> None:
+    (workplace / "runs").mkdir()
+    shutil.copy(RECORDINGS / "tour.acp.ndjson", workplace / "runs")
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "runs/tour.acp.ndjson" in say(app))
+        await pilot.press(*"tour", "enter")
+        await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+        await until(pilot, lambda: "session/prompt" in say(app))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_a_running_proxy_is_listed_at_home(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="acp-") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        proxy = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", "cat"]
+        with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            mentions = command_agent(["network", "--at-work"])
+            app = ConsoleApp(agent=mentions, cwd=workplace)
+            async with app.run_test(size=(100, 30)) as pilot:
+                await until(pilot, lambda: "Live proxies" in say(app) and "work" in say(app))
+                # Agents come before it, and mention it.
+                await pilot.press(*"work", "enter")
+                await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+            process.stdin.close()
+
+
+async def test_list_of_agents_names_its_key_in_the_footer(tmp_path: Path) -> None:
+    app = ConsoleApp(cwd=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Open" in "".join(say(app).splitlines()[-1:]))
