@@ -15,6 +15,7 @@ from acp_console.agents.spec import DEMO_AGENT, AgentSpec, command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.open_chats import OpenChats
 from acp_console.traffic.sources import FileSource, ProxySource
+from acp_console.wording.values import format_size
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_protocol.host.sanitize import single_line
@@ -163,7 +164,7 @@ def recording_entries(folder: Path, now: datetime | None = None) -> list[Entry]:
     for changed, size, path in found[:RECORDINGS]:
         when = age(datetime.fromtimestamp(changed, UTC), now)
         name = single_line(str(path.relative_to(folder)), 60)
-        note = f"{_size(size)}  {when}"
+        note = f"{format_size(size, digits=0)}  {when}"
         source = FileSource(path)
         entries.append(Entry("Recordings", "■", name, _about(path), note, source, key=path))
     return entries
@@ -225,9 +226,3 @@ def _about(path: Path) -> str:
     except (RecordingError, OSError):
         return "cannot be read"
     return single_line(header.about or shlex.join(header.command), 200)
-
-
-def _size(size: int) -> str:
-    if size < 10_000:
-        return f"{size} B"
-    return f"{size / 1024:.0f} kB" if size < 10 * 2**20 else f"{size / 2**20:.0f} MB"

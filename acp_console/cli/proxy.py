@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from acp_inspector.proxy.process import take_stdio
 from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, AgentStartError
-from acp_protocol.host.arguments import ArgumentParser, parse_duration
+from acp_protocol.host.arguments import ArgumentParser, parse_duration, parse_size
 from acp_protocol.host.sanitize import error_text
 
 
@@ -99,14 +98,10 @@ def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
 
 
 def _size(text: str) -> int:
-    units = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in units:
-        raise argparse.ArgumentTypeError(f"{text} is not a size; units are b, kb, mb, gb")
-    size = int(float(found[1]) * units[found[2]])
-    if not size:
-        raise argparse.ArgumentTypeError(f"{text} is less than a byte")
-    return size
+    try:
+        return parse_size(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def _duration(text: str) -> float:

@@ -12,6 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from acp_console.traffic.runs import Run
 from acp_console.wording.frames import EDITED, event_text
 from acp_console.wording.tables import fit_cell
+from acp_console.wording.values import format_latency, format_size
 from acp_inspector.filter.entries import EntrySequence
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
@@ -270,13 +271,13 @@ def row_text(
     cells = {
         "n": str(row.seq) if row.seq else "",
         "time": (f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}") * has_time,
-        "gap": "" if gap is None or countdown else _delta(gap),
-        "Δ": _delta(delta) * (has_time and not countdown),
+        "gap": "" if gap is None or countdown else format_latency(gap),
+        "Δ": format_latency(delta) * (has_time and not countdown),
         "id": row.id,
         "session": row.session,
         "picture": picture(row, columns["picture"], names_person=not countdown),
-        "latency": OPEN if row.is_open else "" if row.latency is None else _delta(row.latency),
-        "size": _size(row.size),
+        "latency": _latency(row),
+        "size": format_size(row.size, digits=0) if row.size else "",
         "countdown": countdown,
     }
     return _joined(cells, columns)
@@ -318,12 +319,18 @@ def picture(row: TrafficRow, width: int, *, names_person: bool = True) -> str:
     sign = sign or line
     wait = ""
     if row.is_for_person and names_person:
-        spent = "" if row.latency is None else f" {_delta(row.latency)}"
+        spent = "" if row.latency is None else f" {format_latency(row.latency)}"
         wait = f" ? you{spent} "
     label = f" {_fit_words(label, width - cell_len(wait) - _PICTURE_EDGES)} "
     fill = line * (width - 4 - cell_len(label) - cell_len(wait) - (len(line) if wait else 0))
     inner = f"{line}{label}{fill}{wait}{line if wait else ''}"
     return f"{sign}{line}{inner}▶" if row.side == "client" else f"◀{line}{inner}{sign}"
+
+
+def _latency(row: TrafficRow) -> str:
+    if row.is_open:
+        return OPEN
+    return "" if row.latency is None else format_latency(row.latency)
 
 
 def _fit_words(text: str, width: int) -> str:
@@ -348,17 +355,3 @@ def _label(row: TrafficRow) -> str:
         case _:
             is_update = row.method == "session/update" and row.summary
             return row.summary if is_update else f"{row.method} {row.summary}".strip()
-
-
-def _delta(seconds: float) -> str:
-    if abs(seconds) < 0.0995:
-        return f"{seconds * 1000:.1f} ms" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f} ms"
-    return f"{seconds * 1000:.0f} ms" if abs(seconds) < 10 else f"{seconds:.1f} s"
-
-
-def _size(size: int) -> str:
-    if not size:
-        return ""
-    if size < 10_000:
-        return f"{size} B"
-    return f"{size / 1024:.0f} kB" if size < 10 * 2**20 else f"{size / 2**20:.0f} MB"

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from rich.cells import cell_len
 
 from acp_console.wording.tables import join_cells
-from acp_console.wording.values import sender
+from acp_console.wording.values import format_latency, sender
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.session.edits import edit_of, edit_text
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow
@@ -88,7 +88,7 @@ def frame_cell(name: str, row: ShownRow) -> str:
         case "from":
             return sender(row.side)
         case "latency":
-            return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
+            return "" if row.latency is None else format_latency(row.latency)
         case "id":
             shown_id = json.dumps(row.id, ensure_ascii=False)
             return single_line(shown_id, ID_WIDTH) if row.has_id else ""

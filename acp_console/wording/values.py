@@ -77,11 +77,20 @@ def format_seconds(value: float | None) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
 
 
-def format_size(count: int) -> str:
+def format_latency(seconds: float) -> str:
+    """Return a time between two frames, mostly in ms, in few characters."""
+    if abs(seconds) >= 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.{1 if abs(seconds) < 0.00995 else 0}f} ms"
+
+
+def format_size(count: int, digits: int = 1) -> str:
     """Return bytes in B, kB or MB."""
     if count < 10_000:
         return f"{count} B"
-    return f"{count / 1024:.1f} kB" if count < 10 * 1024**2 else f"{count / 1024**2:.1f} MB"
+    if count < 10 * 1024**2:
+        return f"{count / 1024:.{digits}f} kB"
+    return f"{count / 1024**2:.{digits}f} MB"
 
 
 def below_home(path: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import urlsplit
 
+from acp_protocol.host.arguments import parse_duration
 from acp_protocol.host.state import AGENT_PREFIX
 from acp_protocol.jsonrpc import Json
 
@@ -195,10 +196,7 @@ def _parse_text(raw: object) -> str:
 def _parse_duration(raw: object) -> float:
     """Return seconds; `raw` is a number of them, or a string like 90s, 30m, 1h."""
     if isinstance(raw, str):
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smhd]?)", raw.strip(), re.ASCII)
-        if found is None:
-            raise ValueError
-        seconds = float(found[1]) * UNIT_SECONDS[found[2] or "s"]
+        seconds = parse_duration(raw)
     elif isinstance(raw, int | float) and not isinstance(raw, bool):
         seconds = float(raw)
     else:

@@ -10,6 +10,7 @@ from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import error_text
 
 _MISTYPED: Final = re.compile(r"(?:unrecognized arguments: |invalid choice: ')([^\s']+)")
+_SIZES: Final = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 _UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -34,7 +35,22 @@ def parse_duration(text: str) -> float:
     Raises:
         ValueError: it is none, or not above 0.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", text.strip().lower())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
     if found is None or found[2] not in _UNITS or not float(found[1]):
         raise ValueError(f"{text!r} is not a duration above 0, such as 90, 500ms, 5m or 1h")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def parse_size(text: str) -> int:
+    """Return a size such as `500`, `64kb` or `1.5gb` in bytes.
+
+    Raises:
+        ValueError: it is none, or not above 0.
+    """
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?) ?([a-z]*)", text.strip().lower(), re.ASCII)
+    if found is None or found[2] not in _SIZES:
+        raise ValueError(f"{text} is not a size; units are b, kb, mb, gb")
+    size = int(float(found[1]) * _SIZES[found[2]])
+    if not size:
+        raise ValueError(f"{text} is less than a byte")
+    return size

@@ -72,7 +72,7 @@ def test_the_table_is_plain_where_no_terminal_is(call: Call, recording: Path) ->
     assert head == ["n", "t", "from", "kind", "method", "id", "latency", "size", "summary"]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
     assert rows[0][2:] == ["client", "→", "request", "session/prompt", "1", "120", '"hello"']
-    assert rows[3][5:] == ["session/prompt", "1", "750.0", "ms", "59", "stopReason", "end_turn"]
+    assert rows[3][5:] == ["session/prompt", "1", "750", "ms", "59", "stopReason", "end_turn"]
 
 
 def test_json_is_one_object_a_line_that_no_terminal_obeys(call: Call, recording: Path) -> None:
