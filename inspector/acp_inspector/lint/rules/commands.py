@@ -162,31 +162,6 @@ def unknown_command(context: Context) -> CheckResult:
 
 
 @rule(
-    "misplaced-commands",
-    Facts(
-        319,
-        "commands",
-        "warning",
-        "implied",
-        "agent",
-        "slash-commands.mdx",
-        version=1,
-        since="2026-11",
-    ),
-    on.result("initialize", *OPENING),
-    fix="Send available_commands_update.",
-)
-def misplaced_commands(context: Context) -> CheckResult:
-    """Commands are announced with `available_commands_update`, not in capabilities or session
-    results (v2 results may carry `availableCommands`).
-    """
-    for name in ("availableCommands", "commands", "slashCommands"):
-        if name in context.result_object:
-            return context.problem(f"the result has {name}", at=name)
-    return OK
-
-
-@rule(
     "partial-command-list",
     Facts(320, "commands", "info", "heuristic", "agent", "slash-commands.mdx"),
     on.update("available_commands_update"),

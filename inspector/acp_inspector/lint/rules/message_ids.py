@@ -201,20 +201,6 @@ def inconsistent_message_ids(context: Context) -> CheckResult:
 
 
 @rule(
-    "client-message-id",
-    Facts(188, "updates", "error", "implied", "client", "rfds/message-id.mdx"),
-    on.call(*CLIENT_CALLS),
-    case="prompt.no-message-id",
-    fix="Leave ids of messages to the agent.",
-)
-def client_message_id(context: Context) -> CheckResult:
-    """Clients never invent message ids (no `messageId` in requests)."""
-    if "messageId" not in context.params:
-        return OK
-    return context.problem(f"{context.method} has a messageId", at="messageId")
-
-
-@rule(
     "reused-message-id",
     Facts(189, "updates", "warning", "implied", "agent", "rfds/message-id.mdx"),
     on.update(*MESSAGE_CHUNKS),

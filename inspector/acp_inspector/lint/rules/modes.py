@@ -235,16 +235,3 @@ def set_mode_despite_options(context: Context) -> CheckResult:
     if options is None or not options.by_id:
         return OK
     return context.problem("the session has config options", options.point, path="method")
-
-
-@rule(
-    "modes-in-v2",
-    Facts(311, "modes", "warning", "must", "agent", "v2/migration.mdx", version=2),
-    on.result(*OPENING),
-    fix="Report modes by a config option.",
-)
-def modes_in_v2(context: Context) -> CheckResult:
-    """No `modes` field in session responses."""
-    if "modes" in context.result_object:
-        return context.problem("version 2 has no modes", at="modes")
-    return OK

@@ -9,6 +9,7 @@ Source: ACP schema.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
@@ -17,15 +18,16 @@ from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import BODIES, OK, CheckResult, Context
 from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.commands import COMMAND_REPORTS
+from acp_inspector.lint.rules.message_ids import CLIENT_CALLS
 from acp_inspector.lint.rules.schemas import PLACES, UNKNOWN_WORD, SchemaSubject, schema_subject
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.explain import SchemaError
-from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, WHOLE_MESSAGES
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, OPENING, WHOLE_MESSAGES
 
-ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word"]
-"""What is wrong: a member is missing, or has another type, null where a list is (which readers take
-for none), too small or short a value, or a word that the schema does not know."""
+ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word", "reserved", "member"]
+"""What is wrong at a place: a member is missing, has another type, is null where a list is (which
+readers take for none), or is too small or short; a word is unknown; or the schema lets it pass, but
+a word is reserved for ACP, or a member is not one of ACP."""
 
 _KINDS: Final[dict[str, ErrorKind]] = {
     "is missing": "missing",
@@ -298,6 +300,139 @@ _KINDS: Final[dict[str, ErrorKind]] = {
     kinds=("missing", "type"),
     within=("cost",),
 )
+@rule(
+    "misplaced-commands",
+    Facts(
+        319,
+        "commands",
+        "warning",
+        "implied",
+        "agent",
+        "slash-commands.mdx",
+        version=1,
+        since="2026-11",
+    ),
+    on.result("initialize", *OPENING),
+    says=(
+        "Commands are announced with `available_commands_update`, not in capabilities "
+        "or session results (v2 results may carry `availableCommands`)."
+    ),
+    fix="Send available_commands_update.",
+    at="availableCommands|commands|slashCommands",
+    kinds=("member",),
+)
+@rule(
+    "client-message-id",
+    Facts(188, "updates", "error", "implied", "client", "rfds/message-id.mdx"),
+    on.call(*CLIENT_CALLS),
+    case="prompt.no-message-id",
+    says="Clients never invent message ids (no `messageId` in requests).",
+    fix="Leave ids of messages to the agent.",
+    at="messageId",
+    kinds=("member",),
+)
+@rule(
+    "modes-in-v2",
+    Facts(311, "modes", "warning", "must", "agent", "v2/migration.mdx", version=2),
+    on.result(*OPENING),
+    says="No `modes` field in session responses.",
+    fix="Report modes by a config option.",
+    at="modes",
+    kinds=("member",),
+)
+@rule(
+    "reserved-permission-outcome",
+    Facts(229, "permissions", "warning", "must", "client", "v2/tool-calls.mdx", version=2),
+    on.result("session/request_permission"),
+    says="Unknown outcomes start with `_`.",
+    fix="Begin outcomes of your own with “_”.",
+    at=r"outcome\.outcome",
+    kinds=("reserved",),
+    within=("outcome",),
+)
+@rule(
+    "reserved-plan-type",
+    Facts(281, "plans", "warning", "must", "agent", "v2/agent-plan.mdx", version=2),
+    on.update("plan_update"),
+    says="Unknown `plan.type` values start with `_`.",
+    fix="Begin custom types with “_”.",
+    at=r"plan\.type",
+    kinds=("reserved",),
+    within=("plan",),
+)
+@rule(
+    "stop-reason-in-result",
+    Facts(
+        158,
+        "prompt-lifecycle",
+        "error",
+        "schema",
+        "agent",
+        "v2/prompt-lifecycle.mdx",
+        version=2,
+        since="2026-11",
+    ),
+    on.result("session/prompt"),
+    says=(
+        "The `session/prompt` result has no `stopReason`; it acknowledges insertion "
+        "and names the `messageId`."
+    ),
+    fix="Name the messageId; tell the stop when idle.",
+    at="stopReason",
+    kinds=("member",),
+)
+@rule(
+    "content-in-prompt-result",
+    Facts(155, "prompt-turn", "warning", "schema", "agent", "schema", version=1),
+    on.result("session/prompt"),
+    says=(
+        "The prompt result has no extra content (`content`, `message`); output belongs in updates."
+    ),
+    fix="Send it in agent_message_chunk updates.",
+    at="content|message|messages|text|output|response",
+    kinds=("member",),
+)
+@rule(
+    "foreign-prompt-field",
+    Facts(156, "prompt-turn", "warning", "must", "client", "extensibility.mdx"),
+    on.request("session/prompt"),
+    says=(
+        "Prompt params carry no foreign fields (`model`, `stream`, `temperature`, "
+        "`maxTokens`, `messageId`)."
+    ),
+    fix="Leave out the mode; use config options.",
+    at="model|stream|temperature|maxTokens|max_tokens|topP|top_p|messageId|messages|system|tools",
+    kinds=("member",),
+)
+@rule(
+    "provider-headers-listed",
+    Facts(402, "providers", "error", "implied", "agent", "rfds/custom-llm-endpoint.mdx"),
+    on.result("providers/list"),
+    says="`providers/list` never returns headers.",
+    fix="Leave out headers; they hold secrets.",
+    at=r"providers\.\d+(\.current)?\.headers",
+    kinds=("member",),
+)
+@rule(
+    "foreign-session-info-field",
+    Facts(131, "sessions", "warning", "implied", "agent", "session-list.mdx"),
+    on.update("session_info_update"),
+    says=("`session_info_update` does not contain `sessionId`, `cwd` or `additionalDirectories`."),
+    fix="Update only title, updatedAt and _meta of a session.",
+    at="sessionId|cwd|additionalDirectories",
+    kinds=("member",),
+)
+@rule(
+    "reserved-session-state",
+    Facts(
+        169, "prompt-lifecycle", "warning", "must", "agent", "v2/prompt-lifecycle.mdx", version=2
+    ),
+    on.update("state_update"),
+    says="Unknown `state` and `stopReason` values start with `_`.",
+    fix="Begin custom names with “_”.",
+    at="state|stopReason",
+    kinds=("reserved",),
+)
 def named_error(
     context: Context, at: str, kinds: tuple[ErrorKind, ...], within: tuple[str, ...] = ()
 ) -> CheckResult:
@@ -309,7 +444,7 @@ def named_error(
         kinds: The kinds of errors.
         within: Paths of values without which there is nothing to check, if none is there.
     """
-    if within and not any(_at(context, path) for path in within):
+    if within and all(_at(context, path) in (None, []) for path in within):
         return None
     what = schema_subject(context)
     if what is None:
@@ -318,9 +453,9 @@ def named_error(
         return None
     pattern = _pattern(f"{_body(context)}.", at)
     found = [
-        context.problem(str(each), context.request, path=each.path)
-        for each in what.schema_errors()
-        if pattern.fullmatch(each.path) and _kind(each) in kinds
+        context.problem(text, context.request, path=path)
+        for kind, path, text in _errors(what)
+        if kind in kinds and pattern.fullmatch(path)
     ]
     return tuple(problem for problems in found[:PLACES] for problem in problems)
 
@@ -337,8 +472,15 @@ def _at(context: Context, path: str) -> Json:
     return value
 
 
-def _kind(error: SchemaError) -> ErrorKind:
-    return _KINDS.get(error.reason, "type")
+def _errors(what: SchemaSubject) -> Iterator[tuple[ErrorKind, str, str]]:
+    """Yield the kind, the path and the text of everything that is wrong."""
+    for error in what.schema_errors():
+        yield _KINDS.get(error.reason, "type"), error.path, str(error)
+    for path in what.custom_values():
+        if not str(what.at(path)).startswith("_"):
+            yield "reserved", path, f"{path} is not known and does not begin with “_”"
+    for path in what.unknown_members():
+        yield "member", path, f"{path} is not a member of ACP"
 
 
 @cache

@@ -281,24 +281,6 @@ def unknown_permission_outcome(context: Context) -> CheckResult:
 
 
 @rule(
-    "reserved-permission-outcome",
-    Facts(229, "permissions", "warning", "must", "client", "v2/tool-calls.mdx", version=2),
-    on.result(PERMISSION),
-    fix="Begin outcomes of your own with “_”.",
-)
-def reserved_permission_outcome(context: Context) -> CheckResult:
-    """Unknown outcomes start with `_`."""
-    name = _outcome(context).get("outcome")
-    if not isinstance(name, str):
-        return None
-    if name in OUTCOMES or name.startswith("_"):
-        return OK
-    return context.problem(
-        f"the outcome {quoted(name)} does not begin with “_”", context.request, at="outcome.outcome"
-    )
-
-
-@rule(
     "unknown-outcome-approves",
     Facts(230, "permissions", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
     TOOL_CALL_UPDATES,

@@ -18,7 +18,7 @@ from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.words import PLAN_ENTRY_PRIORITIES, PLAN_ENTRY_STATUSES, PLAN_TYPES
+from acp_protocol.schema.words import PLAN_ENTRY_PRIORITIES, PLAN_ENTRY_STATUSES
 
 REQUIRED: Final = ("content", "priority", "status")
 WORDS: Final = {
@@ -96,22 +96,6 @@ def incomplete_plan(context: Context) -> CheckResult:
                 continue
             return context.problem(f"the plan has no {name}", at=f"plan.{name}")
     return OK
-
-
-@rule(
-    "reserved-plan-type",
-    Facts(281, "plans", "warning", "must", "agent", "v2/agent-plan.mdx", version=2),
-    on.update("plan_update"),
-    fix="Begin custom types with “_”.",
-)
-def reserved_plan_type(context: Context) -> CheckResult:
-    """Unknown `plan.type` values start with `_`."""
-    type_ = as_object(context.update.get("plan")).get("type")
-    if not isinstance(type_, str):
-        return None
-    if type_ in PLAN_TYPES[2] or type_.startswith("_"):
-        return OK
-    return context.problem(f"the plan's type is {quoted(type_)}", at="plan.type")
 
 
 @rule(

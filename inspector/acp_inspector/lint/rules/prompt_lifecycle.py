@@ -35,34 +35,6 @@ MAX_PENDING_S: Final = 30.0
 
 
 @rule(
-    "stop-reason-in-result",
-    Facts(
-        158,
-        "prompt-lifecycle",
-        "error",
-        "schema",
-        "agent",
-        "v2/prompt-lifecycle.mdx",
-        version=2,
-        since="2026-11",
-    ),
-    on.result("session/prompt"),
-    fix="Name the messageId; tell the stop when idle.",
-)
-def stop_reason_in_result(context: Context) -> CheckResult:
-    """The `session/prompt` result has no `stopReason`; it acknowledges insertion and names the
-    `messageId`.
-    """
-    if "stopReason" in context.result_object:
-        return context.problem(
-            "the result of session/prompt has a stopReason, as in version 1",
-            context.request,
-            at="stopReason",
-        )
-    return OK
-
-
-@rule(
     "prompt-result-after-work",
     Facts(159, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
     on.result("session/prompt"),

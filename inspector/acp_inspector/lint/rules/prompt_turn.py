@@ -19,22 +19,6 @@ from acp_protocol.schema.vocabulary import OUTPUT
 from acp_protocol.schema.words import STOP_REASONS
 
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
-UPDATE_FIELDS_IN_RESULT: Final = ("content", "message", "messages", "text", "output", "response")
-"""Fields of a result whose content belongs in updates."""
-FOREIGN: Final = (
-    "model",
-    "stream",
-    "temperature",
-    "maxTokens",
-    "max_tokens",
-    "topP",
-    "top_p",
-    "messageId",
-    "messages",
-    "system",
-    "tools",
-)
-"""Fields of a prompt that come from other protocols."""
 
 
 class _UserEchoes(dict[str, int]):
@@ -266,35 +250,3 @@ def _keep_echo(context: Context) -> None:
     if session is not None and not session.is_replaying:
         turn = 0 if session.last_prompt is None else session.last_prompt.seq
         context.state.of(_UserEchoes)[session.id] = turn
-
-
-@rule(
-    "content-in-prompt-result",
-    Facts(155, "prompt-turn", "warning", "schema", "agent", "schema", version=1),
-    on.result("session/prompt"),
-    fix="Send it in agent_message_chunk updates.",
-)
-def content_in_prompt_result(context: Context) -> CheckResult:
-    """The prompt result has no extra content (`content`, `message`); output belongs in updates."""
-    for name in UPDATE_FIELDS_IN_RESULT:
-        if name in context.result_object:
-            return context.problem(
-                f'the result of session/prompt has "{name}"', context.request, at=name
-            )
-    return OK
-
-
-@rule(
-    "foreign-prompt-field",
-    Facts(156, "prompt-turn", "warning", "must", "client", "extensibility.mdx"),
-    on.request("session/prompt"),
-    fix="Leave out the mode; use config options.",
-)
-def foreign_prompt_field(context: Context) -> CheckResult:
-    """Prompt params carry no foreign fields (`model`, `stream`, `temperature`, `maxTokens`,
-    `messageId`).
-    """
-    for name in FOREIGN:
-        if name in context.params:
-            return context.problem(f'the prompt has "{name}"', at=name)
-    return OK

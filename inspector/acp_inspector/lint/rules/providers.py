@@ -129,21 +129,6 @@ def disabled_provider_missing(context: Context) -> CheckResult:
 
 
 @rule(
-    "provider-headers-listed",
-    Facts(402, "providers", "error", "implied", "agent", "rfds/custom-llm-endpoint.mdx"),
-    on.result("providers/list"),
-    fix="Leave out headers; they hold secrets.",
-)
-def provider_headers_listed(context: Context) -> CheckResult:
-    """`providers/list` never returns headers."""
-    for n, each in enumerate(_listed(context)):
-        for place, held in (("", each), (".current", as_object(each.get("current")))):
-            if "headers" in held:
-                return context.problem("the list holds headers", at=f"providers.{n}{place}.headers")
-    return OK
-
-
-@rule(
     "unsupported-api-type",
     Facts(403, "providers", "warning", "should", "client", "rfds/custom-llm-endpoint.mdx"),
     on.request("providers/set"),

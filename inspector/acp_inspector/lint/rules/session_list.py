@@ -23,8 +23,6 @@ from acp_protocol.jsonrpc import Json
 
 FILTERS: Final = frozenset({"cwd", "cursor", "archived", "_meta"})
 """The filters of a list request."""
-FIXED: Final = ("sessionId", "cwd", "additionalDirectories")
-"""Members of a listed session that an update of it cannot change."""
 DATED: Final[Triggers] = (*on.result("session/list"), *on.update("session_info_update"))
 """Messages with the time of a session's last use."""
 _RFC_3339: Final = re.compile(
@@ -218,21 +216,6 @@ def undeclared_listed_directories(context: Context) -> CheckResult:
                     path=f"{place}.additionalDirectories.{index}",
                 )
     return tuple(problems)
-
-
-@rule(
-    "foreign-session-info-field",
-    Facts(131, "sessions", "warning", "implied", "agent", "session-list.mdx"),
-    on.update("session_info_update"),
-    fix="Update only title, updatedAt and _meta of a session.",
-)
-def foreign_session_info_field(context: Context) -> CheckResult:
-    """`session_info_update` does not contain `sessionId`, `cwd` or `additionalDirectories`."""
-    return context.problems(
-        (f"session_info_update has {name}", f"params.update.{name}")
-        for name in FIXED
-        if name in context.update
-    )
 
 
 @rule(

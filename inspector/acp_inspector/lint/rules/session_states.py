@@ -19,7 +19,7 @@ from acp_inspector.lint.rules.v2_turn_state import foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.schema.vocabulary import AGENT_CHUNKS
-from acp_protocol.schema.words import SESSION_STATES, STOP_REASONS
+from acp_protocol.schema.words import SESSION_STATES
 
 STANDARD: Final = frozenset(SESSION_STATES[2])
 STATES_WITH_FIXED_FIELDS: Final = frozenset({"running", "requires_action", "unknown"})
@@ -261,24 +261,6 @@ def misused_requires_action(context: Context) -> CheckResult:
     return context.problem(
         "the agent sends text while its state says that it waits for the user", session.state_at
     )
-
-
-@rule(
-    "reserved-session-state",
-    Facts(
-        169, "prompt-lifecycle", "warning", "must", "agent", "v2/prompt-lifecycle.mdx", version=2
-    ),
-    on.update("state_update"),
-    fix="Begin custom names with “_”.",
-)
-def reserved_session_state(context: Context) -> CheckResult:
-    """Unknown `state` and `stopReason` values start with `_`."""
-    kinds = (("state", STANDARD), ("stopReason", frozenset(STOP_REASONS[2])))
-    for name, known in kinds:
-        value = context.update.get(name)
-        if isinstance(value, str) and value not in known and not value.startswith("_"):
-            return context.problem(f"{name} is {quoted(value)}", at=name)
-    return OK
 
 
 @rule(
