@@ -171,17 +171,17 @@ class AgentScript:
         read: list[tuple[Frame, Message, Json, Exchange | None]] = []
         turns: list[SessionTurn | None] = []
         for frame in self.frames:
-            meant = sessions.pair(frame)
-            decoded = DecodedFrame(frame)
+            decoded = sessions.decoder.decode(frame)
             empty = InvalidMessage("an empty batch", INVALID_REQUEST, frame.data)
             # The messages as they were sent, since they are sent again.
-            paired = exchanges.pair(decoded) or ((empty, None),)
+            paired = exchanges.pair(DecodedFrame(frame, decoded.message)) or ((empty, None),)
             values = as_list(decoded.value) or [decoded.value] * len(paired)
             read += (
                 (frame, message, value, exchange)
                 for (message, exchange), value in zip(paired, values, strict=True)
             )
-            events = [e for each in meant for e in sessions.apply(frame, *each)]
+            meant = sessions.exchanges.pair(decoded)
+            events = [event for each in meant for event in sessions.apply(frame, *each)]
             turns += self._turns_of(events, len(paired))
         results = {
             exchange: message.result
