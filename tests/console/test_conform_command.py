@@ -1,4 +1,4 @@
-"""`acp-console conform` with real processes: the demo agent, and our console as the client."""
+"""`acp-console conform` with real agents, and with our console as the client."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from tests.console.conftest import Call
 
 ROOT = Path(__file__).parent.parent.parent
 PEERS = ROOT / "tests/protocol/dialects/peers"
@@ -40,26 +42,27 @@ for line in sys.stdin:
 """An agent that responds to everything as to initialize."""
 
 
-def test_failed_case_exits_with_1_and_names_its_section(tmp_path: Path) -> None:
+def test_failed_case_exits_with_1_and_names_its_section(call: Call, tmp_path: Path) -> None:
     hello = tmp_path / "hello.py"
     hello.write_text(HELLO)
     output = tmp_path / "report.xml"
-    done = conform(
+    done = call(
+        "conform",
         *("--case", "session.new", "--format", "junit"),
         *("--output", str(output), "--", sys.executable, str(hello)),
     )
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.err
     case = ElementTree.fromstring(output.read_text()).find(".//testcase")
     assert case is not None
     assert case.find("failure") is not None
 
 
-def test_case_that_is_not_reached_is_no_failure(tmp_path: Path) -> None:
+def test_case_that_is_not_reached_is_no_failure(call: Call, tmp_path: Path) -> None:
     hello = tmp_path / "hello.py"
     hello.write_text(HELLO)
-    done = conform("--case", "permission.allowed", "--", sys.executable, str(hello))
-    assert done.returncode == 0
-    assert "0 passed, 0 failed, 0 not offered, 1 not reached" in done.stdout
+    done = call("conform", "--case", "permission.allowed", "--", sys.executable, str(hello))
+    assert done.code == 0
+    assert "0 passed, 0 failed, 0 not offered, 1 not reached" in done.out
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -89,10 +92,10 @@ def test_console_is_judged_by_a_persona(version: str, tmp_path: Path) -> None:
     assert found["counts"]["pass"] > 40
 
 
-def test_list_names_every_case_of_a_profile() -> None:
-    done = conform("--list", "--json", "--profile", "v2")
-    assert done.returncode == 0
-    assert "prompt.message-id" in {each["id"] for each in json.loads(done.stdout)["cases"]}
+def test_list_names_every_case_of_a_profile(call: Call) -> None:
+    done = call("conform", "--list", "--json", "--profile", "v2")
+    assert done.code == 0
+    assert "prompt.message-id" in {each["id"] for each in json.loads(done.out)["cases"]}
 
 
 @pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide", "v2-batch"])
@@ -139,42 +142,44 @@ def test_silent_agent_shows_its_stderr(tmp_path: Path) -> None:
         ("--case prompt.message-id", "v1 has no case that matches", "--list"),
     ],
 )
-def test_what_has_no_effect_is_wrong_usage(words: str, error: str, hint: str) -> None:
-    done = conform(*words.split(), "demo")
-    assert done.returncode == 2
-    assert error in done.stderr
-    assert hint in done.stderr
+def test_what_has_no_effect_is_wrong_usage(call: Call, words: str, error: str, hint: str) -> None:
+    done = call("conform", *words.split(), "demo")
+    assert done.code == 2
+    assert error in done.err
+    assert hint in done.err
 
 
 @pytest.mark.parametrize(
     ("name", "start"), [("r.xml", "<?xml"), ("r.HTML", "<!doctype html>"), ("r.json", '{"v":')]
 )
-def test_name_of_the_report_gives_its_format(tmp_path: Path, name: str, start: str) -> None:
+def test_name_of_the_report_gives_its_format(
+    call: Call, tmp_path: Path, name: str, start: str
+) -> None:
     report = tmp_path / name
-    done = conform("--case", "session.new", "--report", str(report), "demo")
+    done = call("conform", "--case", "session.new", "--report", str(report), "demo")
     assert report.read_text().startswith(start)
-    assert done.stderr == "ACP v1 agent: 1 passed, 0 failed, 0 not offered, 0 not reached\n"
+    assert done.err == "ACP v1 agent: 1 passed, 0 failed, 0 not offered, 0 not reached\n"
 
 
-def test_format_takes_precedence_over_the_name_of_the_report(tmp_path: Path) -> None:
+def test_format_takes_precedence_over_the_name_of_the_report(call: Call, tmp_path: Path) -> None:
     report = tmp_path / "r.xml"
-    conform("--case", "session.new", "--report", str(report), "--format", "text", "demo")
+    call("conform", "--case", "session.new", "--report", str(report), "--format", "text", "demo")
     assert report.read_text().startswith("acp-agent, ACP v1")
 
 
-def test_login_that_the_agent_does_not_offer_is_refused(tmp_path: Path) -> None:
+def test_login_that_the_agent_does_not_offer_is_refused(call: Call, tmp_path: Path) -> None:
     hello = tmp_path / "hello.py"
     hello.write_text(HELLO)
-    done = conform("--auth", "nope", "--", sys.executable, str(hello))
-    assert done.returncode == 2
-    assert "the agent offers no login method 'nope'" in done.stderr
-    assert "hint: it offers none" in done.stderr
+    done = call("conform", "--auth", "nope", "--", sys.executable, str(hello))
+    assert done.code == 2
+    assert "the agent offers no login method 'nope'" in done.err
+    assert "hint: it offers none" in done.err
 
 
-def test_dialect_of_another_version_is_refused() -> None:
-    done = conform("demo", "--dialect", "acpex", "--profile", "v2")
-    assert done.returncode == 2
-    assert "add --profile v1" in done.stderr
+def test_dialect_of_another_version_is_refused(call: Call) -> None:
+    done = call("conform", "demo", "--dialect", "acpex", "--profile", "v2")
+    assert done.code == 2
+    assert "add --profile v1" in done.err
 
 
 def test_agent_that_does_not_start_shows_why(tmp_path: Path) -> None:
@@ -187,15 +192,15 @@ def test_agent_that_does_not_start_shows_why(tmp_path: Path) -> None:
     assert "No module named 'no_such_module_at_all'" in done.stderr
 
 
-def test_word_agent_may_stand_there_and_be_left_out() -> None:
-    named = conform("agent", "--list", "--case", "session.new")
-    assert named.stdout == conform("--list", "--case", "session.new").stdout
-    assert named.stdout.endswith("\n1 cases\n")
-    assert "missing AGENT" in conform().stderr
+def test_word_agent_may_stand_there_and_be_left_out(call: Call) -> None:
+    named = call("conform", "agent", "--list", "--case", "session.new")
+    assert named.out == call("conform", "--list", "--case", "session.new").out
+    assert named.out.endswith("\n1 cases\n")
+    assert "missing AGENT" in call("conform").err
 
 
-def test_client_takes_no_agent() -> None:
+def test_client_takes_no_agent(call: Call) -> None:
     for words in (["demo"], ["--", "my-agent"]):
-        done = conform("client", *words)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "unexpected extra argument" in done.stderr
+        done = call("conform", "client", *words)
+        assert (done.code, done.out) == (2, "")
+        assert "unexpected extra argument" in done.err
