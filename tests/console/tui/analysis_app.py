@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from textual.app import App, ComposeResult
-from textual.widgets import Footer
 
 from acp_console.traffic.analysis import AnalysisFolds
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
+from acp_console.tui.footer import KeyFooter
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
@@ -37,7 +37,7 @@ class AnalysisApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield self.pane
-        yield Footer()
+        yield KeyFooter()
 
     def on_unmount(self) -> None:
         self.folds.close()
