@@ -159,7 +159,7 @@ def test_a_session_goes_on_after_the_console_was_quit(
 def test_a_paused_request_is_answered_in_place_of_the_agent(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = tmp_path / "agent.toml"
+    script = tmp_path / "agent.py"
     script.write_text(SCRIPT)
     agent = (sys.executable, "-m", "acp_agent", "--script", str(script))
     with tempfile.TemporaryDirectory(prefix="acp-") as home:

@@ -34,8 +34,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         from acp_agent.scripted.command import run_script
 
         return run_script(options)
-    if options.seed is not None or options.check:
-        return _fail("--seed and --check need a scenario", "name it with --script FILE")
+    if options.seed is not None or options.check or options.debug:
+        return _fail("--seed, --check and --debug need a script", "name it with --script FILE")
     if sys.stdin.isatty():
         sys.stderr.write(
             "acp-agent is an agent: an ACP client, such as an editor or acp-console, starts it "

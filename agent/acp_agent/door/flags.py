@@ -59,17 +59,20 @@ def new_parser() -> argparse.ArgumentParser:
         "--script",
         type=Path,
         metavar="FILE",
-        help="play this scenario and its faults instead of an agent: a file, or one of hello, "
+        help="run this script and its faults instead of an agent: a Python file, or one of hello, "
         "tour, editor, cancel, sessions, faults, chaos. Of the other options, only --protocol "
         "and --dialect apply",
     )
     group.add_argument(
-        "--seed", type=int, metavar="N", help="random seed (overrides the one in the scenario)"
+        "--seed", type=int, metavar="N", help="random seed (overrides the one in the script)"
     )
     group.add_argument(
         "--check",
         action="store_true",
-        help="only check the scenario; exit code 1 if it is invalid",
+        help="only read the script; exit code 1 if it cannot be used",
+    )
+    group.add_argument(
+        "--debug", action="store_true", help="print the whole traceback if the script raises"
     )
     return parser
 

@@ -1,7 +1,55 @@
-"""An agent that plays what a file says, faults included, so that clients can be tested with it.
+"""What a script imports: the agent that it describes, its calls, and faults.
 
-It writes its bytes by itself: what has to be broken on purpose must not go through anything that
-holds to the rules.
+Source: docs/scripted-agent.md.
 """
 
-__all__: list[str] = []
+from acp_agent.scripted.call import Call
+from acp_agent.scripted.kit import Agent, Saved
+from acp_protocol.errors import RequestFailedError as Failed
+from acp_protocol.faults import (
+    corrupt,
+    crash,
+    cut,
+    delay,
+    drop,
+    duplicate,
+    ending,
+    frame_kind,
+    hang,
+    invalid,
+    length,
+    nest,
+    noise,
+    pad,
+    reorder,
+    spelling,
+    split,
+    throttle,
+    wrong_id,
+)
+
+__all__ = [
+    "Agent",
+    "Call",
+    "Failed",
+    "Saved",
+    "corrupt",
+    "crash",
+    "cut",
+    "delay",
+    "drop",
+    "duplicate",
+    "ending",
+    "frame_kind",
+    "hang",
+    "invalid",
+    "length",
+    "nest",
+    "noise",
+    "pad",
+    "reorder",
+    "spelling",
+    "split",
+    "throttle",
+    "wrong_id",
+]

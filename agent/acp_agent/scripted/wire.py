@@ -1,183 +1,309 @@
-"""The way of a frame: its framing and dialect, and the one owner of stdout.
-
-Steps and responses are in the protocol's own words; a dialect is put on where they leave, and taken
-off where the client's messages come in.
-"""
+"""The way of a frame to the client: where faults are applied, and the one owner of stdout."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from random import Random
+from typing import Final, TypeAlias
 
 import anyio
-import anyio.lowlevel
-from anyio.abc import ByteSendStream, TaskGroup
+from anyio.abc import ByteReceiveStream, ByteSendStream, TaskGroup
 
-from acp_agent.scripted.faults import CrashFault, HangFault, OutgoingFrame, ProcessExit
-from acp_protocol.dialects.base import Dialect, Translation
-from acp_protocol.framing import Framing, HeaderFramer, LineFramer
+from acp_protocol import jsonrpc
+from acp_protocol.dialects.base import Dialect
+from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.faults import Crash, Fault, FrameKind, Hang, OutgoingFrame, frame_kind
+from acp_protocol.framing import Framing
+from acp_protocol.json_values import as_object
+from acp_protocol.jsonrpc import Json
+from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.stdio import StreamTransport
 
-FRAMINGS: Final[dict[str, Framing]] = {"lines": "lines", "content-length": "headers"}
-"""The words of a scenario that choose how frames are kept apart."""
-SLICE: Final = 0.02
-"""Seconds between two writes of a frame that is let out slowly."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptIo:
-    """What a scenario is played on: all that it does to the world outside goes through here."""
-
-    out: ByteSendStream
-    write_line: Callable[[str], None]
-    """Writes a line on stderr as it is."""
-    end: Callable[[ProcessExit], None]
-    """Ends the process, or has it ignore signals."""
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
-
-    def note(self, sentence: str) -> None:
-        """Write a sentence of ours on stderr."""
-        self.write_line(f"acp-agent: {sentence}")
+EndProcess: TypeAlias = Callable[[Crash | Hang], None]
+"""Ends the process, or makes it ignore signals."""
+FaultsOf: TypeAlias = Callable[[Json, Random], Iterable[Fault]]
+"""Returns the faults of a message."""
+SLICE_S: Final = 0.02
+"""Between two writes of a frame that is written slowly."""
+UNKNOWN_ID: Final = 987_654_321
+"""An id that no request has."""
+_striking: Final[ContextVar[tuple[Sequence[Fault], Random]]] = ContextVar("striking")
+"""The faults of what this task sends, and their random numbers."""
+_batch: Final[ContextVar[list[bytes] | None]] = ContextVar("batch", default=None)
+"""Collects what this task sends."""
 
 
-class Wire:
-    """Writes frames whole, one after the other."""
+def strike(faults: Sequence[Fault], random: Random) -> None:
+    """Apply faults to all that this task sends from now on."""
+    _striking.set((faults, random))
 
-    def __init__(self, stage: ScriptIo) -> None:
-        self._stage = stage
+
+@contextmanager
+def striking(faults: Sequence[Fault], random: Random) -> Generator[None]:
+    """Apply faults to what this task sends inside the block."""
+    token = _striking.set((faults, random))
+    try:
+        yield
+    finally:
+        _striking.reset(token)
+
+
+@contextmanager
+def batching() -> Generator[list[bytes]]:
+    """Collect what this task sends inside the block, instead of sending it."""
+    messages: list[bytes] = []
+    token = _batch.set(messages)
+    try:
+        yield messages
+    finally:
+        _batch.reset(token)
+
+
+def write_stderr(text: str) -> None:
+    """Write at once and in one piece: the process may end in the next moment."""
+    sys.stderr.flush()
+    # A closed stderr must not end the script.
+    with suppress(OSError):
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+
+
+class ScriptTransport:
+    """Official frames: chooses their faults, and hands them to the dialect or to the wire."""
+
+    def __init__(
+        self, wire: Wire, dialect: Dialect | None, faults_of: FaultsOf | None, random: Random
+    ) -> None:
+        self._inner: Transport = (
+            wire if dialect is None else DialectTransport(wire, "agent", dialect)
+        )
+        self._faults_of = faults_of
+        self._random = random
+
+    async def send(self, line: bytes) -> None:
+        batch = _batch.get()
+        if batch is not None:
+            batch.append(line)
+            return
+        if self._faults_of is None:
+            await self._inner.send(line)
+            return
+        faults, random = _striking.get(((), self._random))
+        more = list(self._faults_of(jsonrpc.parse(line), self._random))
+        with striking([*faults, *more], random):
+            await self._inner.send(line)
+
+    async def receive(self) -> bytes:
+        return await self._inner.receive()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class Wire(StreamTransport):
+    """Writes frames whole, one after the other, with the faults that strike them."""
+
+    def __init__(
+        self,
+        incoming: ByteReceiveStream,
+        outgoing: ByteSendStream,
+        tasks: TaskGroup,
+        end: EndProcess,
+        framing: Framing = "lines",
+    ) -> None:
+        super().__init__(incoming, outgoing, framing=framing)
+        self._frame_kind: Framing = framing
+        self._tasks = tasks
+        self._end = end
         self._lock = anyio.Lock()
         self._is_open = True
-        self._held: list[OutgoingFrame] = []
-        """What waits for others to leave before it."""
-        self._tasks: TaskGroup | None = None
-        self.is_hung = False
-        """Whether nothing is to be read or written any more."""
+        self._is_hung = False
+        self._waiting = 0
+        """Frames that are delayed."""
+        self._idle = anyio.Event()
+        self._behind: deque[OutgoingFrame] = deque()
+        """Frames that others are to overtake."""
+        self._ids = ResponseIds()
 
-    def run_in(self, tasks: TaskGroup) -> None:
-        """Have what is held leave in time even if nothing overtakes it."""
-        self._tasks = tasks
+    async def receive(self) -> bytes:
+        frame = await super().receive()
+        if self._is_hung:
+            await anyio.sleep_forever()
+        self._ids.note_request(frame)
+        return frame
 
-    async def send_frame(self, outgoing: OutgoingFrame) -> None:
-        """Let a frame out; who is cancelled meanwhile has it written to its end.
+    async def send(self, line: bytes) -> None:
+        faults, random = _striking.get(((), Random(0)))  # noqa: S311 - not about secrets
+        await self.send_frame(OutgoingFrame(line, self._frame_kind), faults, random)
 
-        One that others are to overtake is only queued. If the pipe is closed, nothing
-        happens.
-        """
-        if outgoing.delay:
-            await self._stage.sleep(outgoing.delay)
-        # A flood has to notice that it is cancelled.
-        await anyio.lowlevel.checkpoint()
-        if outgoing.behind:
-            self._hold(outgoing)
+    async def send_frame(
+        self, frame: OutgoingFrame, faults: Sequence[Fault], random: Random
+    ) -> None:
+        """Write a frame with its faults; one that others overtake is written by a task."""
+        for fault in faults:
+            fault(frame, random)
+        # Large frames are read once more only if somebody asks what they are.
+        if faults or self._behind:
+            frame.kind = _kind(frame.raw)
+        frame.raw = self._ids.respond(frame)
+        if frame.delay_s:
+            self._waiting += 1
+            self._tasks.start_soon(self._write_later, frame)
+        elif frame.behind:
+            self._behind.append(frame)
+            self._tasks.start_soon(self._release_after_timeout, frame)
+        else:
+            await self._write_whole(frame)
+
+    async def flush(self) -> None:
+        """Write all that still waits; return when it is written."""
+        while self._behind:
+            await self._write_whole(self._behind.popleft())
+        while self._waiting:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    async def close_stdout(self) -> None:
+        """Close stdout; what is sent after that goes nowhere."""
+        self._is_open = False
+        await self.close_sending()
+
+    async def _write_later(self, frame: OutgoingFrame) -> None:
+        try:
+            await anyio.sleep(frame.delay_s)
+            await self._write_quietly(frame)
+        finally:
+            self._waiting -= 1
+            self._idle.set()
+
+    async def _release_after_timeout(self, frame: OutgoingFrame) -> None:
+        await anyio.sleep(frame.behind_s)
+        if frame in self._behind:
+            self._behind.remove(frame)
+            await self._write_quietly(frame)
+
+    async def _write_quietly(self, frame: OutgoingFrame) -> None:
+        try:
+            await self._write_whole(frame)
+        except ConnectionClosedError:
             return
+
+    async def _write_whole(self, frame: OutgoingFrame) -> None:
         # Half a frame is a fault as well, but never one by accident.
         with anyio.CancelScope(shield=True):
             async with self._lock:
-                await self._write(outgoing)
-                await self._release_held(outgoing)
+                await self._write(frame)
+                await self._release_overtaken(frame)
 
-    async def flush(self) -> None:
-        """Let out all that still waits for others."""
-        async with self._lock:
-            while self._held:
-                await self._write(self._held.pop(0))
-
-    async def close(self) -> None:
-        """Close stdout, while the rest goes on."""
-        self._is_open = False
-        await self._stage.out.aclose()
-
-    def _hold(self, outgoing: OutgoingFrame) -> None:
-        self._held.append(outgoing)
-        if self._tasks is not None:
-            self._tasks.start_soon(self._release_after_timeout, outgoing)
-
-    async def _release_after_timeout(self, outgoing: OutgoingFrame) -> None:
-        await anyio.sleep(outgoing.reorder_timeout_s)
-        async with self._lock:
-            if outgoing in self._held:
-                self._held.remove(outgoing)
-                await self._write(outgoing)
-                await self._release_held(outgoing)
-
-    async def _release_held(self, outgoing: OutgoingFrame) -> None:
-        """Let out what has waited for this one to leave, and what has waited for that."""
-        left = [outgoing]
-        while left:
-            last = left.pop(0)
-            for held in list(self._held) if last.is_frame else ():
-                held.behind -= held.behind_of in {None, last.sort}
+    async def _release_overtaken(self, frame: OutgoingFrame) -> None:
+        """Write what has waited for this frame, and what has waited for that."""
+        written = [frame]
+        while written:
+            last = written.pop(0)
+            for held in list(self._behind) if last.is_frame else ():
+                held.behind -= held.behind_kind in {None, last.kind}
                 if not held.behind:
-                    self._held.remove(held)
+                    self._behind.remove(held)
                     await self._write(held)
-                    left.append(held)
+                    written.append(held)
 
-    async def _write(self, outgoing: OutgoingFrame) -> None:
-        if outgoing.process_exit is not None:
-            await self._exit(outgoing.process_exit)
+    async def _write(self, frame: OutgoingFrame) -> None:
+        if self._is_hung:
+            await anyio.sleep_forever()
+        if frame.end is not None:
+            await self._end_process(frame.end)
             return
-        for number, piece in enumerate(outgoing.pieces()):
-            if not self._is_open:
-                return
-            if number and outgoing.pause:
-                await self._stage.sleep(outgoing.pause)
-            await self._write_piece(piece, outgoing.rate)
-        if outgoing.cut_at is not None:
-            await self.close()
+        for number, piece in enumerate(frame.pieces()):
+            if number and frame.pause_s:
+                await anyio.sleep(frame.pause_s)
+            await self._write_piece(piece, frame.rate)
+        if frame.cut_at is not None:
+            await self.close_stdout()
 
     async def _write_piece(self, piece: bytes, rate: float | None) -> None:
-        size = max(1, len(piece) if rate is None else round(rate * SLICE))
+        size = max(1, len(piece) if rate is None else round(rate * SLICE_S))
         for begin in range(0, len(piece), size):
             if rate is not None and begin:
-                await self._stage.sleep(size / rate)
+                await anyio.sleep(size / rate)
             if not self._is_open:
                 return
             try:
-                await self._stage.out.send(piece[begin : begin + size])
+                await self._outgoing.send(piece[begin : begin + size])
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                self._is_open = False
+                raise ConnectionClosedError from None
 
-    async def _exit(self, process_exit: ProcessExit) -> None:
-        if isinstance(process_exit, HangFault):
-            self.is_hung = True
-            self._stage.end(process_exit)
-            await self._stage.sleep(process_exit.seconds)
-            self.is_hung = False
-            process_exit = CrashFault()
-        self._stage.end(process_exit)
-
-
-class FrameCodec:
-    """The way of speaking on one connection, which a dialect remembers things of."""
-
-    def __init__(self, framing: Framing = "lines", dialect: Dialect | None = None) -> None:
-        self.framing: Final = framing
-        self._dialect = dialect
-
-    def framer(self) -> LineFramer | HeaderFramer:
-        """Return what cuts the client's bytes into frames."""
-        return LineFramer() if self.framing == "lines" else HeaderFramer()
-
-    def written(self, raw: bytes) -> Sequence[bytes | None]:
-        """Return the frames that an official one becomes; (None,) if the dialect drops it."""
-        return (raw,) if self._dialect is None else self._dialect.write(raw, "agent") or (None,)
-
-    def read(self, raw: bytes) -> Translation:
-        """Return what a frame of the client says in official words, and what it gets at once."""
-        return Translation((raw,)) if self._dialect is None else self._dialect.read(raw, "client")
+    async def _end_process(self, end: Crash | Hang) -> None:
+        if isinstance(end, Hang):
+            self._is_hung = True
+            self._end(end)
+            await anyio.sleep(end.seconds)
+            self._is_hung = False
+            end = Crash()
+        self._is_open = False
+        self._end(end)
 
 
-def frame_codec(framing: str | None, dialect: str | None) -> FrameCodec:
-    """Return a way of speaking for one connection; without a framing, that of the dialect.
+class ResponseIds:
+    """The ids of open requests of the client, for responses that get a wrong one."""
 
-    Raises:
-        LocalProtocolError: there is no such dialect.
-    """
-    wanted = None if framing is None else FRAMINGS[framing]
-    if dialect is None:
-        return FrameCodec(wanted or "lines")
-    # Dialects are rare, and what they bring along takes time at every start.
-    from acp_protocol.dialects.registry import open_dialect
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, Json], tuple[str, Json]] = {}
+        """The method and the id of each open request; those that were swapped have another id."""
+        self._previous: Json = None
 
-    spoken = open_dialect(dialect)
-    return FrameCodec(wanted or spoken.framing, spoken)
+    def note_request(self, raw: bytes) -> None:
+        """Remember a request of the client."""
+        message = jsonrpc.read_message(raw)
+        if isinstance(message, jsonrpc.Request):
+            self._open[jsonrpc.id_key(message.id)] = (message.method, message.id)
+
+    def respond(self, frame: OutgoingFrame) -> bytes | None:
+        """Return the bytes of a frame; of a response, with the id that it gets."""
+        is_swapped = any(key != jsonrpc.id_key(id_) for key, (_, id_) in self._open.items())
+        is_response = frame.framing is not None and b'"method"' not in (frame.raw or b"")[:64]
+        if frame.raw is None or not is_response:
+            return frame.raw
+        message = jsonrpc.read_message(frame.raw)
+        if not isinstance(message, jsonrpc.SuccessResponse | jsonrpc.ErrorResponse):
+            return frame.raw
+        frame.kind = "response"
+        key = jsonrpc.id_key(message.id)
+        if frame.wrong_id == "swapped":
+            is_swapped = self._swap(key) or is_swapped
+        _, id_ = self._open.pop(key, ("", message.id))
+        ids = {
+            "other": UNKNOWN_ID,
+            "retyped": str(id_) if isinstance(id_, int) else len(id_ or ""),
+            "null": None,
+            "previous": self._previous,
+        }
+        self._previous = message.id
+        if frame.wrong_id is None and not is_swapped:
+            return frame.raw
+        value = as_object(jsonrpc.parse(frame.raw))
+        value["id"] = ids.get(frame.wrong_id or "", id_)
+        if frame.wrong_id == "missing":
+            del value["id"]
+        return jsonrpc.encode(value)
+
+    def _swap(self, key: tuple[str, Json]) -> bool:
+        """Exchange the ids of a request and of the oldest other one of its method."""
+        method, mine = self._open.get(key, ("", None))
+        for other, (other_method, theirs) in self._open.items():
+            is_fresh = other == jsonrpc.id_key(theirs) and key == jsonrpc.id_key(mine)
+            if other != key and other_method == method and is_fresh:
+                self._open[other], self._open[key] = (method, mine), (method, theirs)
+                return True
+        return False
+
+
+def _kind(raw: bytes | None) -> FrameKind | None:
+    try:
+        return None if raw is None else frame_kind(jsonrpc.parse(raw))
+    except ValueError:
+        return None

@@ -58,8 +58,15 @@ class SessionUpdates:
     option_key = "id"
     """The field that holds the id of an option."""
 
-    def __init__(self, client: Notifier, session_id: str, log: SessionLog | None = None) -> None:
+    def __init__(
+        self,
+        client: Notifier,
+        session_id: str,
+        log: SessionLog | None = None,
+        new_id: Callable[[], str] = new_message_id,
+    ) -> None:
         self._client = client
+        self._new_id = new_id
         self._session_id = session_id
         self._log = log
         self._message: tuple[ChunkKind, str] | None = None
@@ -106,7 +113,7 @@ class SessionUpdates:
         if kind == "agent_thought_chunk" and not self.shows_thoughts:
             return
         if self._message is None or self._message[0] != kind:
-            self._message = (kind, new_message_id())
+            self._message = (kind, self._new_id())
         await self._emit(events.text(*self._message, text))
 
     async def plan(self, entries: Sequence[Json]) -> None:

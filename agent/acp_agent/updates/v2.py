@@ -8,7 +8,7 @@ Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Too
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from acp_agent.models.types import SlashCommand
@@ -16,7 +16,7 @@ from acp_agent.options import OfferedOption
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT
-from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates
+from acp_agent.updates.v1 import Notifier, RenderedUpdates, SessionUpdates, new_message_id
 from acp_agent.world.diffs import git_move, git_patch
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
@@ -36,8 +36,14 @@ class SessionUpdatesV2(SessionUpdates):
     is_asking = False
     """Whether the session waits for the user."""
 
-    def __init__(self, client: Notifier, session_id: str, log: SessionLog | None = None) -> None:
-        super().__init__(client, session_id, log)
+    def __init__(
+        self,
+        client: Notifier,
+        session_id: str,
+        log: SessionLog | None = None,
+        new_id: Callable[[], str] = new_message_id,
+    ) -> None:
+        super().__init__(client, session_id, log, new_id)
         self._terminals: dict[str, Mapping[str, Json]] = {}
         """What the client knows of terminals in which something runs."""
         self._contents: dict[str, Sequence[Json]] = {}

@@ -1,4 +1,4 @@
-"""A client of scenarios on the official SDK."""
+"""A client of scripts on the official SDK."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SdkClient:
 
 @asynccontextmanager
 async def sdk(name: str) -> AsyncGenerator[tuple[SdkClient, ClientSideConnection]]:
-    """Start a scenario from the official SDK; it must end well."""
+    """Start a script from the official SDK; it must end well."""
     client = SdkClient()
     # The SDK does without the methods for what was not offered; its protocol class does not.
     started = acp.spawn_agent_process(cast("acp.Client", client), *AGENT, "--script", name)

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from acp.schema import (
     ToolCallStart,
 )
 
-from acp_agent.scripted.command import EXAMPLES
-from acp_agent.scripted.scenario import load_scenario
+from acp_agent import scripted
+from acp_agent.scripted.load import EXAMPLES, load_script
 from acp_console.agents.spec import command_agent
 from acp_console.chat.connection import connect_agent
 from acp_console.chat.handlers import ClientHandlers
@@ -38,7 +37,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.validate import validate_params, validate_result
 from tests.agent.scripted.sdk_client import AGENT, LIMIT, sdk
-from tests.agent.scripted.stages import HELLO
+from tests.agent.scripted.stage import HELLO
 from tests.agent.visits import lint_errors
 
 EXEC = [sys.executable, "-m", "acp_console", "exec"]
@@ -67,11 +66,11 @@ SURVIVED = {
     "unknown": "It was refused.",
     "malformed": None,
     "twins": None,
-    "twice": "You said: twice",
-    "delayed": "You said: delayed",
-    "reason": "You said: reason",
+    "twice": "",
+    "delayed": "",
+    "reason": "",
     "overtaken": "Overtaken.",
-    "reordered": "You said: reordered",
+    "reordered": "",
     "swapped": "Whose?",
     "late": None,
 }
@@ -90,6 +89,13 @@ ENDED = {
 """Faults that end it, with its exit code."""
 
 
+START = """
+from acp_agent.scripted import *
+async def initialize(call):
+    await call.raw(b"a\\n")
+"""
+
+
 def ran(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [*AGENT, *arguments], input=stdin, capture_output=True, timeout=LIMIT, check=False
@@ -97,7 +103,7 @@ def ran(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[byte
 
 
 def executed(words: str, script: str, *options: str, protocol: int = 1) -> Any:
-    """Say something to a scenario through our own client."""
+    """Say something to a script through our own client."""
     agent = [*AGENT, "--script", script, "--protocol", str(protocol)]
     command = [*EXEC, "--protocol", str(protocol), *options, words, "--", *agent]
     return subprocess.run(command, capture_output=True, timeout=LIMIT, check=False, text=True)
@@ -122,8 +128,7 @@ def misshapen(frames: list[Frame], version: int) -> list[str]:
 def test_an_example_is_found_by_its_name_and_is_right() -> None:
     done = ran("--script", "faults", "--check")
     assert done.returncode == 0
-    assert done.stdout.decode() == f"{EXAMPLES / 'faults'}.toml: can be played\n"
-    assert b"`stop` is `out_of_coffee`, which is no stop reason" in done.stderr
+    assert done.stdout.decode() == f"{EXAMPLES / 'faults'}.py: can be run\n"
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
@@ -230,32 +235,45 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert len(set(outs)) == 2
 
 
-def test_what_is_wrong_is_told_before_anything_is_played(tmp_path: Path) -> None:
-    path = tmp_path / "it.toml"
-    path.write_text("[[prompt]]\nsteps = [\n  { txet = 'a' },\n  { text = 1 },\n]\n")
-    sentence = "prompt 1, step 1: `txet` is not known here; did you mean `text`?"
-    played = ran("--script", str(path), stdin=opening())
-    assert (played.returncode, played.stdout) == (2, b"")
-    assert played.stderr.decode().splitlines()[0] == f"error: {path}:3: {sentence}"
-    checked = ran("--script", str(path), "--check")
-    assert (checked.returncode, checked.stderr) == (1, b"")
-    assert checked.stdout.decode().splitlines()[0] == f"{path}:3: {sentence}"
+def test_what_is_wrong_is_reported_before_anything_is_sent(tmp_path: Path) -> None:
+    path = tmp_path / "it.py"
+    path.write_text("\nimport no_such_module\n")
+    problem = f"error: {path}:2: ModuleNotFoundError: No module named 'no_such_module'\n"
+    for options, code in (((), 2), (("--check",), 1)):
+        done = ran("--script", str(path), *options, stdin=opening())
+        assert (done.returncode, done.stdout, done.stderr.decode()) == (code, b"", problem)
+    debugged = ran("--script", str(path), "--debug").stderr.decode()
+    assert debugged.startswith("Traceback (most recent call last):")
+    assert debugged.endswith(problem)
+
+
+def test_a_function_that_raises_is_reported_with_its_line_and_in_the_exit_code(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "it.py"
+    path.write_text("async def prompt(call):\n    raise ValueError('broken')\n")
+    stdin = opening() + prompt_line(2, "a")
+    done = ran("--script", str(path), stdin=stdin)
+    problem = f"error: {path}:2: session/prompt: ValueError: broken\n"
+    assert (done.returncode, done.stderr.decode()) == (1, problem)
+    assert b"Internal error" in done.stdout.splitlines()[-1]
+    assert b"Traceback" in ran("--script", str(path), "--debug", stdin=stdin).stderr
+    assert ran("--script", str(path), stdin=opening()).returncode == 0
+
+
+def test_what_a_script_prints_goes_to_stderr(tmp_path: Path) -> None:
+    path = tmp_path / "it.py"
+    path.write_text("async def prompt(call):\n    print('aside', flush=True)\n")
+    done = ran("--script", str(path), stdin=opening() + prompt_line(2, "a"))
+    assert done.stderr == b"aside\n"
+    assert b"aside" not in done.stdout
 
 
 @pytest.mark.parametrize("options", [("--seed", "1"), ("--check",), ("--seed", "x")])
-def test_options_of_a_scenario_are_nothing_without_one(options: tuple[str, ...]) -> None:
+def test_options_of_a_script_are_nothing_without_one(options: tuple[str, ...]) -> None:
     done = ran(*options)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"Traceback" not in done.stderr
-
-
-def test_a_file_that_is_not_there_is_told() -> None:
-    done = ran("--script", "none.toml")
-    assert (done.returncode, done.stdout) == (2, b"")
-    sentence = (
-        b"error: none.toml: there is no such file\nhint: examples that need none are cancel, "
-    )
-    assert done.stderr.startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -267,42 +285,32 @@ def test_a_file_that_is_not_there_is_told() -> None:
         (("--dialect", "v2-batch"), 2),
     ],
 )
-def test_any_scenario_of_version_1_is_played_in_a_dialect(
-    options: tuple[str, ...], code: int
-) -> None:
+def test_any_script_of_version_1_is_run_in_a_dialect(options: tuple[str, ...], code: int) -> None:
     done = ran("--script", "hello", *options, stdin=opening())
     assert done.returncode == code
     assert bool(done.stderr) == bool(code), done.stderr
     assert (b"authMethods" in done.stdout or b"slash_commands" in done.stdout) == (not code)
 
 
-def test_what_was_not_as_expected_is_its_exit_code(tmp_path: Path) -> None:
-    (tmp_path / "it.toml").write_text("[[prompt]]\nexpect = { prompt = [] }\n")
-    stdin = opening() + prompt_line(2, "hello")
-    done = ran("--script", str(tmp_path / "it.toml"), stdin=stdin)
-    assert done.returncode == 1
-    assert b"prompt 1: $.prompt has 1 entries, not 0" in done.stderr
-    assert ran("--script", str(tmp_path / "it.toml"), stdin=opening()).returncode == 0
-
-
 @pytest.mark.parametrize(
     ("crash", "code"),
-    [("3", 3), ("0", 0), ("'KILL'", -signal.SIGKILL), ("'TERM'", -signal.SIGTERM)],
+    [("3", 3), ("0", 0), ("signal='KILL'", -signal.SIGKILL)],
 )
 def test_it_ends_as_it_is_told(tmp_path: Path, crash: str, code: int) -> None:
-    path = tmp_path / "it.toml"
-    path.write_text(f"start = [{{ line = 'a' }}, {{ crash = {crash} }}, {{ line = 'b' }}]")
-    done = ran("--script", str(path))
+    path = tmp_path / "it.py"
+    path.write_text(f"{START}    await call.fault(crash({crash}))\n    await call.raw('b')\n")
+    done = ran("--script", str(path), stdin=opening())
     assert (done.returncode, done.stdout) == (code, b"a\n")
 
 
 async def test_who_hangs_hears_neither_the_end_nor_a_signal(tmp_path: Path) -> None:
-    path = tmp_path / "it.toml"
-    path.write_text("start = [{ line = 'a' }, { hang = { seconds = 60, ignore = ['TERM'] } }]")
+    path = tmp_path / "it.py"
+    path.write_text(f"{START}    await call.fault(hang(60, ignore='TERM'))\n")
     pipe = subprocess.PIPE
     with subprocess.Popen([*AGENT, "--script", str(path)], stdin=pipe, stdout=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.write(opening())
         process.stdin.close()
         assert process.stdout.readline() == b"a\n"
         with anyio.fail_after(LIMIT):
@@ -329,24 +337,21 @@ def test_the_end_of_input_ends_what_waits() -> None:
 def test_a_cancel_is_ignored_where_that_is_wanted() -> None:
     cancel = encode_notification("session/cancel", {"sessionId": "session-1"}) + b"\n"
     done = ran("--script", "cancel", stdin=opening() + prompt_line(2, "be stubborn") + cancel)
-    assert b"heard" in done.stdout
+    assert b"cancelled" in done.stdout
     assert json.loads(done.stdout.splitlines()[-1])["result"] == {"stopReason": "end_turn"}
 
 
 def test_it_starts_without_what_only_the_agent_needs() -> None:
     program = "import sys, acp_agent.scripted.command; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    heavy = {"httpx", "mcp", "sqlite3", "acp_inspector", "acp_console"}
+    heavy = {"httpx", "mcp", "acp_inspector", "acp_console"}
     assert heavy.isdisjoint(done.stdout.decode().split())
 
 
 def test_every_clean_example_is_without_faults() -> None:
-    names = {path.stem for path in EXAMPLES.glob("*.toml")}
+    names = {path.stem for path in EXAMPLES.glob("[a-z]*.py")}
     assert names == {*CLEAN, "faults", "chaos"}
-    for name in CLEAN:
-        scenario, remarks = load_scenario(EXAMPLES / f"{name}.toml")
-        assert not scenario.fault
-        assert not remarks
+    assert [name for name in CLEAN if load_script(EXAMPLES / f"{name}.py").faults] == []
 
 
 def shown(words: str) -> list[Any]:
@@ -361,12 +366,11 @@ def shown(words: str) -> list[Any]:
         ("editor", "read", "It says: Buy milk.\n"),
         ("editor", "write", "Written."),
         ("editor", "run", "It printed: hello\n"),
-        ("editor", "form", "You have no forms."),
+        ("editor", "form", "I cannot: The client does not offer elicitation.form"),
         ("cancel", "ask", "That was decided."),
         ("faults", "noise", "Hello there."),
         ("faults", "split", "Grüße aus Köln — 你好 🙂"),
         ("faults", "late", "Before"),
-        ("faults", "twice", "You said: twice"),
     ],
 )
 async def test_the_official_client_is_played_to(name: str, words: str, text: str) -> None:
@@ -419,7 +423,7 @@ async def test_the_official_client_takes_the_answer_of_another_session_for_its_o
         assert client.text == "Whose?Whose?"
 
 
-async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
+async def test_the_official_client_loads_the_sessions_of_a_script() -> None:
     async with sdk("sessions") as (client, agent):
         with pytest.raises(acp.RequestError) as caught:
             await agent.new_session(cwd="/project")
@@ -436,7 +440,7 @@ async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
         ]
 
 
-def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
+def test_options_that_do_not_count_beside_a_script_are_told_of() -> None:
     done = ran("--script", "hello", "--config", "nowhere.toml", "--namespace", "x", "--check")
     assert done.returncode == 0
     fields = "warning: --script ignores --config, agent.namespace"
@@ -444,11 +448,17 @@ def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
     assert ran("--script", "hello", "--protocol", "2", "--seed", "1", "--check").stderr == b""
 
 
-def test_the_faults_are_all_named_by_the_scenario_and_its_page() -> None:
-    table = tomllib.loads((EXAMPLES / "faults.toml").read_text())
-    *prompts, last = table["prompt"]
-    words = [prompt["contains"] for prompt in prompts]
-    assert last["steps"] == [{"text": f"Say one of: {', '.join(words)}."}]
+def test_the_faults_are_all_named_by_the_page() -> None:
+    names: dict[str, Any] = {}
+    exec((EXAMPLES / "faults.py").read_text(), names)
     page = Path(__file__).parents[3] / "docs/scripted-agent.md"
-    (row,) = [line for line in page.read_text().splitlines() if line.startswith("| `faults` |")]
-    assert [word for word in words if f"`{word}`" not in row] == []
+    (row,) = [line for line in page.read_text().splitlines() if line.startswith("| `faults` | one")]
+    assert [word for word in names["FAULTS"] if f"`{word}`" not in row] == []
+
+
+def test_each_fault_is_described_on_the_page() -> None:
+    page = (Path(__file__).parents[3] / "docs/scripted-agent.md").read_text()
+    rows = [line.split("`")[1].partition("(")[0] for line in page.splitlines() if line[:3] == "| `"]
+    assert [
+        name for name in scripted.__all__ if name.islower() and name not in {*rows, "frame_kind"}
+    ] == []

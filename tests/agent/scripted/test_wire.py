@@ -1,189 +1,160 @@
-"""The one owner of stdout."""
+"""Faults as they reach the client: what is written, in which order, and what ends the process."""
 
 from __future__ import annotations
 
-import anyio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from acp_agent.scripted.faults import CrashFault, HangFault, OutgoingFrame, ProcessExit, Split
-from acp_agent.scripted.wire import ScriptIo, Wire
-from tests.agent.scripted.stages import LIMIT, Client
-
-SPLITS = st.none() | st.just("characters") | st.integers(1, 50)
+from acp_protocol.faults import Crash, Hang
+from tests.agent.scripted.stage import HELLO, Client, running
 
 
-def staged() -> tuple[Client, Wire]:
-    client = Client()
-    stage = ScriptIo(client.pipe, client.shown.append, client.fates.append, client.sleep)
-    return client, Wire(stage)
+async def turn(tmp_path: Path, body: str, *, ends: bool = True) -> Client:
+    """Run the body of a prompt function to the end; return the client."""
+    lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    async with running(tmp_path, f"async def prompt(call):\n{lines}\n") as client:
+        await client.open()
+        id_ = await client.start_prompt()
+        if ends:
+            await client.response(id_)
+        await client.rest()
+        assert client.reports == []
+        return client
+    raise AssertionError
 
 
-async def test_a_frame_is_one_write() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"{}"))
-    assert client.pipe.writes == [b"{}\n"]
+async def test_frames_are_dropped_repeated_and_cut_in_pieces(tmp_path: Path) -> None:
+    client = await turn(
+        tmp_path,
+        """
+await call.text("a", drop())
+await call.text("b", duplicate(3))
+await call.text("c", split(50, pause=0))
+await call.text("d", throttle(100_000))
+""",
+    )
+    assert client.text == "bbbcd"
+    assert any(len(piece) == 50 for piece in client.written)
 
 
-@given(st.text(max_size=50), SPLITS)
-def test_pieces_are_the_frame_however_it_is_cut(text: str, split: Split | None) -> None:
-    outgoing = OutgoingFrame(text.encode("utf-8", "ignore"), split=split)
-    assert b"".join(outgoing.pieces()) == text.encode("utf-8", "ignore") + b"\n"
+async def test_a_delayed_frame_is_overtaken(tmp_path: Path) -> None:
+    client = await turn(tmp_path, 'await call.text("a", delay(0.02))\nawait call.text("b")')
+    assert client.text == "ba"
 
 
-def test_a_header_tells_the_length_and_how_wrong_it_is() -> None:
-    outgoing = OutgoingFrame(b"{}", "headers")
-    assert b"".join(outgoing.pieces()) == b"Content-Length: 2\r\n\r\n{}"
-    outgoing.extra_length, outgoing.ending = -1, b"\n"
-    assert b"".join(outgoing.pieces()) == b"Content-Length: 1\n\n{}"
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("reorder()", "bac"),
+        ("reorder(2)", "bca"),
+        ("reorder(of='response')", "bca"),
+        ("reorder(9, seconds=0.01)", "bca"),
+    ],
+)
+async def test_a_reordered_frame_comes_after_others(tmp_path: Path, fault: str, text: str) -> None:
+    body = f'await call.text("a", {fault})\nawait call.text("b")\nawait call.text("c")'
+    client = await turn(tmp_path, body)
+    assert client.text == text
 
 
-def test_bytes_that_are_no_frame_have_neither_header_nor_ending() -> None:
-    assert list(OutgoingFrame(b"abc", None).pieces()) == [b"abc"]
+@pytest.mark.parametrize(
+    ("kind", "id_"),
+    [("other", 987_654_321), ("retyped", "3"), ("null", None), ("previous", 2), ("missing", ...)],
+)
+async def test_a_response_gets_a_wrong_id(tmp_path: Path, kind: str, id_: Any) -> None:
+    client = await turn(tmp_path, f"await call.answer(wrong_id({kind!r}))", ends=False)
+    assert client.messages[-1].get("id", ...) == id_
+    assert "result" in client.messages[-1]
 
 
-def test_a_character_of_several_bytes_is_cut_inside() -> None:
-    pieces = list(OutgoingFrame("aß你b".encode(), split="characters").pieces())
-    assert pieces == [b"a\xc3", b"\x9f\xe4", b"\xbd\xa0b\n"]
+async def test_two_requests_get_the_ids_of_each_other(tmp_path: Path) -> None:
+    script = """
+async def prompt(call):
+    if call.nth == 1:
+        call.ignore_cancel()
+        await call.wait_cancel()
+        await call.answer(result="first")
+    else:
+        await call.answer(wrong_id("swapped"), result="second")
+"""
+    async with running(tmp_path, script) as client:
+        await client.open()
+        await client.ask("session/new", cwd="/", mcpServers=[])
+        first = await client.start_prompt()
+        second = await client.start_prompt(session_id="session-2")
+        assert (await client.response(first))["result"]["stopReason"] == "second"
+        await client.notify("session/cancel", sessionId="session-1")
+        assert (await client.response(second))["result"]["stopReason"] == "first"
 
 
-async def test_pieces_have_pauses_between_them() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"abcde", split=2, pause=0.5))
-    assert client.pipe.writes == [b"ab", b"cd", b"e\n"]
-    assert client.slept == [0.5, 0.5]
+async def test_bytes_frames_batches_and_noise_are_written_as_they_are(tmp_path: Path) -> None:
+    client = await turn(
+        tmp_path,
+        """
+await call.raw("DEBUG\\n")
+await call.raw(b"\\x00\\xff\\n")
+await call.frame([1, 2])
+await call.fault(noise("loud"))
+async with call.batch():
+    await call.text("one")
+    await call.text("two")
+await call.text("three", noise("before"), ending("crlf"))
+""",
+    )
+    written = b"".join(client.written)
+    for expected in (b"DEBUG\n", b"\x00\xff\n", b"[1,2]\n", b"loud\n", b"before\n{", b"}\r\n"):
+        assert expected in written
+    (batch,) = [line for line in written.splitlines() if line.startswith(b"[{")]
+    assert [each["params"]["update"]["content"]["text"] for each in json.loads(batch)] == [
+        "one",
+        "two",
+    ]
 
 
-async def test_a_slow_frame_takes_the_time_of_its_bytes() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"x" * 99, rate=100))
-    assert client.raw == b"x" * 99 + b"\n"
-    assert sum(client.slept) == pytest.approx(0.98)
+async def test_nothing_is_written_after_a_cut_or_a_closed_stdout(tmp_path: Path) -> None:
+    client = await turn(tmp_path, 'await call.text("a", cut(20))\nawait call.text("b")', ends=False)
+    assert client.text == ""
+    assert len(client.written[-1]) == 20
+    body = 'await call.text("a")\nawait call.close_stdout()\nawait call.text("b")'
+    assert (await turn(tmp_path, body, ends=False)).text == "a"
 
 
-async def test_a_cut_frame_is_the_last_that_leaves() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"abcdef", prefix=b"!", cut_at=3))
-    await wire.send_frame(OutgoingFrame(b"more"))
-    assert (client.raw, client.pipe.is_open) == (b"!abc", False)
+@pytest.mark.parametrize(
+    ("fault", "end"),
+    [
+        ("crash(3)", Crash(3)),
+        ("crash(signal='KILL')", Crash(1, signal.SIGKILL)),
+        ("hang(0, ignore='TERM')", Hang(0, (signal.SIGTERM,))),
+    ],
+)
+async def test_the_process_ends_or_hangs_in_place_of_a_frame(
+    tmp_path: Path, fault: str, end: Crash | Hang
+) -> None:
+    client = await turn(tmp_path, f'await call.text("a", {fault})', ends=False)
+    assert client.ends[0] == end
+    assert client.text == ""
 
 
-async def test_a_lost_frame_leaves_only_the_noise_before_it() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"abc", prefix=b"!\n", is_dropped=True, copies=3))
-    assert client.raw == b"!\n"
+async def test_any_frame_can_be_struck_by_what_it_is(tmp_path: Path) -> None:
+    script = """
+def faults(message, random):
+    if frame_kind(message) == "notification" and "a" in str(message["params"]["update"]["content"]):
+        yield drop()
+    if frame_kind(message) == "response" and random.random() < 1:
+        yield duplicate()
 
-
-async def test_copies_are_whole_frames() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"abc", copies=2, split=2))
-    assert client.raw == b"abc\nabc\n"
-
-
-async def test_frames_do_not_run_into_each_other() -> None:
-    client, wire = staged()
-    async with anyio.create_task_group() as tasks:
-        for letter in b"abc":
-            tasks.start_soon(
-                wire.send_frame, OutgoingFrame(bytes([letter] * 20), split=3, pause=0.1)
-            )
-    assert sorted(client.lines) == [bytes([letter] * 20) for letter in b"abc"]
-
-
-async def test_a_delayed_frame_is_overtaken() -> None:
-    client, wire = staged()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wire.send_frame, OutgoingFrame(b"late", delay=1.0))
-        tasks.start_soon(wire.send_frame, OutgoingFrame(b"early"))
-    assert client.lines == [b"early", b"late"]
-
-
-async def test_a_frame_leaves_behind_as_many_as_it_should() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"last", behind=2))
-    for name in (b"a", b"b", b"c"):
-        await wire.send_frame(OutgoingFrame(name))
-    assert client.lines == [b"a", b"b", b"last", b"c"]
-
-
-async def test_only_what_counts_overtakes() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"held", behind=1, behind_of="answer"))
-    await wire.send_frame(OutgoingFrame(b"bytes\n", None))
-    await wire.send_frame(OutgoingFrame(b"update", sort="notification"))
-    await wire.send_frame(OutgoingFrame(b"lost", sort="answer", is_dropped=True))
-    await wire.send_frame(OutgoingFrame(b"answer", sort="answer"))
-    assert client.lines == [b"bytes", b"update", b"answer", b"held"]
-
-
-async def test_what_has_waited_is_waited_for() -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"first", behind=1))
-    await wire.send_frame(OutgoingFrame(b"second", behind=1))
-    await wire.send_frame(OutgoingFrame(b"third"))
-    assert client.lines == [b"third", b"first", b"second"]
-
-
-async def test_what_nothing_overtakes_leaves_in_time_or_at_the_end() -> None:
-    client, wire = staged()
-    with anyio.fail_after(LIMIT):
-        async with anyio.create_task_group() as tasks:
-            wire.run_in(tasks)
-            await wire.send_frame(OutgoingFrame(b"soon", behind=1, reorder_timeout_s=0.001))
-            while not client.pipe.writes:
-                await client.pipe.changed.wait()
-            await wire.send_frame(OutgoingFrame(b"late", behind=1, reorder_timeout_s=LIMIT))
-            await wire.flush()
-            tasks.cancel_scope.cancel()
-    assert client.lines == [b"soon", b"late"]
-
-
-async def test_who_is_cancelled_leaves_no_half_frame() -> None:
-    client, wire = staged()
-    async with anyio.create_task_group() as tasks:
-
-        async def write() -> None:
-            await wire.send_frame(OutgoingFrame(b"abcdefgh", split=1, pause=0.1))
-
-        tasks.start_soon(write)
-        while not client.pipe.writes:
-            await client.pipe.changed.wait()
-        tasks.cancel_scope.cancel()
-    assert client.raw == b"abcdefgh\n"
-
-
-async def test_a_flood_hears_that_it_is_cancelled() -> None:
-    _, wire = staged()
-    with anyio.fail_after(LIMIT):
-        async with anyio.create_task_group() as tasks:
-
-            async def flood() -> None:
-                while True:
-                    await wire.send_frame(OutgoingFrame(b"x"))
-
-            tasks.start_soon(flood)
-            await anyio.lowlevel.checkpoint()
-            tasks.cancel_scope.cancel()
-
-
-async def test_where_nobody_reads_nothing_happens() -> None:
-    client, wire = staged()
-    await client.pipe.aclose()
-    await wire.send_frame(OutgoingFrame(b"abc", split=1))
-    await wire.send_frame(OutgoingFrame(b"def"))
-    assert client.raw == b""
-
-
-@pytest.mark.parametrize("process_exit", [CrashFault(code=3), CrashFault.model_validate("KILL")])
-async def test_a_crash_comes_in_place_of_the_frame(process_exit: ProcessExit) -> None:
-    client, wire = staged()
-    await wire.send_frame(OutgoingFrame(b"abc", process_exit=process_exit))
-    assert (client.raw, client.fates) == (b"", [process_exit])
-
-
-async def test_who_hangs_ends_after_all() -> None:
-    client, wire = staged()
-    hang = HangFault.model_validate({"seconds": 60, "ignore": "TERM"})
-    await wire.send_frame(OutgoingFrame(b"abc", process_exit=hang))
-    assert (client.fates, client.slept) == ([hang, CrashFault(code=1)], [60.0])
+async def prompt(call):
+    await call.text("a")
+    await call.text("b")
+"""
+    async with running(tmp_path, script) as client:
+        await client.ask("initialize", **HELLO[1])
+        await client.ask("session/new", cwd="/", mcpServers=[])
+        await client.prompt()
+        await client.rest()
+        assert client.text == "b"
+        assert [each["id"] for each in client.messages if "result" in each] == [1, 1, 2, 2, 3, 3]

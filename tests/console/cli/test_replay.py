@@ -739,21 +739,24 @@ def test_each_version_is_played(call: Call, tmp_path: Path, version: str) -> Non
     ("fault", "code", "sentence"),
     [
         ("", exit_codes.DONE, "pass: 3 client frames played"),
-        ("delay = 0.2", exit_codes.DONE, "pass: 3 client frames played"),
-        ("crash = 7", exit_codes.AGENT, "the agent exited with code 7"),
-        ("hang = 60", exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
-        ("duplicate = 2", exit_codes.FOUND, "the agent responded twice to session/prompt"),
-        ("cut = 20", exit_codes.AGENT, "the agent closed its side"),
-        ('id = "retyped"', exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
-        ("noise = true", exit_codes.FOUND, "malformed message is not in the recording"),
+        ("delay(0.2)", exit_codes.DONE, "pass: 3 client frames played"),
+        ("crash(7)", exit_codes.AGENT, "the agent exited with code 7"),
+        ("hang(60)", exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+        ("duplicate()", exit_codes.FOUND, "the agent responded twice to session/prompt"),
+        ("cut(20)", exit_codes.AGENT, "the agent closed its side"),
+        ('wrong_id("retyped")', exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+        ("noise()", exit_codes.FOUND, "malformed message is not in the recording"),
     ],
 )
 def test_a_scripted_fault_is_reported_in_time(
     call: Call, tmp_path: Path, fault: str, code: int, sentence: str
 ) -> None:
-    good, bad, path = (tmp_path / name for name in ("good.toml", "bad.toml", "x.acp.ndjson"))
-    good.write_text('[[prompt]]\nsteps = [{ text = "Hello" }]\n')
-    bad.write_text(f"{good.read_text()}{fault}\n")
+    good, bad, path = (tmp_path / name for name in ("good.py", "bad.py", "x.acp.ndjson"))
+    hello = (
+        'from acp_agent.scripted import *\nasync def prompt(call):\n    await call.text("Hello")\n'
+    )
+    good.write_text(hello)
+    bad.write_text(f"{hello}    await call.answer({fault})\n")
     agents = [[sys.executable, "-m", "acp_agent", "--script", str(each)] for each in (good, bad)]
     assert call("exec", "--record", str(path), "hi", "--", *agents[0]).code == exit_codes.DONE
     done = call("replay", "--timeout", "4", str(path), "--", *agents[1])

@@ -26,30 +26,39 @@ pytest_plugins = ["pytester"]
 MODULE = "acp_inspector.testing.pytest_plugin"
 IS_INSTALLED = any(each.value == MODULE for each in entry_points(group="pytest11"))
 PLUGIN = () if IS_INSTALLED else ("-p", MODULE)
-COUNTING = '[[prompt]]\nsteps = [{ text = "one, two" }]\n'
-MISCOUNTING = '[[prompt]]\nsteps = [{ text = "one, three" }]\n'
-HANGING = '[[prompt]]\nsteps = [{ wait = "forever" }]\n'
-DYING = '[[prompt]]\nsteps = [{ stderr = "no key" }, { crash = 7 }]\n'
+AGENT = "from acp_agent.scripted import Agent\nagent = Agent"
+COUNTING = """
+async def prompt(call):
+    await call.text("one, two")
+"""
+MISCOUNTING = COUNTING.replace("two", "three")
+HANGING = """
+async def prompt(call):
+    await call.forever()
+"""
+DYING = """
+from acp_agent.scripted import crash
+
+async def prompt(call):
+    await call.stderr("no key")
+    await call.fault(crash(7))
+"""
 ASKING = """
-[[prompt]]
-contains = "write"
-steps = [
-  { tool = "call-1", title = "Write", kind = "edit" },
-  { permission = "call-1", allowed = [
-    { write = "$cwd/notes.md", content = "milk\\n" },
-    { tool = "call-1", status = "completed" },
-  ], rejected = [
-    { tool = "call-1", status = "failed" },
-  ] },
-  { text = "Done." },
-]
-[[prompt]]
-contains = "slow"
-steps = [{ text = "Wait." }, { wait = "cancel" }]
+async def prompt(call):
+    if "slow" in call.prompt:
+        await call.text("Wait.")
+        await call.forever()
+    await call.tool("call-1", title="Write", kind="edit")
+    if await call.permission("call-1") == "allow_once":
+        await call.write(f"{call.cwd}/notes.md", "milk\\n")
+        await call.tool("call-1", status="completed")
+    else:
+        await call.tool("call-1", status="failed")
+    await call.text("Done.")
 """
 
 
-def scripted(folder: Path, script: str, name: str = "agent.toml") -> str:
+def scripted(folder: Path, script: str, name: str = "agent.py") -> str:
     """Return the command of an agent that plays a script."""
     path = folder / name
     path.write_text(script)
@@ -165,7 +174,7 @@ def test_without_an_agent_a_recording_is_skipped_with_a_reason(pytester: pytest.
 def test_a_difference_is_shown_without_a_traceback(pytester: pytest.Pytester) -> None:
     record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
     project(pytester)
-    other = scripted(pytester.path, MISCOUNTING, "other.toml")
+    other = scripted(pytester.path, MISCOUNTING, "other.py")
     done = run(pytester, "--acp-agent", other)
     done.assert_outcomes(failed=1)
     text = text_of(done)
@@ -177,10 +186,10 @@ def test_a_difference_is_shown_without_a_traceback(pytester: pytest.Pytester) ->
 
 def test_the_level_decides_what_is_a_difference(pytester: pytest.Pytester) -> None:
     record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
-    project(pytester, scripted(pytester.path, MISCOUNTING, "other.toml"))
+    project(pytester, scripted(pytester.path, MISCOUNTING, "other.py"))
     run(pytester, "--acp-level", "shape").assert_outcomes(passed=1)
     run(pytester, "--acp-level", "strict").assert_outcomes(failed=1)
-    project(pytester, scripted(pytester.path, MISCOUNTING, "other.toml"), acp_level="shape")
+    project(pytester, scripted(pytester.path, MISCOUNTING, "other.py"), acp_level="shape")
     run(pytester).assert_outcomes(passed=1)
     project(pytester, acp_level="loose")
     done = run(pytester)
@@ -190,7 +199,7 @@ def test_the_level_decides_what_is_a_difference(pytester: pytest.Pytester) -> No
 
 def test_junit_has_the_whole_difference(pytester: pytest.Pytester) -> None:
     record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
-    project(pytester, scripted(pytester.path, MISCOUNTING, "other.toml"))
+    project(pytester, scripted(pytester.path, MISCOUNTING, "other.py"))
     run(pytester, "--junit-xml", "report.xml")
     (case,) = ElementTree.parse(pytester.path / "report.xml").getroot().iter("testcase")
     failure = case.find("failure")
@@ -266,7 +275,7 @@ def test_without_an_agent_a_recording_is_compared_with_its_snapshot(
 
 
 def test_a_redacted_recording_is_played_only_if_that_is_allowed(pytester: pytest.Pytester) -> None:
-    command = scripted(pytester.path, '[[prompt]]\nsteps = [{ text = "your key is «secret:1»" }]\n')
+    command = scripted(pytester.path, COUNTING.replace("one, two", "your key is «secret:1»"))
     path = record(pytester.path / "recordings/one.acp.ndjson", command)
     header, *lines = path.read_text().splitlines(keepends=True)
     redacted = {**json.loads(header), "redacted": ["anthropic"]}
@@ -320,7 +329,7 @@ def test_an_agent_that_is_missing_fails_with_a_sentence(pytester: pytest.Pyteste
 
 def test_an_agent_that_hangs_fails_in_time(pytester: pytest.Pytester) -> None:
     record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
-    project(pytester, scripted(pytester.path, HANGING, "other.toml"))
+    project(pytester, scripted(pytester.path, HANGING, "other.py"))
     done = run(pytester, "--acp-timeout", "500ms")
     done.assert_outcomes(failed=1)
     assert "0.5 s" in text_of(done)
@@ -328,7 +337,7 @@ def test_an_agent_that_hangs_fails_in_time(pytester: pytest.Pytester) -> None:
 
 def test_an_agent_that_dies_fails_with_its_stderr(pytester: pytest.Pytester) -> None:
     record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
-    project(pytester, scripted(pytester.path, DYING, "other.toml"))
+    project(pytester, scripted(pytester.path, DYING, "other.py"))
     done = run(pytester)
     done.assert_outcomes(failed=1)
     assert "the agent exited with code 7" in text_of(done)
@@ -339,7 +348,7 @@ def test_an_agent_is_named_by_a_path_of_the_project(pytester: pytest.Pytester) -
     """It is started in the directory of its session."""
     command = scripted(pytester.path, COUNTING)
     record(pytester.path / "recordings/one.acp.ndjson", command)
-    project(pytester, f"{sys.executable} -m acp_agent --script agent.toml")
+    project(pytester, f"{sys.executable} -m acp_agent --script agent.py")
     run(pytester).assert_outcomes(passed=1)
 
 
@@ -351,7 +360,7 @@ def test_an_update_writes_what_has_changed_and_shows_it(pytester: pytest.Pyteste
         pytester.path / "recordings/same.acp.ndjson", scripted(pytester.path, MISCOUNTING)
     )
     path = record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
-    project(pytester, scripted(pytester.path, MISCOUNTING, "other.toml"))
+    project(pytester, scripted(pytester.path, MISCOUNTING, "other.py"))
     before, kept = path.read_text().splitlines(), same.read_bytes()
     done = run(pytester, "--acp-update")
     done.assert_outcomes(passed=2)
@@ -369,7 +378,7 @@ def test_an_update_writes_what_has_changed_and_shows_it(pytester: pytest.Pyteste
 
 def test_an_update_needs_a_conversation_that_came_to_its_end(pytester: pytest.Pytester) -> None:
     path = record(pytester.path / "recordings/one.acp.ndjson", scripted(pytester.path, COUNTING))
-    project(pytester, scripted(pytester.path, DYING, "other.toml"))
+    project(pytester, scripted(pytester.path, DYING, "other.py"))
     before = path.read_bytes()
     done = run(pytester, "--acp-update")
     done.assert_outcomes(failed=1)
@@ -454,7 +463,7 @@ def test_it_works_under_xdist(pytester: pytest.Pytester) -> None:
         record(pytester.path / f"recordings/{name}.acp.ndjson", command)
     record(
         pytester.path / "recordings/d.acp.ndjson",
-        scripted(pytester.path, MISCOUNTING, "other.toml"),
+        scripted(pytester.path, MISCOUNTING, "other.py"),
     )
     project(pytester, command, testpaths="tests")
     (pytester.path / "tests").mkdir()
@@ -608,7 +617,7 @@ def test_a_test_chooses_the_version_itself(pytester: pytest.Pytester) -> None:
 
 
 def test_a_turn_of_version_2_that_does_not_end_fails_in_time(pytester: pytest.Pytester) -> None:
-    command = scripted(pytester.path, f"protocol = 2\n{HANGING}")
+    command = scripted(pytester.path, f"{AGENT}(protocol=2)\n{HANGING}")
     project(pytester, command, acp_protocol="2")
     pytester.makepyfile("def test_it(acp_agent): acp_agent.prompt('x', timeout=0.5)")
     done = run(pytester)
@@ -845,7 +854,7 @@ def test_what_a_test_has_recorded_is_played_as_a_recording(pytester: pytest.Pyte
 
 def test_a_function_replays_a_recording(pytester: pytest.Pytester) -> None:
     record(pytester.path / "one.acp.ndjson", scripted(pytester.path, COUNTING))
-    other = scripted(pytester.path, MISCOUNTING, "other.toml")
+    other = scripted(pytester.path, MISCOUNTING, "other.py")
     done = in_project(
         pytester,
         COUNTING,
@@ -898,30 +907,30 @@ sys.exit(agent.wait())
 
 def test_a_client_is_run_with_a_scripted_agent(pytester: pytest.Pytester) -> None:
     (pytester.path / "client.py").write_text(CLIENT)
-    (pytester.path / "good.toml").write_text(COUNTING)
-    (pytester.path / "strict.toml").write_text(
-        '[[prompt]]\nexpect = { prompt = [{ text = "other" }] }\n'
+    (pytester.path / "good.py").write_text(COUNTING)
+    (pytester.path / "strict.py").write_text(
+        "async def prompt(call):\n    assert call.prompt == 'other'\n"
     )
     pytester.makepyfile(
         f"""
         COMMAND = [{sys.executable!r}, "client.py", "{{agent}}"]
 
         def test_good(acp_client):
-            run = acp_client(COMMAND, script="good.toml")
+            run = acp_client(COMMAND, script="good.py")
             run.assert_passed()
             assert run.stdout == "one, two\\nend_turn\\n"
             assert b"count" in run.traffic.frames[-3].data
 
         def test_unexpected(acp_client):
-            acp_client(COMMAND, script="strict.toml").assert_passed()
+            acp_client(COMMAND, script="strict.py").assert_passed()
 
         def test_without_agent(acp_client):
-            run = acp_client([{sys.executable!r}, "-c", "pass"], script="good.toml")
+            run = acp_client([{sys.executable!r}, "-c", "pass"], script="good.py")
             assert run.problem == "the client has started no agent"
 
         def test_hanging(acp_client):
             command = [{sys.executable!r}, "-c", "import time; time.sleep(600)"]
-            run = acp_client(command, script="good.toml", timeout=0.3)
+            run = acp_client(command, script="good.py", timeout=0.3)
             assert run.problem == "the client did not end in time"
         """
     )
@@ -933,16 +942,16 @@ def test_a_client_is_run_with_a_scripted_agent(pytester: pytest.Pytester) -> Non
 
 def test_a_client_that_cannot_be_tested_has_its_cause_first(pytester: pytest.Pytester) -> None:
     (pytester.path / "client.py").write_text(CLIENT)
-    (pytester.path / "bad.toml").write_text("[[prompt]\n")
+    (pytester.path / "bad.py").write_text("async def prompt(call)\n")
     pytester.makepyfile(
         f"""
         COMMAND = [{sys.executable!r}, "client.py", "{{agent}}"]
 
         def test_without_script(acp_client):
-            acp_client(COMMAND, script="none.toml").assert_passed()
+            acp_client(COMMAND, script="none.py").assert_passed()
 
         def test_with_an_invalid_script(acp_client):
-            acp_client(COMMAND, script="bad.toml").assert_passed()
+            acp_client(COMMAND, script="bad.py").assert_passed()
 
         def test_without_client(acp_client):
             acp_client("/no/such/client {{agent}}", script="echo")
@@ -951,7 +960,7 @@ def test_a_client_that_cannot_be_tested_has_its_cause_first(pytester: pytest.Pyt
     done = run(pytester)
     done.assert_outcomes(failed=3)
     text = text_of(done)
-    assert "AssertionError: the agent of the client could not be played: none.toml" in text
+    assert "AssertionError: the agent of the client could not be played: none.py" in text
     assert "AssertionError: the agent of the client could not be played: /" in text
     assert "AgentStartError: the client could not be started" in text
     assert "clients.py" not in text
@@ -960,12 +969,12 @@ def test_a_client_that_cannot_be_tested_has_its_cause_first(pytester: pytest.Pyt
 
 def test_a_client_may_find_its_agent_in_a_variable(pytester: pytest.Pytester) -> None:
     (pytester.path / "client.py").write_text(CLIENT)
-    (pytester.path / "good.toml").write_text(COUNTING)
+    (pytester.path / "good.py").write_text(COUNTING)
     pytester.makepyfile(
         f"""
         def test_it(acp_client):
             command = ["sh", "-c", "exec {sys.executable} $0 $AGENT", "client.py"]
-            run = acp_client(command, script="good.toml", env={{"AGENT": "{{agent}}"}})
+            run = acp_client(command, script="good.py", env={{"AGENT": "{{agent}}"}})
             run.assert_passed()
             assert run.stdout == "one, two\\nend_turn\\n"
         """
@@ -975,13 +984,13 @@ def test_a_client_may_find_its_agent_in_a_variable(pytester: pytest.Pytester) ->
 
 def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Pytester) -> None:
     (pytester.path / "client.py").write_text(CLIENT)
-    (pytester.path / "good.toml").write_text(COUNTING)
+    (pytester.path / "good.py").write_text(COUNTING)
     test = f"""
         import pytest
 
         @pytest.mark.acp_recording("count.acp.ndjson")
         def test_it(acp_client):
-            run = acp_client("{sys.executable} client.py {{agent}}", script="good.toml")
+            run = acp_client("{sys.executable} client.py {{agent}}", script="good.py")
             run.assert_passed()
             assert run.stdout == "one, two\\nend_turn\\n"
     """
@@ -990,7 +999,7 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
     done.assert_outcomes(errors=1)
     assert "--acp-record once records it" in text_of(done)
     run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
-    (pytester.path / "good.toml").unlink()
+    (pytester.path / "good.py").unlink()
     for end in ("agent.stdin.close()", "agent.terminate(); agent.wait(); sys.exit()"):
         client = CLIENT.replace("agent.stdin.close()", end)
         (pytester.path / "client.py").write_text(client)
@@ -1011,29 +1020,29 @@ def test_a_client_is_recorded_once_and_compared_from_then_on(pytester: pytest.Py
 @pytest.mark.parametrize(
     ("top", "options"),
     [
-        ("protocol = 2", ("--protocol", "2")),
-        ('dialect = "acpex"', ("--dialect", "acpex")),
-        ('dialect = "openoxide"\nframing = "content-length"', ("--dialect", "openoxide")),
+        ("protocol=2", ("--protocol", "2")),
+        ("dialect='acpex'", ("--dialect", "acpex")),
+        ("dialect='openoxide', framing='content-length'", ("--dialect", "openoxide")),
     ],
 )
 def test_a_client_of_version_2_or_a_dialect_is_run_recorded_and_compared(
     pytester: pytest.Pytester, top: str, options: tuple[str, ...]
 ) -> None:
     """The script says what its agent speaks, and the recording what it spoke."""
-    (pytester.path / "good.toml").write_text(f"{top}\n{COUNTING}")
+    (pytester.path / "good.py").write_text(f"{AGENT}({top})\n{COUNTING}")
     client = [sys.executable, "-m", "acp_console", "exec", *options, "count", "--", "{agent}"]
     test = f"""
         import pytest
 
         @pytest.mark.acp_recording("count.acp.ndjson")
         def test_it(acp_client):
-            run = acp_client({client!r}, script="good.toml")
+            run = acp_client({client!r}, script="good.py")
             run.assert_passed()
             assert run.stdout.strip() == "one, two"
     """
     pytester.makepyfile(test_it=test)
     run(pytester, "--acp-record", "once").assert_outcomes(passed=1)
-    (pytester.path / "good.toml").unlink()
+    (pytester.path / "good.py").unlink()
     run(pytester).assert_outcomes(passed=1)
     pytester.makepyfile(test_it=test.replace("'count'", "'count again'"))
     run(pytester).assert_outcomes(failed=1)

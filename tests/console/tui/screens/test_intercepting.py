@@ -27,7 +27,7 @@ from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.control.client import find_proxy
 from tests.console.tui.conftest import LIMIT, notices, say, until
 
-SCRIPT = '[[prompt]]\nsteps = [{ text = "You said: $prompt" }]\n'
+SCRIPT = 'async def prompt(call):\n    await call.text(f"You said: {call.prompt}")\n'
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
 
 
@@ -102,7 +102,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 @pytest.fixture
 def scripted(tmp_path: Path) -> tuple[str, ...]:
     """A scripted agent that repeats each prompt."""
-    path = tmp_path / "agent.toml"
+    path = tmp_path / "agent.py"
     path.write_text(SCRIPT)
     return (sys.executable, "-m", "acp_agent", "--script", str(path))
 

@@ -1,0 +1,1 @@
+"""Scripts that `acp-agent --script NAME` runs."""
