@@ -18,7 +18,8 @@ def test_each_rule_is_described_once_and_each_frame_has_its_place() -> None:
     twice = [each for each in report.findings if each.rule.name == "duplicate-response"]
     log = sarif_report({"a.ndjson": twice}, {"a.ndjson": {n: n + 1 for n in range(20)}})
     run = log["runs"][0]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["duplicate-response"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert (rule["id"], rule["deprecatedIds"]) == ("duplicate-response", ["ACP-L026"])
     assert len(run["results"]) == 2
     lines = [
         place["physicalLocation"]["region"]["startLine"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_inspector.lint.registry import rules
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.snapshot import (
     read_snapshot,
@@ -32,3 +33,15 @@ def test_a_recording_means_what_its_snapshot_says(name: str) -> None:
 def test_every_snapshot_has_its_recording() -> None:
     stored = {path.name for path in FOLDER.rglob("*.snapshot.json")}
     assert stored == {snapshot_path(Path(name)).name for name in RECORDINGS}
+
+
+def test_a_snapshot_may_name_rules_by_their_numbers(tmp_path: Path) -> None:
+    stored = snapshot_path(FOLDER / "reading" / "trouble.acp.ndjson")
+    text = stored.read_text()
+    numbered = text
+    for rule in rules().values():
+        numbered = numbered.replace(f'"rule": "{rule.name}"', f'"rule": "{rule.id}"')
+    assert "ACP-L" in numbered
+    older = tmp_path / stored.name
+    older.write_text(numbered)
+    assert read_snapshot(older) == read_snapshot(stored)
