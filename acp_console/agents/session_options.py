@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from acp_protocol.errors import AcpError
-from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 _READ_ONLY: Final = re.compile(r"(?:\b|_)read[\s_-]*only(?:\b|_)")
@@ -143,7 +143,7 @@ def session_options(session: Mapping[str, Json]) -> list[SessionOption]:
             continue
         category, current = get_text(option, "category"), get(option, "currentValue")
         entries = get_list(option, "options")
-        name = get_text(option, "name") or ""
+        name = get_string(option, "name")
         if category is None and id_ in {"mode", "model"}:
             category = id_
         found.append(

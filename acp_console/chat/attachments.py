@@ -9,8 +9,8 @@ from base64 import b64decode
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.session.items import Item, TextItem, ToolCallItem, string
-from acp_protocol.json_values import get
+from acp_inspector.session.items import Item, TextItem, ToolCallItem
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json
 
 MAX_NAME: Final = 60
@@ -70,24 +70,26 @@ def attachments_of(item: Item) -> list[Attachment]:
     if isinstance(item, TextItem):
         blocks = item.blocks
     elif isinstance(item, ToolCallItem):
-        inner = (get(each, "content") for each in item.content if string(each, "type") == "content")
-        blocks = [each for each in inner if string(each, "type") != "text"]
+        inner = (
+            get(each, "content") for each in item.content if get_string(each, "type") == "content"
+        )
+        blocks = [each for each in inner if get_string(each, "type") != "text"]
     else:
         blocks = []
     return [_attachment(block) for block in blocks]
 
 
 def _attachment(block: Json) -> Attachment:
-    kind = string(block, "type") or "content"
+    kind = get_string(block, "type") or "content"
     inner = get(block, "resource") if kind == "resource" else block
     text = get(inner, "text")
-    data = string(inner, "data") or string(inner, "blob") or None
+    data = get_string(inner, "data") or get_string(inner, "blob") or None
     is_text = isinstance(text, str) and data is None
     return Attachment(
         kind=kind,
-        name=string(inner, "title") or string(inner, "name"),
-        mime_type=string(inner, "mimeType") or ("text/plain" if is_text else ""),
-        uri=string(inner, "uri"),
+        name=get_string(inner, "title") or get_string(inner, "name"),
+        mime_type=get_string(inner, "mimeType") or ("text/plain" if is_text else ""),
+        uri=get_string(inner, "uri"),
         data=str(text) if is_text else data,
         is_text=is_text,
     )

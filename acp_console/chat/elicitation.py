@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.json_values import as_object, get, get_list, get_object, get_text
+from acp_protocol.json_values import as_object, get, get_list, get_object, get_string, get_text
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.safe_regex import PatternError, compile_pattern
 from acp_protocol.schema.forms import ascii_url, field_error
@@ -165,10 +165,10 @@ def parse_elicitation(request_id: RequestId, params: Mapping[str, Json]) -> Elic
     Raises:
         RequestFailedError: it cannot be shown, or leads to no https address.
     """
-    session_id, message = get_text(params, "sessionId"), get_text(params, "message") or ""
+    session_id, message = get_text(params, "sessionId"), get_string(params, "message")
     match params:
         case {"mode": "form", "requestedSchema": schema}:
-            title, description = (get_text(schema, name) or "" for name in ("title", "description"))
+            title, description = (get_string(schema, name) for name in ("title", "description"))
             fields = tuple(_fields(as_object(schema)))
             return FormRequest(request_id, session_id, message, title, description, fields)
         case {"mode": "url", "url": str(address), "elicitationId": str(id_)}:
@@ -181,7 +181,7 @@ def parse_elicitation(request_id: RequestId, params: Mapping[str, Json]) -> Elic
 def _fields(schema: Mapping[str, Json]) -> Iterator[FormField]:
     required = get_list(schema, "required")
     for name, described in get_object(schema, "properties").items():
-        kind = _KINDS.get(get_text(described, "type") or "")
+        kind = _KINDS.get(get_string(described, "type"))
         if kind is None:
             if name in required:
                 raise _refusal(f"the field {name} is of a type that cannot be filled in here")
@@ -192,7 +192,7 @@ def _fields(schema: Mapping[str, Json]) -> Iterator[FormField]:
         found = FormField(
             name,
             get_text(described, "title") or name,
-            get_text(described, "description") or "",
+            get_string(described, "description"),
             kind,
             name in required,
             choices,
@@ -208,7 +208,7 @@ def _fields(schema: Mapping[str, Json]) -> Iterator[FormField]:
 def _choices(described: Json) -> Iterator[Choice]:
     for each in get_list(described, "oneOf") or get_list(described, "anyOf"):
         if (value := get_text(each, "const")) is not None:
-            title, about = get_text(each, "title") or value, get_text(each, "description") or ""
+            title, about = get_text(each, "title") or value, get_string(each, "description")
             yield Choice(value, title, about)
     for value in get_list(described, "enum"):
         if isinstance(value, str):

@@ -9,8 +9,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from acp_inspector.session.items import string
-from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.text_lines import split_lines
 
@@ -105,18 +104,18 @@ def patch_lines(patch: str) -> Iterator[tuple[str, DiffLine | None]]:
 
 def file_changes(content: Json) -> list[FileChange]:
     """Return the files that the diff of a tool call changes; none if it is no diff."""
-    if string(content, "type") != "diff":
+    if get_string(content, "type") != "diff":
         return []
     found: dict[str, FileChange] = {}
     path, old, new = (get_text(content, name) for name in ("path", "oldText", "newText"))
     if path is not None:
         found[path] = _text_change(path, old or "", new)
     for change in get_list(content, "changes"):
-        where, is_deleted = string(change, "path"), string(change, "operation") == "delete"
+        where, is_deleted = get_string(change, "path"), get_string(change, "operation") == "delete"
         found[where] = FileChange(where, is_deleted=is_deleted)
     named = [each for each in found if each]
     by_name: dict[str, list[str]] = {}
-    for name, line in patch_lines(string(get(content, "patch"), "text")):
+    for name, line in patch_lines(get_string(get(content, "patch"), "text")):
         by_name.setdefault(name, []).extend([] if line is None else line[0])
     for name, signs in by_name.items():
         where = _named(name, named)
@@ -148,7 +147,7 @@ def is_patch_of(patch: str, content: Json) -> bool:
     path, new = get_text(content, "path"), get_text(content, "newText")
     if not path or new is None or "@@" not in patch:
         return False
-    lines, old = split_lines(patch), get_text(content, "oldText") or ""
+    lines, old = split_lines(patch), get_string(content, "oldText")
     begin = next((at for at, line in enumerate(lines) if _HUNK.match(line)), len(lines))
     if not all(_is_head(line.rstrip("\n"), path, is_new=not old) for line in lines[:begin]):
         return False

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.agents.spec import AgentSpec, shell_line
-from acp_protocol.json_values import as_list, get, get_list, get_text
+from acp_protocol.json_values import as_list, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 _RUNNER: Final = re.compile(
@@ -52,7 +52,7 @@ def login_methods(methods: Sequence[Json], spec: AgentSpec) -> list[LoginMethod]
         id_ = get_text(method, "id") or get_text(method, "methodId")
         if id_ is None:
             continue
-        name, about = get_text(method, "name") or id_, get_text(method, "description") or ""
+        name, about = get_text(method, "name") or id_, get_string(method, "description")
         kind, meta = get_text(method, "type"), get(get(method, "_meta"), "terminal-auth")
         if kind == "terminal":
             words = (*spec.absolute_command(), *map(str, get_list(method, "args")))
@@ -61,7 +61,7 @@ def login_methods(methods: Sequence[Json], spec: AgentSpec) -> list[LoginMethod]
         elif kind == "env_var":
             texts = [get_text(each, "name") for each in get_list(method, "vars")]
             names = [text for text in (*texts, get_text(method, "varName")) if text]
-            link = get_text(method, "link") or ""
+            link = get_string(method, "link")
             variables = tuple(names)
             found.append(LoginMethod(id_, name, about, "variables", variables=variables, link=link))
         elif program := get_text(meta, "command"):

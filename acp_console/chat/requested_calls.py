@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from acp_console.chat.permissions import PermissionPrompt
-from acp_protocol.json_values import as_list, get, get_text
+from acp_protocol.json_values import as_list, get, get_string, get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import EFFECT_KINDS
 from acp_protocol.tool_calls import merge
@@ -209,7 +209,7 @@ def _kinds(*calls: ToolCall) -> set[str]:
 
 
 def _title(call: ToolCall) -> str:
-    return get_text(call, "title") or ""
+    return get_string(call, "title")
 
 
 def _effect(call: ToolCall) -> str:

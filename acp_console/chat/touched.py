@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json, parse
 
 Command: TypeAlias = str | list[str]
@@ -78,7 +78,7 @@ def paths_of(tool_call: Mapping[str, Json]) -> tuple[str, ...]:
         changes = [change for entry in named for change in get_list(entry, "changes")]
         for entry in [*named, *changes]:
             found += filter(None, (get_text(entry, name) for name in ("path", "oldPath")))
-            found += _patched(get_text(get(entry, "patch"), "text") or "")
+            found += _patched(get_string(get(entry, "patch"), "text"))
     is_move = tool_call.get("kind") == "move"
     for node, name in _nodes(_input(tool_call)):
         if isinstance(node, str):

@@ -13,7 +13,8 @@ from typing import Final
 
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.items import TerminalItem, ToolCallItem, string
+from acp_inspector.session.items import TerminalItem, ToolCallItem
+from acp_protocol.json_values import get_string
 from acp_protocol.tool_calls import is_final
 
 MAX_DEPTH: Final = 8
@@ -75,9 +76,11 @@ def _background(talks: Conversations, session_id: str, depth: int) -> Iterator[W
         yield Work("subagent", session_id, item.session_id, title, facts.state, can_cancel, depth)
         yield from _background(talks, item.session_id, depth + 1)
     for entry in talk.info.background:
-        kind = string(entry, "type")
-        call = talk.known_call(string(entry, "toolCallId")) if kind == "tool_call" else None
-        terminal = talk.known_terminal(string(entry, "terminalId")) if kind == "terminal" else None
+        kind = get_string(entry, "type")
+        call = talk.known_call(get_string(entry, "toolCallId")) if kind == "tool_call" else None
+        terminal = (
+            talk.known_terminal(get_string(entry, "terminalId")) if kind == "terminal" else None
+        )
         if call is not None:
             yield _call(talk, call, depth)
         elif terminal is not None:

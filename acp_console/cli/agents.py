@@ -45,7 +45,7 @@ from acp_console.wording.values import cell_text, plural
 from acp_inspector.journal import Entry, Journal, StderrChunk
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string, get_text
 
 if TYPE_CHECKING:
     from acp_console.chat.logins import LoginMethod
@@ -327,7 +327,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
         current = json.dumps(option.current) if option.is_boolean else str(option.current)
         rows.append((option.id, f"{current}  of: {', '.join(values[:MAX_VALUES])}{more}"))
     for each in claims.commands:
-        about = get_text(each, "description") or ""
+        about = get_string(each, "description")
         rows.append(("command", f"/{get_text(each, 'name') or ''}  {about}"))
     before = ""
     for title, text in rows:

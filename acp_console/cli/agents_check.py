@@ -20,7 +20,7 @@ from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.tables import Layout, TableText
 from acp_console.wording.values import cell_text, plural
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string
 
 if TYPE_CHECKING:
     from acp_console.chat.agent_check import AgentCheck
@@ -178,7 +178,7 @@ def _row(check: AgentCheck) -> list[str]:
         return row + [""] * (len(TABLE.columns) - len(row))
     return [
         *row,
-        cell_text(get_text(dict(claims.info), "version") or ""),
+        cell_text(get_string(dict(claims.info), "version")),
         check.login,
         " ".join(claims.sessions),
         *(_count(each) for each in (check.values(MODE), check.values(MODEL), claims.commands)),

@@ -54,7 +54,7 @@ from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.values import plural, stray_line_text
 from acp_inspector.journal import Journal
 from acp_protocol.errors import AcpError, OperationTimeoutError
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
@@ -444,7 +444,7 @@ async def _session(
         if not link.can("list"):
             raise OpeningError(f"{link.title} does not list its sessions; give --session ID")
         found, _ = await link.list_sessions(cwd)
-        newest = max(found, key=lambda each: get_text(each, "updatedAt") or "", default=None)
+        newest = max(found, key=lambda each: get_string(each, "updatedAt"), default=None)
         session_id = get_text(newest, "sessionId")
         if session_id is None:
             raise OpeningError(f"{link.title} has no session in {cwd}")

@@ -36,7 +36,7 @@ from acp_inspector.redaction.placeholders import highest_placeholder
 from acp_protocol.host.orphan_guard import OrphanGuard
 from acp_protocol.host.regular_files import open_regular
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string
 from acp_protocol.version import VERSION
 
 LIST: Final = Layout(
@@ -284,7 +284,7 @@ def _row(number: int, exchange: ModelExchange) -> list[str]:
         str(number),
         request.method,
         f"{request.route}{request.path}" + (f"?{request.query}" if request.query else ""),
-        get_text(request.body, "model") or "",
+        get_string(request.body, "model"),
         str(response.status or "none"),
         str(len(response.chunks)),
         str(sum(map(len, response.chunks))),

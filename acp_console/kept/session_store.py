@@ -42,7 +42,7 @@ from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.items import UserMessage
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.state import state_directory
-from acp_protocol.json_values import get, get_int, get_text
+from acp_protocol.json_values import get, get_int, get_string, get_text
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.vocabulary import RESTORING
 from acp_protocol.user_files.paths import ConfigPathError
@@ -101,7 +101,7 @@ class Usage:
             used=get_int(usage, "used"),
             size=get_int(usage, "size"),
             cost=amount if isinstance(amount, int | float) else None,
-            currency=(get_text(cost, "currency") or "")[:CURRENCY_CHARS],
+            currency=get_string(cost, "currency")[:CURRENCY_CHARS],
         )
 
 
@@ -585,9 +585,9 @@ def read_decisions(session: StoredSession) -> list[Decision]:
         Decision(
             part.recording,
             entry.seq,
-            get_text(entry.data, "title") or "",
-            get_text(entry.data, "option_name") or "",
-            get_text(entry.data, "kind") or "",
+            get_string(entry.data, "title"),
+            get_string(entry.data, "option_name"),
+            get_string(entry.data, "kind"),
         )
         for part in (*session.earlier, session)
         for entry in _entries(part.recording)

@@ -18,7 +18,6 @@ from acp_inspector.session.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    string,
 )
 from acp_inspector.views.state_diff import (
     ItemAppeared,
@@ -32,6 +31,7 @@ from acp_inspector.views.state_diff import (
 )
 from acp_inspector.views.to_json import statuses
 from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
+from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 160
@@ -66,14 +66,14 @@ def item_lines(item: Item) -> Iterator[str]:
         case PlanItem():
             yield f"plan, {len(item.entries)} steps"
             for entry in item.entries:
-                step = f"{string(entry, 'status') or '?'}: {string(entry, 'content')}"
+                step = f"{get_string(entry, 'status') or '?'}: {get_string(entry, 'content')}"
                 yield _INDENT + single_line(step, WIDTH)
         case TurnEnd():
             yield single_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
         case Notice():
             answer = ""
             if isinstance(item, ElicitationItem):
-                answer = f": {string(item.outcome, 'action') or 'open'}"
+                answer = f": {get_string(item.outcome, 'action') or 'open'}"
             yield single_line(f"· {item.text}{answer}", WIDTH)
         case _:
             assert_never(item)
@@ -93,7 +93,7 @@ def _text(item: TextItem) -> Iterator[str]:
     for text, block in item.segments():
         lines += prose_text(text).rstrip().splitlines()
         if block is not None:
-            lines.append(single_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH))
+            lines.append(single_line(f"[{get_string(block, 'type') or 'nothing'}]", WIDTH))
     # What is no text never stands beside the name.
     is_text = bool(lines) and item.places[:1] != [0]
     first = lines.pop(0) if is_text else ""
@@ -106,7 +106,7 @@ def _call(item: ToolCallItem) -> Iterator[str]:
     yield single_line(f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}", WIDTH)
     for permission in item.permissions:
         outcome = permission.outcome
-        chosen = string(outcome, "optionId") or string(outcome, "outcome")
+        chosen = get_string(outcome, "optionId") or get_string(outcome, "outcome")
         yield _INDENT + single_line(f"permission: {chosen or 'open'}", WIDTH)
     for block in item.content:
         yield _INDENT + single_line(_content(block), WIDTH)
@@ -122,7 +122,7 @@ def _content(block: Json) -> str:
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
             return text
         case _:
-            return f"[{string(block, 'type') or 'nothing'}]"
+            return f"[{get_string(block, 'type') or 'nothing'}]"
 
 
 def change_lines(change: StateChange) -> Iterator[str]:
@@ -147,9 +147,9 @@ def change_lines(change: StateChange) -> Iterator[str]:
 
 def _short(item: object) -> str:
     for name in ("text", "title", "stopReason", "error"):
-        if found := string(item, name):
-            return f"{string(item, 'type')} “{found}”"
-    return string(item, "type")
+        if found := get_string(item, name):
+            return f"{get_string(item, 'type')} “{found}”"
+    return get_string(item, "type")
 
 
 def _json(value: Json) -> str:

@@ -20,10 +20,9 @@ from acp_inspector.session.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    string,
 )
 from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
-from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 WIDTH: Final = 160
@@ -66,14 +65,16 @@ def _item(item: Item) -> Iterator[str]:
             yield "**Plan**"
             yield ""
             for entry in item.entries:
-                mark = _STEPS.get(string(entry, "status"), "[ ]")
-                yield f"- {mark} {markdown_text(string(entry, 'content'))}"
+                mark = _STEPS.get(get_string(entry, "status"), "[ ]")
+                yield f"- {mark} {markdown_text(get_string(entry, 'content'))}"
         case TurnEnd():
             reason = item.error or item.stop_reason
             if reason not in {None, "end_turn"}:
                 yield f"*The turn ended: {markdown_text(reason or '')}*"
         case Notice():
-            outcome = string(item.outcome, "action") if isinstance(item, ElicitationItem) else ""
+            outcome = (
+                get_string(item.outcome, "action") if isinstance(item, ElicitationItem) else ""
+            )
             yield f"*{markdown_text(item.text)}{f': {markdown_text(outcome)}' if outcome else ''}*"
         case _:
             assert_never(item)
@@ -99,8 +100,10 @@ def _call(item: ToolCallItem) -> Iterator[str]:
     yield f"**{title}** · {markdown_text(facts.kind)} · {markdown_text(item.status)}"
     for permission in item.permissions:
         chosen = get_text(permission.outcome, "optionId")
-        names = {get_text(each, "optionId"): string(each, "name") for each in permission.options}
-        outcome = names.get(chosen) or chosen or string(permission.outcome, "outcome") or "open"
+        names = {
+            get_text(each, "optionId"): get_string(each, "name") for each in permission.options
+        }
+        outcome = names.get(chosen) or chosen or get_string(permission.outcome, "outcome") or "open"
         yield from ("", f"Permission: {markdown_text(outcome)}")
     for block in item.content:
         if get_text(block, "type") != "terminal":
@@ -115,7 +118,7 @@ def _content(block: Json) -> Iterator[str]:
         case {"type": "diff", "patch": {"text": str(patch)}}:
             yield from _fenced(patch, "diff")
         case {"type": "diff", "path": str(path), "newText": str(new)}:
-            old = get_text(block, "oldText") or ""
+            old = get_string(block, "oldText")
             if len(old) + len(new) > MAX_DIFF_CHARS:
                 yield from (f"`{single_line(path, WIDTH)}`:", "", *_fenced(new))
                 return
@@ -123,7 +126,7 @@ def _content(block: Json) -> Iterator[str]:
             yield from _fenced("\n".join(lines), "diff")
         case {"type": "diff"}:
             for change in get_list(block, "changes"):
-                what = f"{string(change, 'operation')} {string(change, 'path')}"
+                what = f"{get_string(change, 'operation')} {get_string(change, 'path')}"
                 yield f"- {markdown_text(what)}"
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
             yield from _fenced(text)
@@ -137,7 +140,7 @@ def _block(block: Json) -> str:
     """Return a line for content that is not text."""
     resource = get(block, "resource")
     where = get_text(block, "uri") or get_text(resource, "uri")
-    about = [string(block, "type") or "nothing", where]
+    about = [get_string(block, "type") or "nothing", where]
     about.append(get_text(block, "mimeType") or get_text(resource, "mimeType"))
     if data := get_text(block, "data") or get_text(resource, "blob"):
         about.append(format_size(len(data) * 3 // 4))

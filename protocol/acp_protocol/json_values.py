@@ -1,8 +1,8 @@
 """Reads fields of decoded JSON that may be of any type.
 
 `as_…` takes a value, `get_…` takes a value and the key of a field. Neither raises: what is absent
-or of another type is None, and for objects and lists also available as an empty one, so that
-lookups can be chained: `get_text(get_object(params, "update"), "title")`.
+or of another type is None; of `string`, `object` and `list` it is empty, so that lookups can be
+chained: `get_text(get_object(params, "update"), "title")`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ def as_text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def as_string(value: Json) -> str:
+    """Return `value` if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
 def as_int(value: Json) -> int | None:
     """Return `value` if it is an integer, else None; true and false are none."""
     return value if type(value) is int else None
@@ -68,6 +73,13 @@ def get_objects(value: Json, key: str) -> list[dict[str, Json]]:
 
 def get_text(value: Json, key: str) -> str | None:
     return as_text(get(value, key))
+
+
+def get_string(value: Json, key: str) -> str:
+    """Return the field `key` if it is a string, else an empty one."""
+    members: Json = value
+    found: Json = members.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def get_int(value: Json, key: str) -> int | None:

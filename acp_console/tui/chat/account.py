@@ -14,7 +14,7 @@ from acp_console.chat.connection import AgentConnection
 from acp_console.tui.dialog import Overlay
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 STATES = {
@@ -73,7 +73,7 @@ def account_text(status: Json) -> str:
     """Return the state of the login and the accounts, as text that is safe to show."""
     if status is None:
         return "this agent does not say who is logged in"
-    lines = [STATES.get(get_text(status, "state") or "", "it is not known who is logged in")]
+    lines = [STATES.get(get_string(status, "state"), "it is not known who is logged in")]
     for account in get_list(status, "accounts")[:MAX_ACCOUNTS]:
         names = ("label", "name", "email", "organization")
         about = [text for name in names if (text := get_text(account, name))]

@@ -19,7 +19,7 @@ from acp_console.chat.chat_session import SessionSetup
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.toggles import SignedSelectionList
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 
@@ -122,5 +122,5 @@ class NewSessionScreen(Dialog[SessionSetup | None]):
 
 def _described(server: Mapping[str, Json]) -> Content:
     """Return name and command or address of a server, without its secrets."""
-    where = get_text(server, "url") or get_text(server, "command") or ""
+    where = get_text(server, "url") or get_string(server, "command")
     return Content(f"{single_line(get_text(server, 'name') or '?', 24)}  {single_line(where, 40)}")

@@ -22,8 +22,9 @@ from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
 from acp_console.tui.timers import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
-from acp_inspector.session.items import PermissionRequest, ToolCallItem, string
+from acp_inspector.session.items import PermissionRequest, ToolCallItem
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
 MAX_NAME: Final = 10_000
@@ -135,9 +136,9 @@ class PermissionView(KeyAsk):
         self._may_skip = False
         # Agents that offer "always" first would have it chosen by habit.
         self._options = sorted(
-            permission.options, key=lambda option: string(option, "kind") != "allow_once"
+            permission.options, key=lambda option: get_string(option, "kind") != "allow_once"
         )
-        self._ids = [string(option, "optionId") for option in self._options]
+        self._ids = [get_string(option, "optionId") for option in self._options]
 
     @property
     def has_changed(self) -> bool:
@@ -195,7 +196,7 @@ class PermissionView(KeyAsk):
 
     @property
     def _kinds(self) -> list[str]:
-        return [string(option, "kind") for option in self._options]
+        return [get_string(option, "kind") for option in self._options]
 
     @property
     def _has_changes(self) -> bool:
@@ -254,7 +255,7 @@ class PermissionView(KeyAsk):
     def _choose(self, position: int, *, explains: bool = False) -> bool:
         if position >= len(self._ids) or not self.has_settled:
             return False
-        allows = not string(self._options[position], "kind").startswith("reject")
+        allows = not get_string(self._options[position], "kind").startswith("reject")
         if allows and not self._is_seen:
             # Consent needs sight of all of it.
             self.app.bell()
@@ -268,7 +269,7 @@ _KINDS_OF_KEYS: Final = {"y": "allow_once", "n": "reject_once", "w": "reject_onc
 
 
 def _button(position: int, option: Json) -> ChoiceButton:
-    kind, name = string(option, "kind"), string(option, "name")
+    kind, name = get_string(option, "kind"), get_string(option, "name")
     look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
     # What it covers must not be cut off; one that is nevertheless cannot be chosen.
     label = single_line(name, MAX_NAME) + (f" ({word})" if word not in name.lower() else "")

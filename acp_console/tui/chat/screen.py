@@ -64,7 +64,7 @@ from acp_inspector.session.items import (
 )
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
 WIDE: Final = 120
@@ -502,7 +502,7 @@ class ChatScreen(Screen[None]):
         for command in conversation.info.commands if conversation else []:
             match command:
                 case {"name": str(name), "description": str(about), **more}:
-                    hint = get_text(more.get("input"), "hint") or ""
+                    hint = get_string(more.get("input"), "hint")
                     if f"/{name}".startswith(before):
                         shown = f"{about}  [{hint}]" if hint else about
                         found.append(Choice(f"/{name} ", f"/{name}", shown))

@@ -23,7 +23,7 @@ from acp_console.tui.dialog import FilteredList
 from acp_console.wording.values import plural
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import get, get_list, get_text
+from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 TITLE = 44
@@ -196,7 +196,7 @@ class SessionsScreen(FilteredList[ListedSession | None]):
     async def _set_archived(self, session: Json, is_archived: bool) -> bool:
         """Archive a session or take it back; return whether the agent did."""
         try:
-            id_ = get_text(session, "sessionId") or ""
+            id_ = get_string(session, "sessionId")
             await self._link.archive_session(id_, is_archived=is_archived)
         except AcpError as problem:
             self.notify(escape_controls(str(problem)), severity="error", markup=False)
@@ -209,7 +209,7 @@ class SessionsScreen(FilteredList[ListedSession | None]):
         session_id = get_text(session, "sessionId")
         if session_id is None or not self._link.can("title"):
             return
-        before = single_line(get_text(session, "title") or "", 200)
+        before = single_line(get_string(session, "title"), 200)
         label = "Title of the session; Enter keeps it, Esc does not."
         title = await self.app.push_screen_wait(InputScreen(label, before))
         if title is None:
@@ -252,7 +252,7 @@ class SessionsScreen(FilteredList[ListedSession | None]):
         shown.append("open" if id_ in self._open_elsewhere else "")
         when = ""
         try:
-            then = datetime.fromisoformat(get_text(session, "updatedAt") or "")
+            then = datetime.fromisoformat(get_string(session, "updatedAt"))
             when = age(then) if then.tzinfo is not None else ""
         except ValueError:
             pass

@@ -20,9 +20,8 @@ from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.open_chats import OpenChats
 from acp_console.chat.work import Work, background_of
 from acp_inspector.session.conversation import Conversation
-from acp_inspector.session.items import string
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json
 
 STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
@@ -177,13 +176,13 @@ def _about(
 
 
 def _plan(entries: Sequence[Json], width: int) -> Iterator[Content]:
-    done = sum(string(entry, "status") == "completed" for entry in entries)
+    done = sum(get_string(entry, "status") == "completed" for entry in entries)
     yield _heading(f"Plan  {done}/{len(entries)}")
     # The step that runs stays in sight.
     first = max(min(done - 2, len(entries) - MOST_STEPS), 0)
     for entry in entries[first : first + MOST_STEPS]:
-        status = string(entry, "status")
-        text = single_line(string(entry, "content"), width - 2, is_prose=True)
+        status = get_string(entry, "status")
+        text = single_line(get_string(entry, "content"), width - 2, is_prose=True)
         style = {"completed": "$text-muted", "in_progress": "bold"}.get(status, "")
         sign = {"completed": "$text-success", "in_progress": "$text-warning"}.get(status, "")
         yield Content.assemble((f"{STEPS.get(status, '?')} ", sign), (text, style))
@@ -195,7 +194,7 @@ def _plan(entries: Sequence[Json], width: int) -> Iterator[Content]:
 def _context(usage: Json, width: int) -> Iterator[Content]:
     used, size = get(usage, "used"), get(usage, "size")
     cost = get(usage, "cost")
-    amount, currency = get(cost, "amount"), string(cost, "currency")
+    amount, currency = get(cost, "amount"), get_string(cost, "currency")
     parts: list[str] = []
     if isinstance(used, int | float):
         parts.append(_tokens(used) + (f"/{_tokens(size)}" if _is_count(size) else ""))

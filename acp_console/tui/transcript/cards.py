@@ -50,10 +50,9 @@ from acp_inspector.session.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    string,
 )
 from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
-from acp_protocol.json_values import as_object, get, get_list, get_text
+from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 PROSE_WIDTH: Final = 100
@@ -527,16 +526,16 @@ class PlanCard(Card):
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         entries = self._plan.entries
-        done = sum(string(entry, "status") == "completed" for entry in entries)
+        done = sum(get_string(entry, "status") == "completed" for entry in entries)
         rows = [Row([("Plan", look.strong), (f"  {done} of {len(entries)} done", look.muted)])]
         for entry in entries:
-            status = string(entry, "status")
+            status = get_string(entry, "status")
             word = {"in_progress": "running"}.get(status, "")
-            priority = string(entry, "priority")
+            priority = get_string(entry, "priority")
             shown = f"{priority} priority" if priority in {"high", "low"} else ""
             about = "  " + " · ".join(filter(None, (word, shown)))
             style = look.muted if status == "completed" else look.text
-            text = prose_text(string(entry, "content"))
+            text = prose_text(get_string(entry, "content"))
             color = {"completed": look.success, "in_progress": look.warning}.get(status, look.muted)
             lead = [(f" {STEPS.get(status, '?')} ", color)]
             rest = [("   ", look.text)]
@@ -548,7 +547,7 @@ class PlanCard(Card):
         return 1 + self._count
 
     def source(self, part: int) -> str:
-        return "".join(f"- {string(entry, 'content')}\n" for entry in self._plan.entries)
+        return "".join(f"- {get_string(entry, 'content')}\n" for entry in self._plan.entries)
 
 
 class LineCard(Card):
@@ -568,7 +567,7 @@ class LineCard(Card):
             return f"— turn ended: {item.stop_reason}", False
         text = f"· {item.text}" if isinstance(item, Notice) else ""
         if isinstance(item, ElicitationItem):
-            text += f": {string(item.outcome, 'action') or 'open'}"
+            text += f": {get_string(item.outcome, 'action') or 'open'}"
         return text, False
 
     @property
@@ -661,19 +660,19 @@ def _chip(block: Json, look: Look, lead: Sequence[Run] = ()) -> Row:
 
 def _described(block: Json) -> str:
     """Return a line for content that is not text: its type, its name, and its size."""
-    kind = single_line(string(block, "type") or "unknown content", _CHIP_WIDTHS["type"])
+    kind = single_line(get_string(block, "type") or "unknown content", _CHIP_WIDTHS["type"])
     inner = get(block, "resource") if kind == "resource" else block
-    name = string(inner, "title") or string(inner, "name") or string(inner, "uri")
-    data = string(inner, "data") or string(inner, "blob")
+    name = get_string(inner, "title") or get_string(inner, "name") or get_string(inner, "uri")
+    data = get_string(inner, "data") or get_string(inner, "blob")
     size = f"{len(data) * 3 // 4:,} bytes" if data else ""
-    mime_type = single_line(string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
+    mime_type = single_line(get_string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
     return " · ".join(filter(None, (kind, single_line(name, 120), mime_type, size)))
 
 
 def _is_in_chip(name: str, text: str, block: Json) -> bool:
     """Return whether the chip of a block says all of one of its members."""
     if name in {"data", "blob"}:
-        return string(block, "type") in _ATTACHED
+        return get_string(block, "type") in _ATTACHED
     return len(text) <= _CHIP_WIDTHS.get(name, -1)
 
 
@@ -723,7 +722,7 @@ def _for_decision(
     words = (word.strip("`'\"") for word in facts.title.split())
     known = {*words, *in_diffs, *(text for _, text in members)}
     for each in facts.locations:
-        path, line = string(each, "path") or json.dumps(each), get(each, "line")
+        path, line = get_string(each, "path") or json.dumps(each), get(each, "line")
         if path not in known:
             found += _named("location", path if line is None else f"{path}:{line}")
     return found
@@ -731,7 +730,9 @@ def _for_decision(
 
 def _is_shown_patch(text: str, call: ToolCallItem) -> bool:
     """Return whether a text is a patch that a diff of the call shows."""
-    return any(is_patch_of(text, each) for each in call.content if string(each, "type") == "diff")
+    return any(
+        is_patch_of(text, each) for each in call.content if get_string(each, "type") == "diff"
+    )
 
 
 def _members(value: Json) -> list[tuple[str, str]]:
@@ -761,7 +762,7 @@ def _content(content: Json, call: ToolCallItem) -> list[_Piece]:
         case {"type": "content", "content": inner}:
             block = inner
             found = [_Piece("attachment", f"[{_described(block)}]")]
-            inner = get(block, "resource") if string(block, "type") == "resource" else block
+            inner = get(block, "resource") if get_string(block, "type") == "resource" else block
         case _:
             found = [_Piece("note", f"[{_described(content)}]")]
             inner = content
@@ -780,32 +781,34 @@ def _diff(diff: Json, *, is_open: bool = False) -> list[_Piece]:
     old, new = get_text(diff, "oldText"), get_text(diff, "newText")
     if new is not None:
         about = "" if old is not None else "  new file"
-        found.append(_Piece("path", string(diff, "path") + about))
+        found.append(_Piece("path", get_string(diff, "path") + about))
         found += _hunks(old or "", new) if old is not None or new else [_Piece("note", "empty")]
         if is_open and old == new:
             found += _cut_hunk([(" ", line, "") for line in new.removesuffix("\n").split("\n")])
         elif is_open and (hidden := hidden_lines(old or "", new)):
             found.append(_Piece("note", f"{plural(hidden, 'more line')}, unchanged"))
     for change in get_list(diff, "changes"):
-        paths = " → ".join(filter(None, (string(change, "oldPath"), string(change, "path"))))
-        kind = string(change, "fileType")
+        paths = " → ".join(
+            filter(None, (get_string(change, "oldPath"), get_string(change, "path")))
+        )
+        kind = get_string(change, "fileType")
         about = f"  {kind}" if kind not in {"", "text"} else ""
-        found.append(_Piece("path", f"{string(change, 'operation')} {paths}{about}"))
+        found.append(_Piece("path", f"{get_string(change, 'operation')} {paths}{about}"))
     patch = get_text(get(diff, "patch"), "text")
     return found if patch is None else found + _patch(patch)
 
 
 def _diff_values(content: Json) -> list[str]:
     """Return the paths and texts that `_diff` shows."""
-    if string(content, "type") != "diff":
+    if get_string(content, "type") != "diff":
         return []
-    old, new = string(content, "oldText"), get_text(content, "newText")
-    found = [] if new is None else [string(content, "path")]
+    old, new = get_string(content, "oldText"), get_text(content, "newText")
+    found = [] if new is None else [get_string(content, "path")]
     if new is not None and not hidden_lines(old, new):
         found += [old, new]
     for change in get_list(content, "changes"):
-        found += [string(change, "oldPath"), string(change, "path")]
-    return [*found, string(get(content, "patch"), "text")]
+        found += [get_string(change, "oldPath"), get_string(change, "path")]
+    return [*found, get_string(get(content, "patch"), "text")]
 
 
 def _terminal(terminal: TerminalItem) -> list[_Piece]:

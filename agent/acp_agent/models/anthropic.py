@@ -34,16 +34,9 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.models.wire import (
-    CallIds,
-    ToolNames,
-    count,
-    members,
-    read_arguments,
-    schema_of,
-    text,
-)
+from acp_agent.models.wire import CallIds, ToolNames, count, read_arguments, schema_of
 from acp_protocol.json_codec import Json
+from acp_protocol.json_values import as_object, as_string
 
 LENGTH: Final = 16_384
 """The default limit of tokens of a reply: this API requires one."""
@@ -171,7 +164,7 @@ class _Block:
 
     @property
     def kind(self) -> str:
-        return text(self.start.get("type"))
+        return as_string(self.start.get("type"))
 
 
 class MessagesReader(StreamReader):
@@ -192,10 +185,10 @@ class MessagesReader(StreamReader):
             ServiceFailedError: it is an error, or invalid.
         """
         index = count(message.get("index"))
-        delta = members(message.get("delta"))
-        match text(message.get("type")):
+        delta = as_object(message.get("delta"))
+        match as_string(message.get("type")):
             case "content_block_start":
-                block = self._blocks[index] = _Block(members(message.get("content_block")))
+                block = self._blocks[index] = _Block(as_object(message.get("content_block")))
                 return _text_events(block, block.start)
             case "content_block_delta":
                 block = self._blocks.get(index)
@@ -206,10 +199,10 @@ class MessagesReader(StreamReader):
                 block = self._blocks.pop(index, None)
                 return self._finished(block) if block is not None else ()
             case "message_start":
-                self._add_usage(members(message.get("message")).get("usage"))
+                self._add_usage(as_object(message.get("message")).get("usage"))
             case "message_delta":
                 self._add_usage(message.get("usage"))
-                self._reason = text(delta.get("stop_reason")) or self._reason
+                self._reason = as_string(delta.get("stop_reason")) or self._reason
             case "message_stop":
                 self.is_over = True
                 return self._last_events()
@@ -234,16 +227,16 @@ class MessagesReader(StreamReader):
     def _finished(self, block: _Block) -> Sequence[ModelEvent]:
         content = "".join(block.pieces)
         if block.kind == "thinking":
-            signature = "".join(block.signature) or text(block.start.get("signature"))
+            signature = "".join(block.signature) or as_string(block.start.get("signature"))
             thinking = {"type": "thinking", "thinking": content, "signature": signature}
             return [ProviderBlock(self._maker, thinking)]
         if block.kind == "redacted_thinking" or block.kind.endswith("_tool_result"):
             return [ProviderBlock(self._maker, dict(block.start))]
         if block.kind != "tool_use" and block.kind not in FOREIGN:
             return ()
-        name = self._names.received(text(block.start.get("name")))
-        id_ = text(block.start.get("id"))
-        if not content and (whole := members(block.start.get("input"))):
+        name = self._names.received(as_string(block.start.get("name")))
+        id_ = as_string(block.start.get("id"))
+        if not content and (whole := as_object(block.start.get("input"))):
             call = ToolUse(name, whole, id_)
         else:
             call = read_arguments(name, content, id_)
@@ -253,7 +246,9 @@ class MessagesReader(StreamReader):
 
     def _add_usage(self, usage: Json) -> None:
         """Keep the numbers of `usage`: each counts from the beginning, so the last one holds."""
-        self._usage |= {name: count for name, count in members(usage).items() if count is not None}
+        self._usage |= {
+            name: count for name, count in as_object(usage).items() if count is not None
+        }
 
     def _last_events(self) -> Sequence[ModelEvent]:
         if any(block.kind == "tool_use" for block in self._blocks.values()):
@@ -268,18 +263,18 @@ class MessagesReader(StreamReader):
 
 
 def _add_delta(block: _Block, delta: Mapping[str, Json]) -> Sequence[ModelEvent]:
-    block.signature.append(text(delta.get("signature")))
+    block.signature.append(as_string(delta.get("signature")))
     if block.kind == "tool_use" or block.kind in FOREIGN:
-        block.pieces.append(text(delta.get("partial_json")))
+        block.pieces.append(as_string(delta.get("partial_json")))
         return ()
     return _text_events(block, delta)
 
 
 def _text_events(block: _Block, piece: Mapping[str, Json]) -> Sequence[ModelEvent]:
     """Return the text in `piece`, the start or a delta of `block`; reasoning is kept, too."""
-    if block.kind == "text" and (content := text(piece.get("text"))):
+    if block.kind == "text" and (content := as_string(piece.get("text"))):
         return [TextDelta(content)]
-    if block.kind == "thinking" and (thinking := text(piece.get("thinking"))):
+    if block.kind == "thinking" and (thinking := as_string(piece.get("thinking"))):
         block.pieces.append(thinking)
         return [ReasoningDelta(thinking)]
     return ()

@@ -17,9 +17,9 @@ from typing import Final
 
 from acp_agent.models.providers import SET_BY_CLIENT, Provider
 from acp_agent.models.types import ModelFailedError
-from acp_agent.models.wire import members, text
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_codec import Json, parse
+from acp_protocol.json_values import as_object, as_string
 
 MAX_QUOTE: Final = 300
 """Characters of a service's own message that are shown."""
@@ -175,7 +175,7 @@ class ServiceErrors:
             value = parse(body)
         except ValueError:
             value = None
-        if members(value).get("error"):
+        if as_object(value).get("error"):
             return self.aborted(value)
         return self.error(INVALID, "it is application/json, not text/event-stream")
 
@@ -209,12 +209,12 @@ def _kind_and_message(body: bytes | Json) -> tuple[str, str]:
             page = body.decode("utf-8", "replace").strip()
             # A page for browsers says nothing that a sentence could hold.
             return "", "" if page.startswith("<") else page
-    error = members(body).get("error", body)
-    if not members(error):
-        return "", text(error)
-    kinds = [members(error).get(name) for name in ("code", "type")]
+    error = as_object(body).get("error", body)
+    if not as_object(error):
+        return "", as_string(error)
+    kinds = [as_object(error).get(name) for name in ("code", "type")]
     kind = " ".join(str(each) for each in kinds if isinstance(each, str | int))
-    return kind, text(members(error).get("message", members(error).get("detail")))
+    return kind, as_string(as_object(error).get("message", as_object(error).get("detail")))
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -15,8 +15,8 @@ import httpx
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.http import network_client, service_headers, ssl_context
 from acp_agent.models.providers import Provider, SettingsError
-from acp_agent.models.wire import entries, members, text
 from acp_protocol.json_codec import Json, parse
+from acp_protocol.json_values import as_list, as_object, as_string
 
 TIMEOUT_S: Final = 5.0
 """For all pages."""
@@ -69,8 +69,8 @@ async def _names(service: Provider, timeout: float, size_limit: int) -> list[str
         async with network_client(url, ssl_context(url), timeout) as client:
             for _ in range(PAGE_LIMIT):
                 async with client.stream("GET", url, params=query, headers=headers) as response:
-                    page = members(await _page(response, size_limit))
-                ids = [text(members(each).get("id")) for each in entries(page.get("data"))]
+                    page = as_object(await _page(response, size_limit))
+                ids = [as_string(as_object(each).get("id")) for each in as_list(page.get("data"))]
                 before = len(names)
                 for id_ in ids:
                     if id_.strip() and id_.isprintable() and len(id_) <= NAME_LIMIT:
@@ -89,9 +89,9 @@ def _next_page(
     page: Mapping[str, Json], ids: list[str], *, is_anthropic: bool
 ) -> dict[str, str] | None:
     """Return the query of the page after `page`; None if it is the last one."""
-    if token := text(page.get("nextPageToken")):
+    if token := as_string(page.get("nextPageToken")):
         return {"pageToken": token}
-    last = text(page.get("last_id")) or (ids[-1] if ids else "")
+    last = as_string(page.get("last_id")) or (ids[-1] if ids else "")
     if page.get("has_more") is not True or not last:
         return None
     return {"after_id" if is_anthropic else "after": last}

@@ -33,18 +33,9 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.models.wire import (
-    CallIds,
-    ToolNames,
-    amount,
-    count,
-    entries,
-    members,
-    read_arguments,
-    schema_of,
-    text,
-)
+from acp_agent.models.wire import CallIds, ToolNames, amount, count, read_arguments, schema_of
 from acp_protocol.json_codec import Json
+from acp_protocol.json_values import as_list, as_object, as_string
 
 CALLS_LIMIT: Final = 1000
 """The most tool calls in one reply."""
@@ -159,11 +150,11 @@ class ChatReader(StreamReader):
             raise self._errors.aborted(message)
         if "choices" not in message and "usage" not in message:
             raise self._errors.error(INVALID, "a chunk without choices in its stream")
-        self._usage = members(message.get("usage")) or self._usage
+        self._usage = as_object(message.get("usage")) or self._usage
         events: list[ModelEvent] = []
-        for choice in entries(message.get("choices"))[:1]:
-            events += self._delta(members(members(choice).get("delta")))
-            self._reason = text(members(choice).get("finish_reason")) or self._reason
+        for choice in as_list(message.get("choices"))[:1]:
+            events += self._delta(as_object(as_object(choice).get("delta")))
+            self._reason = as_string(as_object(choice).get("finish_reason")) or self._reason
         return events
 
     def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
@@ -217,35 +208,35 @@ class ChatReader(StreamReader):
     def _delta(self, delta: Mapping[str, Json]) -> list[ModelEvent]:
         reasoning = ""
         for name in ("reasoning_content", "reasoning"):
-            if not reasoning and (reasoning := text(delta.get(name))):
+            if not reasoning and (reasoning := as_string(delta.get(name))):
                 self._reasoning.setdefault(name, []).append(reasoning)
-        refusal = text(delta.get("refusal"))
+        refusal = as_string(delta.get("refusal"))
         self._has_refused = self._has_refused or bool(refusal)
-        self._details += entries(delta.get("reasoning_details"))
-        for piece in entries(delta.get("tool_calls")):
-            self._add(members(piece))
-        if function := members(delta.get("function_call")):
+        self._details += as_list(delta.get("reasoning_details"))
+        for piece in as_list(delta.get("tool_calls")):
+            self._add(as_object(piece))
+        if function := as_object(delta.get("function_call")):
             # The former name, for a single call.
             self._add({"function": function})
         events: list[ModelEvent] = [ReasoningDelta(reasoning)] if reasoning else []
-        content = text(delta.get("content")) + refusal
+        content = as_string(delta.get("content")) + refusal
         self._has_text = self._has_text or bool(content)
         return [*events, TextDelta(content)] if content else events
 
     def _add(self, piece: Mapping[str, Json]) -> None:
         """Add a piece to its call."""
-        function = members(piece.get("function"))
+        function = as_object(piece.get("function"))
         call = self._call_of(piece)
-        call.id = call.id or text(piece.get("id"))
-        call.name = call.name or text(function.get("name"))
+        call.id = call.id or as_string(piece.get("id"))
+        call.name = call.name or as_string(function.get("name"))
         arguments = function.get("arguments")
         # Some services send an object instead of its JSON.
         is_object = isinstance(arguments, dict)
-        call.arguments.append(json.dumps(arguments) if is_object else text(arguments))
+        call.arguments.append(json.dumps(arguments) if is_object else as_string(arguments))
 
     def _call_of(self, piece: Mapping[str, Json]) -> _Call:
         """Return the call that `piece` belongs to: by its index, its id, or as the last one."""
-        index, id_ = piece.get("index"), text(piece.get("id"))
+        index, id_ = piece.get("index"), as_string(piece.get("id"))
         if isinstance(index, int):
             known = self._places.get(index)
         else:
@@ -265,8 +256,8 @@ class ChatReader(StreamReader):
 
 def token_usage(usage: Mapping[str, Json], settings: ModelSettings) -> TokenUsage:
     """Return the tokens of a reply; the service's own price takes precedence."""
-    details = members(usage.get("prompt_tokens_details"))
-    written = members(usage.get("completion_tokens_details"))
+    details = as_object(usage.get("prompt_tokens_details"))
+    written = as_object(usage.get("completion_tokens_details"))
     taken = TokenUsage(
         input_tokens=count(usage.get("prompt_tokens")),
         output_tokens=count(usage.get("completion_tokens")),

@@ -17,8 +17,9 @@ from httpx_sse import EventSource
 from acp_agent.models.errors import INVALID, TOO_BIG, ServiceErrors
 from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelEvent
-from acp_agent.models.wire import ToolNames, members, replace_surrogates
+from acp_agent.models.wire import ToolNames, replace_surrogates
 from acp_protocol.json_codec import Json, parse
+from acp_protocol.json_values import as_object
 
 STREAM: Final = "text/event-stream"
 DONE: Final = "[DONE]"
@@ -105,4 +106,4 @@ def _message(data: str, errors: ServiceErrors) -> Mapping[str, Json]:
         message = replace_surrogates(message)
     if not isinstance(message, dict):
         raise errors.error(INVALID, f"no object in its stream, {data!r}")
-    return members(message)
+    return as_object(message)

@@ -8,27 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from acp_agent.models.types import ToolSpec, ToolUse
 from acp_protocol.json_codec import Json, parse
-from acp_protocol.json_values import is_finite
-
-
-def members(value: Json) -> Mapping[str, Json]:
-    """Return the members of an object; none for any other value."""
-    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
-
-
-def entries(value: Json) -> Sequence[Json]:
-    """Return the entries of an array; none for any other value."""
-    return cast("Sequence[Json]", value) if isinstance(value, list) else ()
-
-
-def text(value: Json) -> str:
-    """Return a string; an empty one for any other value."""
-    return value if isinstance(value, str) else ""
+from acp_protocol.json_values import as_list, as_object, is_finite
 
 
 def count(value: Json) -> int:
@@ -53,10 +38,10 @@ def replace_surrogates(value: Json) -> Json:
     if isinstance(value, dict):
         return {
             _HALF.sub(_INSTEAD, name): replace_surrogates(each)
-            for name, each in members(value).items()
+            for name, each in as_object(value).items()
         }
     if isinstance(value, list):
-        return [replace_surrogates(each) for each in entries(value)]
+        return [replace_surrogates(each) for each in as_list(value)]
     return value
 
 
@@ -149,4 +134,4 @@ def read_arguments(name: str, written: str, id_: str = "") -> ToolUse:
         return ToolUse(name, {}, id_, "a number in the arguments is out of range")
     if replace_surrogates(arguments) != arguments:
         return ToolUse(name, {}, id_, "half a character in the arguments has no UTF-8 form")
-    return ToolUse(name, members(arguments), id_)
+    return ToolUse(name, as_object(arguments), id_)

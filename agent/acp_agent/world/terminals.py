@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
-from acp_protocol.json_values import as_object, get_int, get_text
+from acp_protocol.json_values import as_object, get_int, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 MAX_EXIT_CODE: Final = 2**32 - 1
@@ -100,7 +100,7 @@ class ClientTerminals:
             nonlocal problem
             try:
                 response = await self.request("create", **params)
-                terminal.id = get_text(response, "terminalId") or ""
+                terminal.id = get_string(response, "terminalId")
                 if terminal.id and not terminal.is_wanted:
                     await self._request_quietly("kill", terminal.id)
                     await self._request_quietly("release", terminal.id)

@@ -36,11 +36,10 @@ from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath, delete_at, find_all, formatted_member, parse_path
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
 from acp_inspector.session.fold import Sessions
-from acp_inspector.session.items import string
 from acp_inspector.views.annotations import FrameNotes
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.framing import Side, opposite
-from acp_protocol.json_values import get, get_list
+from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -658,7 +657,7 @@ def _add_directories(places: dict[str, str], paired: Iterable[PairedMessage]) ->
     """
     for message, _ in paired:
         if isinstance(message, Request) and message.method in OPENING:
-            cwd = string(message.params, "cwd").rstrip("/")
+            cwd = get_string(message.params, "cwd").rstrip("/")
             is_absolute = any(kind(cwd).is_absolute() for kind in (PurePosixPath, PureWindowsPath))
             if is_absolute and cwd not in places:
                 known = len({*places.values()})
@@ -740,7 +739,7 @@ def _without(message: Message, ignores: Iterable[Ignore], *, is_ignored: bool) -
             return replace(message, result=whole.get("result"))
         case ErrorResponse():
             error = whole.get("error")
-            return replace(message, message=string(error, "message"), data=get(error, "data"))
+            return replace(message, message=get_string(error, "message"), data=get(error, "data"))
         case _:
             return message
 

@@ -26,9 +26,8 @@ from acp_inspector.jsonpath import formatted_member
 from acp_inspector.session.events import TurnEnded
 from acp_inspector.session.exchanges import Exchange, PairedMessage
 from acp_inspector.session.fold import Sessions
-from acp_inspector.session.items import string
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -315,14 +314,16 @@ class Steps:
         self._values = {key: each for key, each in self._values.items() if key[0] != session}
 
     def _update(self, frame: Frame, session: str | None, update: Json) -> JournalStep:
-        name = string(update, "sessionUpdate") or "update of no kind"
+        name = get_string(update, "sessionUpdate") or "update of no kind"
         if self._level == "strict":
             return self._add(frame, name, session, update, _UPDATE)
         if name in TEXT_CHUNKS:
             return self._chunk(frame, session, name, update)
-        if name in CALL_UPDATES and string(update, "toolCallId"):
+        if name in CALL_UPDATES and get_string(update, "toolCallId"):
             return self._call(frame, session, name, update)
-        if name in {"terminal_update", "terminal_output_chunk"} and string(update, "terminalId"):
+        if name in {"terminal_update", "terminal_output_chunk"} and get_string(
+            update, "terminalId"
+        ):
             return self._terminal(frame, session, update)
         if name in REPLACING:
             return self._value(frame, session, name, update)
@@ -330,7 +331,7 @@ class Steps:
 
     def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
         content = get(update, "content")
-        text = string(content, "text") if string(content, "type") == "text" else None
+        text = get_string(content, "text") if get_string(content, "type") == "text" else None
         if text is None:
             return self._add(frame, name, session, update, _UPDATE)
         message_id = get(update, "messageId")
@@ -353,7 +354,7 @@ class Steps:
 
     def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
         value: Json = {
-            "toolCallId": string(update, "toolCallId"),
+            "toolCallId": get_string(update, "toolCallId"),
             # In version 1 a call begins with another kind of update.
             "sessionUpdate": "tool_call_update",
             "states": [],
@@ -395,7 +396,7 @@ class Steps:
         return step
 
     def _terminal(self, frame: Frame, session: str | None, update: Json) -> JournalStep:
-        value: Json = {"terminalId": string(update, "terminalId"), "data": []}
+        value: Json = {"terminalId": get_string(update, "terminalId"), "data": []}
         step = self._entity(frame, session, "terminal", value)
         members = dict(cast("Mapping[str, Json]", update))
         for name in ("sessionUpdate", "terminalId"):

@@ -50,7 +50,15 @@ from acp_protocol.errors import (
 )
 from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.host.terminals import ExitStatus
-from acp_protocol.json_values import as_object, get, get_list, get_object, get_objects, get_text
+from acp_protocol.json_values import (
+    as_object,
+    get,
+    get_list,
+    get_object,
+    get_objects,
+    get_string,
+    get_text,
+)
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
     INTERNAL_ERROR,
@@ -154,7 +162,7 @@ class Turn:
     def text(self) -> str:
         """The text of the agent's message."""
         chunks = (each.body for each in self.updates if each.kind == "agent_message_chunk")
-        return "".join(get_text(get(body, "content"), "text") or "" for body in chunks)
+        return "".join(get_string(get(body, "content"), "text") for body in chunks)
 
 
 @dataclass(slots=True)
@@ -281,8 +289,7 @@ class Peer(CaseWire):
             raise OperationTimeoutError("initialize", START_FACTOR * self.timeout) from None
         name = "id" if self.version == 1 else "methodId"
         offered = [
-            get_text(each, name) or ""
-            for each in get_objects(dict(self.initialized), "authMethods")
+            get_string(each, name) for each in get_objects(dict(self.initialized), "authMethods")
         ]
         if self.options.auth_method not in {None, *offered}:
             raise LoginNotOfferedError(
@@ -546,7 +553,7 @@ class Peer(CaseWire):
                 self._running[id_] = []
             await self.send(encode_result(request.id, {"terminalId": id_}))
             return
-        id_ = get_text(dict(params), "terminalId") or ""
+        id_ = get_string(dict(params), "terminalId")
         runs = id_ in self._running
         result: Json = None
         match request.method:

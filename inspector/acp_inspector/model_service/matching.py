@@ -29,7 +29,7 @@ from acp_inspector.compare.id_map import (
 from acp_inspector.model_service.bodies import TextEdit
 from acp_inspector.model_service.cassette import ModelRequest
 from acp_inspector.redaction.detector import PLACEHOLDER
-from acp_protocol.json_values import get, get_text
+from acp_protocol.json_values import get, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 _LABELS: Final = (
@@ -445,7 +445,7 @@ def _name_of(item: Json) -> str:
     """Return what tells the item of a list from others: its name, or its text."""
     if isinstance(item, str):
         return item
-    return get_text(item, "name") or get_text(get(item, "function"), "name") or ""
+    return get_text(item, "name") or get_string(get(item, "function"), "name")
 
 
 @lru_cache(maxsize=MAX_CACHED_TEXTS)

@@ -28,7 +28,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, as_object, as_text
+from acp_protocol.json_values import as_list, as_object, as_string, as_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
@@ -398,13 +398,13 @@ def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
     # Recordings are untrusted: a value of the wrong type counts as empty.
     redacted = values.get("redacted")
     return Header(
-        created=as_text(values["created"]) or "",
-        tool=as_text(values["tool"]) or "",
-        schema=as_text(values["schema"]) or "",
-        transport=as_text(values.get("transport", "stdio")) or "",
+        created=as_string(values["created"]),
+        tool=as_string(values["tool"]),
+        schema=as_string(values["schema"]),
+        transport=as_string(values.get("transport", "stdio")),
         command=_texts(values.get("command")),
-        cwd=as_text(values.get("cwd")) or "",
-        platform=as_text(values.get("platform")) or "",
+        cwd=as_string(values.get("cwd")),
+        platform=as_string(values.get("platform")),
         env=_texts(values.get("env")),
         redacted=_texts(redacted) if isinstance(redacted, list) else None,
         about=as_text(values.get("about")) or None,

@@ -30,7 +30,7 @@ from acp_inspector.session.exchanges import Exchange, Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.dialects.base import session_in
-from acp_protocol.json_values import as_list, as_object, as_text, get, get_text
+from acp_protocol.json_values import as_list, as_object, as_text, get, get_string, get_text
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     Batch,
@@ -232,7 +232,7 @@ class AgentScript:
                 method, params = message.method, message.params
             case InvalidMessage(is_response=False):
                 # A dialect has prompts without JSON-RPC.
-                method = get_text(value, "method") or get_text(value, "type") or ""
+                method = get_text(value, "method") or get_string(value, "type")
                 has_scene = bool(method)
             case _:
                 pass

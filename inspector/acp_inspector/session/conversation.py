@@ -33,11 +33,10 @@ from acp_inspector.session.items import (
     ToolCallItem,
     TurnEnd,
     UserMessage,
-    string,
 )
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, get, get_list
+from acp_protocol.json_values import as_list, get, get_list, get_string
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OUTPUT
 
@@ -386,13 +385,13 @@ class Conversation:
 
     def chunk(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Add a chunk to the message it belongs to: by its id, or to the last one of its kind."""
-        message, is_new = self.text(kind, string(update, "messageId") or None)
+        message, is_new = self.text(kind, get_string(update, "messageId") or None)
         message.add(get(update, "content"), self.cursor.n)
         return ConversationChange(self.session_id, message, is_new)
 
     def message(self, kind: type[Spoken], update: Json) -> ConversationChange:
         """Replace or patch the whole message that the update names (version 2)."""
-        found, is_new = self.text(kind, string(update, "messageId") or None)
+        found, is_new = self.text(kind, get_string(update, "messageId") or None)
         if "content" in (update or {}):
             found.replace(get_list(update, "content"), self.cursor.n)
         return ConversationChange(self.session_id, found, is_new)
@@ -531,13 +530,13 @@ class Conversation:
     def update_options(self, source: Json) -> None:
         """Apply the modes, options and commands in a response or an update."""
         if isinstance(modes := get(source, "modes"), dict):
-            self.update_info(modes=modes, current_mode=string(modes, "currentModeId") or None)
+            self.update_info(modes=modes, current_mode=get_string(modes, "currentModeId") or None)
         if isinstance(get(source, "configOptions"), list):
             self.update_info(config_options=get_list(source, "configOptions"))
             # Version 2 has its modes among the options.
             for option in self.info.config_options:
                 if get(option, "category") == "mode":
-                    mode = string(option, "currentValue") or self.info.current_mode
+                    mode = get_string(option, "currentValue") or self.info.current_mode
                     self.update_info(current_mode=mode)
         if isinstance(get(source, "availableCommands"), list):
             self.update_info(commands=get_list(source, "availableCommands"))

@@ -26,18 +26,13 @@ from acp_inspector.session.events import TurnBegan, TurnEnded
 from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.history import HasHistory, ItemCache
-from acp_inspector.session.items import (
-    ElicitationItem,
-    PermissionRequest,
-    ToolCallItem,
-    string,
-)
+from acp_inspector.session.items import ElicitationItem, PermissionRequest, ToolCallItem
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.session.updates import apply_call, apply_update, edit_update, exit_facts, shown
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get, get_list
+from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -228,10 +223,10 @@ class Conversations:
                     return []
                 talk = self.get(session_id)
                 changes = apply_update(talk, update)
-                if string(update, "sessionUpdate") == "state_update":
+                if get_string(update, "sessionUpdate") == "state_update":
                     changes += self._mirror(talk)
-                child = string(update, "sessionId")
-                if child and string(update, "sessionUpdate") == "subagent_update":
+                child = get_string(update, "sessionId")
+                if child and get_string(update, "sessionUpdate") == "subagent_update":
                     self.get(child).update_info(parent=session_id)
                 return changes
             case SuccessResponse() | ErrorResponse() if exchange is not None:
@@ -258,7 +253,7 @@ def take_request(
     talks: Conversations, side: Side, request: Request
 ) -> tuple[OpenRequest, list[ConversationChange]]:
     """Apply a request to the conversations; return what its response will need."""
-    session_id, method = string(request.params, "sessionId"), request.method
+    session_id, method = get_string(request.params, "sessionId"), request.method
     plain = OpenRequest(session_id, request)
     if side == "agent":
         if method == "elicitation/create":
@@ -285,7 +280,7 @@ def edit_message(talks: Conversations, was: Message, now: Message) -> list[Conve
     """Apply a message that was sent in place of another one."""
     match was, now:
         case Request(params=before) | Notification(params=before), Request() | Notification():
-            talk = talks.sessions.get(string(before, "sessionId"))
+            talk = talks.sessions.get(get_string(before, "sessionId"))
             return [] if talk is None else _edit_call(talk, was.method, before, now.params)
         case SuccessResponse(id=id_), SuccessResponse(result=result):
             outcome = get(result, "outcome")
@@ -307,8 +302,8 @@ def _edit_call(
             if isinstance(call.item, ToolCallItem) and call.item.permission is not None:
                 permission = call.item.permission
                 permission.options = get_list(after, "options")
-                permission.title = string(after, "title")
-                permission.description = string(after, "description")
+                permission.title = get_string(after, "title")
+                permission.description = get_string(after, "description")
             return [call]
         case _:
             return []
@@ -361,9 +356,9 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
     if request.method in CLOSING:
         talk.update_info(is_closed=True)
     elif request.method == "session/set_title":
-        talk.update_info(title=string(result, "title") or string(request.params, "title"))
+        talk.update_info(title=get_string(result, "title") or get_string(request.params, "title"))
     elif request.method in {"session/set_mode", "session/set_config_option"}:
-        if mode := string(request.params, "modeId"):
+        if mode := get_string(request.params, "modeId"):
             talk.update_info(current_mode=mode)
         talk.update_options(result)
     else:
@@ -386,21 +381,21 @@ def _restored(talk: Conversation, before: ItemEpoch) -> Respond:
 
 
 def _opened(talks: Conversations, request: Request, result: Json) -> list[ConversationChange]:
-    requested = string(request.params, "sessionId")
-    session_id = string(result, "sessionId") or requested
+    requested = get_string(request.params, "sessionId")
+    session_id = get_string(result, "sessionId") or requested
     if not session_id:
         return []
     talk = talks.get(session_id)
     is_fork = request.method == "session/fork" and session_id != requested
     parent = requested if is_fork else talk.info.parent
-    cwd = string(request.params, "cwd") or None
+    cwd = get_string(request.params, "cwd") or None
     talk.update_info(
         cwd=cwd,
         opened_by=request.method,
         parent=parent,
         is_closed=False,
         directories=get_list(request.params, "additionalDirectories"),
-        servers=[string(each, "name") for each in get_list(request.params, "mcpServers")],
+        servers=[get_string(each, "name") for each in get_list(request.params, "mcpServers")],
     )
     talk.update_options(result)
     if request.method in RESTORING:
@@ -423,7 +418,7 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Con
             error = str(RequestFailedError(response.code, response.message, response.data))
             return [talk.add_rejection(error)]
         # Version 2: the prompt is in the conversation now, and work on it begins.
-        message_id = string(response.result, "messageId")
+        message_id = get_string(response.result, "messageId")
         if message_id and not talk.has_message(message_id):
             talk.bind(message, message_id)
         if talk.states == states:
@@ -456,8 +451,8 @@ def _ask_consent(
     permission = PermissionRequest(
         request.id,
         get_list(params, "options"),
-        title=string(params, "title"),
-        description=string(params, "description"),
+        title=get_string(params, "title"),
+        description=get_string(params, "description"),
     )
     call.add_permission(permission, n)
 
@@ -479,7 +474,7 @@ def subject_of(params: Json, version: int = 1) -> Json:
 
     A subject of no known type counts as the input of a call.
     """
-    call, title = get(params, "toolCall"), string(params, "title")
+    call, title = get(params, "toolCall"), get_string(params, "title")
     if call is not None and (version < 2 or not title):
         # In version 2 it is no subject: another one is decided on.
         return call
@@ -496,14 +491,16 @@ def subject_of(params: Json, version: int = 1) -> Json:
 def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
     """Add an elicitation, for a session or for a request of the client."""
     params = request.params
-    session_id = string(params, "sessionId") or talks.session_of_request(get(params, "requestId"))
+    session_id = get_string(params, "sessionId") or talks.session_of_request(
+        get(params, "requestId")
+    )
     if not session_id:
         return OpenRequest("", request), []
     talk = talks.get(session_id)
-    text = f"asks you: {string(params, 'message')}"
+    text = f"asks you: {get_string(params, 'message')}"
     elicitation = ElicitationItem(talk.next_key(ElicitationItem.key_prefix), text, talk.cursor.n)
     elicitation.request_id = request.id
-    elicitation.mode = string(params, "mode")
+    elicitation.mode = get_string(params, "mode")
     schema = get(params, "requestedSchema")
     elicitation.schema = get(params, "url") if schema is None else schema
 
@@ -518,7 +515,7 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
 def _terminal(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
     """Version 1: apply a response about the client's terminals."""
     params, n = request.params, talk.cursor.n
-    key = string(result if request.method == "terminal/create" else params, "terminalId")
+    key = get_string(result if request.method == "terminal/create" else params, "terminalId")
     if not key:
         return []
     is_new = request.method == "terminal/create"
@@ -526,11 +523,11 @@ def _terminal(talk: Conversation, request: Request, result: Json) -> list[Conver
     terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
     match request.method:
         case "terminal/create":
-            words = [string(params, "command"), *map(str, get_list(params, "args"))]
-            cwd = string(params, "cwd") or None
+            words = [get_string(params, "command"), *map(str, get_list(params, "args"))]
+            cwd = get_string(params, "cwd") or None
             terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
         case "terminal/output":
-            terminal.set_output(string(result, "output"), n)
+            terminal.set_output(get_string(result, "output"), n)
             if get(result, "exitStatus") is not None:
                 terminal.change(n, **exit_facts(get(result, "exitStatus")))
         case "terminal/wait_for_exit":

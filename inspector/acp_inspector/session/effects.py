@@ -15,8 +15,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final
 
 from acp_inspector.session.conversation import Conversation, ConversationChange
-from acp_inspector.session.items import Effect, PermissionRequest, ToolCallItem, string
-from acp_protocol.json_values import as_list, as_object, get_list
+from acp_inspector.session.items import Effect, PermissionRequest, ToolCallItem
+from acp_protocol.json_values import as_list, as_object, get_list, get_string
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.schema.vocabulary import EFFECT_KINDS, HARMLESS_KINDS
 
@@ -46,7 +46,7 @@ def _names(talk: Conversation, request: Request) -> Iterator[str]:
     """Yield what a permission request may call a file or a command; its full name is first."""
     params = request.params
     if request.method == "fs/write_text_file":
-        path = string(params, "path")
+        path = get_string(params, "path")
         if path:
             yield path
         for flavour in (PurePosixPath, PureWindowsPath) if talk.info.cwd else ():
@@ -54,7 +54,7 @@ def _names(talk: Conversation, request: Request) -> Iterator[str]:
             if pure.is_absolute() and pure.is_relative_to(talk.info.cwd or ""):
                 yield str(pure.relative_to(talk.info.cwd or ""))
         return
-    words = [string(params, "command"), *(str(each) for each in get_list(params, "args"))]
+    words = [get_string(params, "command"), *(str(each) for each in get_list(params, "args"))]
     if not words[0]:
         return
     yield " ".join(words)
@@ -101,8 +101,8 @@ def is_allowed(permission: PermissionRequest) -> bool:
 
 
 def _chosen_kind(permission: PermissionRequest) -> str:
-    chosen = string(permission.outcome, "optionId")
-    kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
+    chosen = get_string(permission.outcome, "optionId")
+    kinds = {get_string(each, "optionId"): get_string(each, "kind") for each in permission.options}
     return kinds.get(chosen, "") if chosen else ""
 
 

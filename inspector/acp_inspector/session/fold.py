@@ -46,7 +46,7 @@ from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.session.turn import AGENT_ENDED, SESSION_CLOSED, SessionTurn
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.json_values import get, get_int, get_text
+from acp_protocol.json_values import get, get_int, get_string, get_text
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -277,7 +277,7 @@ class Sessions:
 
     def _update(self, frame: Frame, message: Message, params: Json) -> list[SessionEvent]:
         id_, update = session_in(params), get(params, "update")
-        kind = get_text(update, "sessionUpdate") or ""
+        kind = get_string(update, "sessionUpdate")
         session = self.session(id_)
         turn = session.turns[-1] if session.turns else None
         if turn is not None:

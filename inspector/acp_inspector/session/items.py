@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from acp_inspector.session.history import HasHistory, Versioned, VersionedList
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
@@ -150,10 +150,12 @@ class ToolCallItem(HasHistory):
         status, permission = self.facts.status, self.permission
         if permission is None or status in {"completed", "cancelled"}:
             return status
-        kinds = {string(each, "optionId"): string(each, "kind") for each in permission.options}
-        if kinds.get(string(permission.outcome, "optionId"), "").startswith("reject"):
+        kinds = {
+            get_string(each, "optionId"): get_string(each, "kind") for each in permission.options
+        }
+        if kinds.get(get_string(permission.outcome, "optionId"), "").startswith("reject"):
             return "rejected"
-        return "cancelled" if string(permission.outcome, "outcome") == "cancelled" else status
+        return "cancelled" if get_string(permission.outcome, "outcome") == "cancelled" else status
 
     @property
     def content(self) -> list[Json]:
@@ -241,13 +243,6 @@ def _decoded(data: str) -> bytes:
         return b64decode(data, validate=True)
     except ValueError:
         return b""
-
-
-def string(value: Json, name: str) -> str:
-    """Return the field `name` if it is a string, else an empty one."""
-    members: Json = value
-    found: Json = members.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
 
 
 class _Words(str):

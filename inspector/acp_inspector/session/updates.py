@@ -22,10 +22,9 @@ from acp_inspector.session.items import (
     Thought,
     ToolCallItem,
     UserMessage,
-    string,
     terminal_keys,
 )
-from acp_protocol.json_values import as_list, as_object, get, get_list
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_string
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import OUTPUT
@@ -39,7 +38,7 @@ _UNSET: Final = {"title": "", "name": "", "kind": "other", "status": "pending"}
 
 
 def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
-    name = string(update, "sessionUpdate")
+    name = get_string(update, "sessionUpdate")
     apply = UPDATES.get(name)
     notices = talk.note_late(name)
     if name in OUTPUT and talk.echo is not None and (blocks := talk.echo.unlike()):
@@ -54,16 +53,16 @@ def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
 
 def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationChange]:
     """Apply an update that was sent in place of one that was applied before."""
-    name, kind = string(was, "sessionUpdate"), _CHUNKS.get(string(was, "sessionUpdate"))
-    if name == string(now, "sessionUpdate") and kind is not None:
+    name, kind = get_string(was, "sessionUpdate"), _CHUNKS.get(get_string(was, "sessionUpdate"))
+    if name == get_string(now, "sessionUpdate") and kind is not None:
         before, after = get(was, "content"), get(now, "content")
         texts = (item for item in reversed(talk.items) if isinstance(item, TextItem))
         for item in texts:
             if type(item) is kind and item.revise(before, after, talk.cursor.n):
                 return [ConversationChange(talk.session_id, item)]
         return []
-    if name == string(now, "sessionUpdate") == "tool_call_content_chunk":
-        call = talk.known_call(string(now, "toolCallId"))
+    if name == get_string(now, "sessionUpdate") == "tool_call_content_chunk":
+        call = talk.known_call(get_string(now, "toolCallId"))
         if call is None:
             return []
         content = [each for each in call.content if each != get(was, "content")]
@@ -74,7 +73,7 @@ def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationCh
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
     """Create or change a tool call; what is no value of a field leaves it as it is."""
-    call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
+    call, is_new = talk.call(get_string(update, "toolCallId") or talk.next_key("toolcall"))
     fields = changes(as_object(update), talk.version)
     facts: dict[str, Any] = {}
     for name, unset in _UNSET.items():
@@ -107,7 +106,7 @@ def _show_terminals(talk: Conversation, call: ToolCallItem, content: list[Json])
 
 
 def _call_chunk(talk: Conversation, update: Json) -> ConversationChange:
-    call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
+    call, is_new = talk.call(get_string(update, "toolCallId") or talk.next_key("toolcall"))
     content = get(update, "content")
     call.add(content, talk.cursor.n)
     _show_terminals(talk, call, [content])
@@ -115,12 +114,12 @@ def _call_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _terminal(talk: Conversation, update: Json) -> ConversationChange:
-    terminal = talk.terminal(string(update, "terminalId"))
+    terminal = talk.terminal(get_string(update, "terminalId"))
     members = cast("Mapping[str, Json]", update)
     facts: dict[str, Any] = {}
     for name in ("command", "cwd"):
         if name in members:
-            facts[name] = string(update, name) or None
+            facts[name] = get_string(update, name) or None
     if "exitStatus" in members:
         facts |= exit_facts(members["exitStatus"])
     if "capabilities" in members:
@@ -128,7 +127,7 @@ def _terminal(talk: Conversation, update: Json) -> ConversationChange:
     if facts:
         terminal.change(talk.cursor.n, **facts)
     if "output" in members:
-        terminal.replace(string(members["output"], "data"), talk.cursor.n)
+        terminal.replace(get_string(members["output"], "data"), talk.cursor.n)
     return shown(talk, terminal)
 
 
@@ -138,7 +137,7 @@ def exit_facts(status: Json) -> dict[str, Any]:
     return {
         "is_over": status is not None,
         "exit_code": code if isinstance(code, int) else None,
-        "signal": string(status, "signal") or None,
+        "signal": get_string(status, "signal") or None,
     }
 
 
@@ -149,8 +148,8 @@ def shown(talk: Conversation, terminal: TerminalItem) -> ConversationChange:
 
 
 def _terminal_chunk(talk: Conversation, update: Json) -> ConversationChange:
-    terminal = talk.terminal(string(update, "terminalId"))
-    terminal.add(string(update, "data"), talk.cursor.n)
+    terminal = talk.terminal(get_string(update, "terminalId"))
+    terminal.add(get_string(update, "data"), talk.cursor.n)
     return shown(talk, terminal)
 
 
@@ -165,7 +164,7 @@ def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
         return talk.chunk(UserMessage, update)
     # It only began like the prompt, so all of it is a message of its own.
     talk.echo = None
-    if talk.has_message(string(update, "messageId")):
+    if talk.has_message(get_string(update, "messageId")):
         return talk.chunk(UserMessage, update)
     members = as_object(update)
     changes = [
@@ -187,7 +186,7 @@ def _user_message(talk: Conversation, update: Json) -> ConversationChange:
 
 def _bound(talk: Conversation, update: Json) -> bool:
     """Return whether the update echoes a prompt; if so, set that prompt's message id."""
-    message_id = string(update, "messageId")
+    message_id = get_string(update, "messageId")
     if not message_id or talk.has_message(message_id) or not talk.unbound:
         return False
     # Prompts are inserted in their order, so the oldest without an id is the one.
@@ -197,7 +196,7 @@ def _bound(talk: Conversation, update: Json) -> bool:
 
 def _state(talk: Conversation, update: Json) -> ConversationChange:
     talk.states += 1
-    talk.update_info(state=string(update, "state") or "unknown")
+    talk.update_info(state=get_string(update, "state") or "unknown")
     if isinstance(background := get(update, "background"), list):
         talk.update_info(background=as_list(background))
     return ConversationChange(talk.session_id, None)
@@ -205,7 +204,7 @@ def _state(talk: Conversation, update: Json) -> ConversationChange:
 
 def _plan(talk: Conversation, update: Json) -> ConversationChange:
     source = get(update, "plan") if "plan" in (update or {}) else update
-    plan, is_new = talk.plan_of_id(string(source, "planId"))
+    plan, is_new = talk.plan_of_id(get_string(source, "planId"))
     steps = get_list(source, "entries")
     if isinstance(text := get(source, "content"), str):
         steps = [{"content": line} for line in text.splitlines() if line.strip()]
@@ -214,7 +213,7 @@ def _plan(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _plan_removed(talk: Conversation, update: Json) -> ConversationChange:
-    plan_id = string(update, "planId")
+    plan_id = get_string(update, "planId")
     if talk.plan is None:
         return ConversationChange(talk.session_id, None)
     plan = talk.plan_of_id(plan_id)[0] if plan_id else talk.plan
@@ -223,18 +222,18 @@ def _plan_removed(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _mode(talk: Conversation, update: Json) -> ConversationChange:
-    mode = string(update, "currentModeId")
+    mode = get_string(update, "currentModeId")
     talk.update_info(current_mode=mode or talk.info.current_mode)
     return talk.notice(f"mode: {mode}")
 
 
 def _notice(talk: Conversation, update: Json) -> ConversationChange:
-    parts = (string(update, "title"), string(update, "description"))
+    parts = (get_string(update, "title"), get_string(update, "description"))
     return talk.notice(": ".join(part for part in parts if part) or "a notice without words")
 
 
 def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
-    key = string(update, "compactionId") or talk.next_key("compaction")
+    key = get_string(update, "compactionId") or talk.next_key("compaction")
     line, is_new = talk.entity(Compaction, f"compaction {key}", "context compaction: in_progress")
     assert isinstance(line, Compaction)
     return line, is_new
@@ -244,7 +243,7 @@ def _compaction(talk: Conversation, update: Json) -> ConversationChange:
     line, is_new = _compacted(talk, update)
     has_summary = isinstance(update, dict) and "summary" in update
     summary = get_list(update, "summary") if has_summary else None
-    line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
+    line.change(talk.cursor.n, get_string(update, "status") or "in_progress", summary)
     return ConversationChange(talk.session_id, line, is_new)
 
 
@@ -255,15 +254,15 @@ def _compaction_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _subagent(talk: Conversation, update: Json) -> ConversationChange:
-    child, members = string(update, "sessionId"), cast("Mapping[str, Json]", update)
+    child, members = get_string(update, "sessionId"), cast("Mapping[str, Json]", update)
     line, is_new = talk.entity(SubagentItem, f"subagent {child}", "subagent")
     assert isinstance(line, SubagentItem)
     line.session_id = child
     facts: dict[str, Any] = {
-        name: string(update, name) for name in ("title", "description") if name in members
+        name: get_string(update, name) for name in ("title", "description") if name in members
     }
     if "state" in members:
-        facts["state"] = string(members["state"], "state")
+        facts["state"] = get_string(members["state"], "state")
     if "capabilities" in members:
         facts["can_cancel"] = _can_cancel(update)
     line.change(talk.cursor.n, **facts)
@@ -271,8 +270,8 @@ def _subagent(talk: Conversation, update: Json) -> ConversationChange:
 
 
 def _session_message(talk: Conversation, update: Json) -> ConversationChange:
-    message, is_new = talk.text(SessionMessage, string(update, "messageId") or None)
-    if sender := string(update, "senderSessionId"):
+    message, is_new = talk.text(SessionMessage, get_string(update, "messageId") or None)
+    if sender := get_string(update, "senderSessionId"):
         message.sender.set(talk.cursor.n, sender)
     if "content" in (update or {}):
         message.replace(get_list(update, "content"), talk.cursor.n)
@@ -298,7 +297,7 @@ def _usage(talk: Conversation, update: Json) -> ConversationChange:
 def _info(talk: Conversation, update: Json) -> ConversationChange:
     if "title" in (update or {}):
         # Null clears, in both versions.
-        talk.update_info(title=string(update, "title") or None)
+        talk.update_info(title=get_string(update, "title") or None)
     return ConversationChange(talk.session_id, None)
 
 

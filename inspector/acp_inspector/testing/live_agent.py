@@ -42,7 +42,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sandbox import SandboxedFiles
-from acp_protocol.json_values import as_list, as_object, get, get_text
+from acp_protocol.json_values import as_list, as_object, get, get_string, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -125,10 +125,10 @@ class PromptTurn:
         for update in self.updates:
             message_id, content = update.get("messageId"), update.get("content")
             if update.get("sessionUpdate") == f"{kind}_chunk":
-                texts[message_id] = texts.get(message_id, "") + (get_text(content, "text") or "")
+                texts[message_id] = texts.get(message_id, "") + get_string(content, "text")
             elif update.get("sessionUpdate") == kind and content is not None:
                 # In version 2 the whole message.
-                texts[message_id] = "".join(get_text(x, "text") or "" for x in as_list(content))
+                texts[message_id] = "".join(get_string(x, "text") for x in as_list(content))
         return "".join(texts.values())
 
 
@@ -311,7 +311,7 @@ class _TestClient:
         self.observe_notification(notification)
 
     def observe_notification(self, notification: Notification) -> None:
-        session_id = get_text(notification.params, "sessionId") or ""
+        session_id = get_string(notification.params, "sessionId")
         turn = self.turns.get(session_id)
         if turn is not None and notification.method == "session/update":
             update = as_object(get(notification.params, "update"))

@@ -16,9 +16,8 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.session.exchanges import Exchange, PairedMessage
-from acp_inspector.session.items import string
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get, get_list
+from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     ErrorResponse,
@@ -76,7 +75,7 @@ def features_of_call(method: str, params: Json, version: int) -> set[str]:
     if method in OPENING:
         return set(_opening(params, version))
     if method == "elicitation/create":
-        mode = string(params, "mode") or "form"
+        mode = get_string(params, "mode") or "form"
         return {f"{CLIENT}.elicitation.{mode}"} if mode in {"form", "url"} else set()
     if method == "session/update" and version == 1:
         return set(_update(get(params, "update")))
@@ -86,7 +85,7 @@ def features_of_call(method: str, params: Json, version: int) -> set[str]:
 def features_of_response(method: str, result: Json, version: int) -> set[str]:
     """Return the capabilities that a response uses."""
     if method == "initialize":
-        kinds = {string(each, "type") for each in get_list(result, "authMethods")}
+        kinds = {get_string(each, "type") for each in get_list(result, "authMethods")}
         return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
     if method in OPENING and version == 1 and _has_boolean(result):
         return {f"{CLIENT}.session.configOptions.boolean"}
@@ -96,13 +95,13 @@ def features_of_response(method: str, result: Json, version: int) -> set[str]:
 def _prompt(params: Json, version: int) -> Iterator[str]:
     room = f"{AGENT}.promptCapabilities" if version == 1 else f"{AGENT}.session.prompt"
     for block in get_list(params, "prompt"):
-        if name := PROMPT_CAPABILITIES.get(string(block, "type")):
+        if name := PROMPT_CAPABILITIES.get(get_string(block, "type")):
             yield f"{room}.{name}"
 
 
 def _opening(params: Json, version: int) -> Iterator[str]:
     servers = get_list(params, "mcpServers")
-    kinds = {string(server, "type") for server in servers}
+    kinds = {get_string(server, "type") for server in servers}
     if version == 1:
         # Version 1 has no capability for stdio: every agent must support it.
         yield from (f"{AGENT}.mcpCapabilities.{kind}" for kind in kinds & {"http", "sse", "acp"})
@@ -116,7 +115,7 @@ def _opening(params: Json, version: int) -> Iterator[str]:
 
 
 def _update(update: Json) -> Iterator[str]:
-    name = string(update, "sessionUpdate")
+    name = get_string(update, "sessionUpdate")
     if name in _UPDATES:
         yield _UPDATES[name]
     if name == "config_option_update" and _has_boolean(update):

@@ -9,10 +9,9 @@ from typing import assert_never, cast
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame, FrameKind
 from acp_inspector.session.exchanges import Exchanges
-from acp_inspector.session.items import string
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import as_list, get, get_list
+from acp_protocol.json_values import as_list, get, get_list, get_string
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -98,10 +97,10 @@ def _call(method: str, params: Json) -> str:
         case "session/prompt":
             return _first(get(params, "prompt"))
         case "session/request_permission":
-            title = string(get(params, "toolCall"), "title") or string(params, "title")
+            title = get_string(get(params, "toolCall"), "title") or get_string(params, "title")
             return f"{title} ({len(get_list(params, 'options'))} options)".lstrip()
         case "initialize":
-            name = string(get(params, "clientInfo") or get(params, "info"), "name")
+            name = get_string(get(params, "clientInfo") or get(params, "info"), "name")
             return f"version {get(params, 'protocolVersion')} {name}"
         case _:
             for name in ("path", "cwd", "command", "modeId", "requestId"):
@@ -111,25 +110,25 @@ def _call(method: str, params: Json) -> str:
 
 
 def _update(update: Json) -> str:
-    name = string(update, "sessionUpdate")
+    name = get_string(update, "sessionUpdate")
     match name:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
             return f"{name} {_quoted(get(update, 'content'))}"
         case "agent_message" | "agent_thought" | "user_message":
             return f"{name} {_first(get(update, 'content'))}"
         case "state_update":
-            parts = [string(update, key) for key in ("state", "stopReason")]
+            parts = [get_string(update, key) for key in ("state", "stopReason")]
             return " ".join([name, *filter(None, parts)])
         case "tool_call" | "tool_call_update":
-            parts = [string(update, key) for key in ("toolCallId", "title", "status")]
+            parts = [get_string(update, key) for key in ("toolCallId", "title", "status")]
             return " ".join([name, *filter(None, parts)])
         case "plan" | "plan_update":
             steps = get_list(get(update, "plan") or update, "entries")
             return f"plan of {len(steps)} entries"
         case "current_mode_update":
-            return f"{name} {string(update, 'currentModeId')}".rstrip()
+            return f"{name} {get_string(update, 'currentModeId')}".rstrip()
         case "session_info_update":
-            return f"{name} {string(update, 'title')}".rstrip()
+            return f"{name} {get_string(update, 'title')}".rstrip()
         case _:
             return name
 
@@ -140,7 +139,9 @@ def _result(result: Json) -> str:
             return f"{name} {value}"
     outcome = get(result, "outcome")
     if outcome is not None:
-        return " ".join(filter(None, [string(outcome, "outcome"), string(outcome, "optionId")]))
+        return " ".join(
+            filter(None, [get_string(outcome, "outcome"), get_string(outcome, "optionId")])
+        )
     if isinstance(result, Mapping):
         return ", ".join(str(key) for key in cast("Mapping[str, Json]", result))
     return str(result)
@@ -153,5 +154,5 @@ def _first(blocks: Json) -> str:
 def _quoted(block: Json) -> str:
     text = get(block, "text")
     if not isinstance(text, str):
-        text = f"[{string(block, 'type') or 'nothing'}]"
+        text = f"[{get_string(block, 'type') or 'nothing'}]"
     return f'"{text[:SUMMARY_WIDTH]}"'

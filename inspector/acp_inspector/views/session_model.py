@@ -17,7 +17,6 @@ from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import edit_of
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
 from acp_inspector.session.history import Versioned
-from acp_inspector.session.items import string
 from acp_inspector.views.annotations import FrameNotes, intervention_of
 from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
@@ -25,6 +24,7 @@ from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Message, Notification, Request
 
 ACTIVITY_INTERVAL: Final = 0.1
@@ -189,7 +189,7 @@ class SessionModel:
 
     def _note_activity(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         sessions: list[str | None] = [
-            string(message.params, "sessionId") or None
+            get_string(message.params, "sessionId") or None
             for message, _ in paired
             if isinstance(message, Request | Notification)
         ] or [exchange.session for _, exchange in paired if exchange is not None]

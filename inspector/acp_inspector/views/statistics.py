@@ -16,10 +16,9 @@ from typing import Final
 from acp_inspector.journal import Frame
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.exchanges import Ending, Exchange, PairedMessage
-from acp_inspector.session.items import string
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -197,8 +196,10 @@ class Counts:
                 self.streamed += at - self._chunk
                 self.gaps += 1
             self._chunk = at
-        elif name in {"tool_call", "tool_call_update"} and (key := string(update, "toolCallId")):
-            status = string(update, "status")
+        elif name in {"tool_call", "tool_call_update"} and (
+            key := get_string(update, "toolCallId")
+        ):
+            status = get_string(update, "status")
             self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
         elif name == "usage_update":
             self.usage = update
@@ -275,7 +276,7 @@ class Statistics:
         match message:
             case Notification(method="session/update", params=params):
                 update = get(params, "update")
-                name = string(update, "sessionUpdate")
+                name = get_string(update, "sessionUpdate")
                 self._method(frame.side, message.method, name).add(share)
                 for tally in tallies:
                     tally.update(frame.time, name, update)
@@ -305,9 +306,9 @@ class Statistics:
 def _session(message: Message, exchange: Exchange | None) -> str | None:
     match message:
         case Request(params=params) | Notification(params=params):
-            return string(params, "sessionId") or None
+            return get_string(params, "sessionId") or None
         case SuccessResponse(result=result):
-            named = string(result, "sessionId") or None
+            named = get_string(result, "sessionId") or None
             return (exchange.session if exchange else None) or named
         case ErrorResponse():
             return exchange.session if exchange else None

@@ -16,10 +16,9 @@ from typing import Final, Literal, TypeAlias
 
 from acp_inspector.session.conversations import subject_of
 from acp_inspector.session.exchanges import Exchange
-from acp_inspector.session.items import string
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side, opposite
-from acp_protocol.json_values import get, get_list
+from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.vocabulary import RESTORING
 
@@ -250,17 +249,17 @@ def request_subject(method: str, params: Json) -> str:
     """Return a short description of a request; not escaped."""
     match method:
         case "session/prompt":
-            texts = (string(block, "text") for block in get_list(params, "prompt"))
+            texts = (get_string(block, "text") for block in get_list(params, "prompt"))
             return next((text for text in texts if text), "")
         case "session/request_permission":
             subject = subject_of(params)
-            names = (string(params, "title"), string(subject, "title"))
-            return next(filter(None, names), string(subject, "toolCallId"))
+            names = (get_string(params, "title"), get_string(subject, "title"))
+            return next(filter(None, names), get_string(subject, "toolCallId"))
         case "elicitation/create":
-            return string(params, "message")
+            return get_string(params, "message")
         case "terminal/create":
-            words = [string(params, "command"), *map(str, get_list(params, "args"))]
+            words = [get_string(params, "command"), *map(str, get_list(params, "args"))]
             return " ".join(words)
         case _:
             names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")
-            return next((found for name in names if (found := string(params, name))), "")
+            return next((found for name in names if (found := get_string(params, name))), "")

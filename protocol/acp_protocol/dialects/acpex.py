@@ -42,7 +42,6 @@ from acp_protocol.dialects.base import (
     path_of,
     renamed,
     session_in,
-    string,
     update_frame,
     with_blocks,
     with_code,
@@ -52,7 +51,7 @@ from acp_protocol.dialects.base import (
 )
 from acp_protocol.dialects.spellings import WIRE_NAMES
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, as_object, get_object
+from acp_protocol.json_values import as_list, as_object, as_string, get_object
 from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
 from acp_protocol.tool_calls import is_final
 
@@ -110,7 +109,7 @@ def write_update(update: Object) -> list[Object] | None:
         case "tool_call":
             raw = update.get("rawInput", {})
             arguments = json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
-            name = string(update.get("name")) or string(update.get("title"))
+            name = as_string(update.get("name")) or as_string(update.get("title"))
             function = {"name": name, "arguments": arguments}
             content = {"toolCallId": update.get("toolCallId"), "type": "function"}
             call = {"kind": "tool_call", "content": content | {"function": function}}
@@ -119,7 +118,7 @@ def write_update(update: Object) -> list[Object] | None:
             return [_write_tool_update(update)]
         case "plan":
             entries = as_list(update.get("entries"))
-            texts = [string(as_object(entry).get("content")) for entry in entries]
+            texts = [as_string(as_object(entry).get("content")) for entry in entries]
             steps = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
             return [{"kind": "plan", "content": {"steps": steps}}]
         case _:
@@ -157,7 +156,7 @@ def tool_call(id: Json, members: Object) -> Object:  # noqa: A002
 
     Nothing is guessed from the name: permissions look at the name and the kind.
     """
-    given = {name: members[name] for name in ("name", "kind") if string(members.get(name))}
+    given = {name: members[name] for name in ("name", "kind") if as_string(members.get(name))}
     called: Object = {
         "sessionUpdate": "tool_call",
         "toolCallId": id,
@@ -169,7 +168,7 @@ def tool_call(id: Json, members: Object) -> Object:  # noqa: A002
 def _read_function(members: Object) -> Object:
     """Return the name and the input of the function in a tool call, as official fields."""
     function, read = get_object(members, "function"), Object()
-    if name := string(function.get("name")):
+    if name := as_string(function.get("name")):
         read["name"] = name
     if "arguments" in function:
         arguments = function["arguments"]
@@ -232,7 +231,7 @@ def write_block(block: Json) -> Json:
 
 def text_of(block: Json) -> str:
     members = as_object(block)
-    return string(members.get("text")) if members.get("type") == "text" else ""
+    return as_string(members.get("text")) if members.get("type") == "text" else ""
 
 
 NOT_FOUND: Final = -32001
@@ -285,7 +284,7 @@ class Acpex(Dialect):
             case "session/prompt":
                 result = as_object(response.result)
                 done: Object = {"stopReason": "end_turn"}
-                stop = done if string(result.get("stopReason")) in _DONE else {}
+                stop = done if as_string(result.get("stopReason")) in _DONE else {}
                 ended = without(result, "content") | stop if result else response.result
                 last = self._read_last(result, request.session)
                 return Translation((*last, with_result(response, ended)))
@@ -349,7 +348,7 @@ class Acpex(Dialect):
     def _write_failure(self, response: ErrorResponse, method: str) -> bytes:
         match response.code:
             case jsonrpc.RESOURCE_NOT_FOUND:
-                uri = string(as_object(response.data).get("uri"))
+                uri = as_string(as_object(response.data).get("uri"))
                 return with_code(response, NOT_FOUND, {"path": path_of(uri)} if uri else None)
             case jsonrpc.AUTH_REQUIRED:
                 # Other methods came in the wrong order: authentication is first.
@@ -431,7 +430,7 @@ def _read_failure(response: ErrorResponse, method: str) -> bytes:
         return with_code(response, _CODES.get(response.code, response.code))
     if method == "authenticate":
         return with_code(response, jsonrpc.AUTH_REQUIRED)
-    path = string(as_object(response.data).get("path"))
+    path = as_string(as_object(response.data).get("path"))
     return with_code(
         response, jsonrpc.RESOURCE_NOT_FOUND, {"uri": file_uri(path)} if path else None
     )

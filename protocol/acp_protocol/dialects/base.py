@@ -233,10 +233,6 @@ def keep(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
 # Fields. Nothing below changes its arguments.
 
 
-def string(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def session_in(value: Json) -> str | None:
     members = as_object(value)
     for name in _SESSION:

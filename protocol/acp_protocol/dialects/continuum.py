@@ -46,7 +46,6 @@ from acp_protocol.dialects.base import (
     placed,
     renamed,
     session_in,
-    string,
     update_frame,
     with_blocks,
     with_code,
@@ -57,7 +56,7 @@ from acp_protocol.dialects.base import (
 )
 from acp_protocol.dialects.spellings import WIRE_NAMES, official_names
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, as_object, get_object
+from acp_protocol.json_values import as_list, as_object, as_string, get_object
 from acp_protocol.jsonrpc import (
     MCP_FAILED,
     MCP_LIMITED,
@@ -81,7 +80,7 @@ def read_block(block: Json) -> Json:
             return renamed(members, {"mediaType": "mimeType"})
         case "resource" if "resource" not in members and isinstance(members.get("uri"), str):
             link = renamed(members, {"mediaType": "mimeType"})
-            name = string(link.get("name")) or name_of(link["uri"])
+            name = as_string(link.get("name")) or name_of(link["uri"])
             return link | {"type": "resource_link", "name": name}
         case _:
             return block
@@ -142,15 +141,15 @@ def read_permission(params: Object) -> Object:
 
 def write_permission(params: Object) -> Object:
     tool = as_object(params["toolCall"])
-    id_ = string(tool.get("toolCallId"))
+    id_ = as_string(tool.get("toolCallId"))
     places = [_write_location(place) for place in as_list(tool.get("locations"))]
-    name = string(tool.get("name"))
+    name = as_string(tool.get("name"))
     return {
         "sessionId": params.get("sessionId"),
         "toolCallId": id_,
-        "title": string(tool.get("title")) or id_,
+        "title": as_string(tool.get("title")) or id_,
         **({"name": name} if name else {}),
-        "kind": tool.get("kind") if string(tool.get("kind")) in KINDS else "other",
+        "kind": tool.get("kind") if as_string(tool.get("kind")) in KINDS else "other",
         "locations": places,
     }
 
@@ -164,8 +163,8 @@ def option_of(params: Object) -> Object:
     options = [as_object(option) for option in as_list(params.get("options"))]
     if not options:
         return {word: word for word in OPTIONS}
-    by_id = {string(option.get("optionId")): option.get("optionId") for option in options}
-    by_kind = {string(each.get("kind")): each.get("optionId") for each in reversed(options)}
+    by_id = {as_string(option.get("optionId")): option.get("optionId") for option in options}
+    by_kind = {as_string(each.get("kind")): each.get("optionId") for each in reversed(options)}
     instead = {f"{verb}_always": by_kind.get(f"{verb}_once") for verb in ("allow", "reject")}
     return instead | by_kind | by_id
 
@@ -203,13 +202,13 @@ def _tool(params: Object) -> Object:
     if "content" in tool:
         tool["content"] = [
             item
-            if string(as_object(item).get("type")) in _CONTENT_TYPES
+            if as_string(as_object(item).get("type")) in _CONTENT_TYPES
             else {"type": "content", "content": read_block(item)}
             for item in as_list(tool["content"])
         ]
     if "status" in tool:
         # Also `InProgress` for `in_progress`.
-        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", string(tool["status"])).lower()
+        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", as_string(tool["status"])).lower()
         status = _STATUS.get(word, word)
         tool = without(tool, "status")
         if status in TOOL_CALL_STATUSES[1]:
@@ -320,7 +319,7 @@ class Continuum(Dialect):
                 session = session_in(result) or request.session
                 translated = self._read_history(result, session, request.method)
             case "session/set_mode":
-                self._note_mode(request.session, string(result.get("mode")))
+                self._note_mode(request.session, as_string(result.get("mode")))
                 translated = move_to_meta(result, ("mode", "previousMode"), self.name)
             case "session/request_permission":
                 translated = outcome_of(response.result, request.notes)
@@ -374,7 +373,7 @@ class Continuum(Dialect):
     def _read_history(self, result: Object, session: str | None, method: str) -> Object:
         if not any(name in result for name in _HISTORY):
             return result
-        mode = string(result.get("mode"))
+        mode = as_string(result.get("mode"))
         self._note_mode(session, mode)
         translated = move_to_meta(result, _HISTORY, self.name)
         if mode and "modes" not in result:
@@ -444,7 +443,7 @@ class Continuum(Dialect):
                 blocks = [write_block(update["content"])]
                 return with_params(call, without(params, "update") | {"content": blocks})
             case "session/update", "current_mode_update":
-                self._note_mode(session_in(params), string(update.get("currentModeId")))
+                self._note_mode(session_in(params), as_string(update.get("currentModeId")))
                 return call.raw
             case "session/request_permission", _ if isinstance(params.get("toolCall"), dict):
                 return with_params(call, write_permission(params))
@@ -462,8 +461,8 @@ class Continuum(Dialect):
     def _write_history(self, result: Object, request: PendingRequest) -> Object:
         kept = moved_to_meta(result, self.name)
         session = session_in(result) or request.session
-        mode = string(get_object(result, "modes").get("currentModeId"))
-        mode = mode or string(kept.get("mode")) or string(request.notes.get("mode")) or "code"
+        mode = as_string(get_object(result, "modes").get("currentModeId"))
+        mode = mode or as_string(kept.get("mode")) or as_string(request.notes.get("mode")) or "code"
         self._note_mode(session, mode)
         time = _stamp(self._now())
         history: Object = {"sessionId": session} if session else {}
@@ -471,12 +470,12 @@ class Continuum(Dialect):
         for name in _TIMES:
             # Other forms of a time are rewritten; one without a zone stays.
             with suppress(ValueError, OverflowError):
-                if (read := datetime.fromisoformat(string(kept.get(name)))).tzinfo:
+                if (read := datetime.fromisoformat(as_string(kept.get(name)))).tzinfo:
                     kept = kept | {name: _stamp(read)}
         return history | kept | without(without_moved(result, self.name), "modes")
 
     def _write_modes(self, result: Object, request: PendingRequest) -> Object:
-        session, mode = request.session, string(request.notes.get("mode"))
+        session, mode = request.session, as_string(request.notes.get("mode"))
         # An update with the new mode may have come before the response.
         is_current = self._modes.get(session or "") == mode
         before = (self._former if is_current else self._modes).get(session or "")

@@ -28,9 +28,9 @@ from __future__ import annotations
 from typing import Final
 
 from acp_protocol.dialects.acpex import KINDS
-from acp_protocol.dialects.base import Object, string
+from acp_protocol.dialects.base import Object
 from acp_protocol.framing import Framing, Side
-from acp_protocol.json_values import as_object, get_object
+from acp_protocol.json_values import as_object, as_string, get_object
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     InvalidMessage,
@@ -87,7 +87,7 @@ class DialectDetector:
             case InvalidMessage(code=code) if code == INVALID_REQUEST and sent_by == "client":
                 value = as_object(parse(raw))
                 is_prompt = "jsonrpc" not in value and value.get("type") == "prompt"
-                return "openoxide" if is_prompt and string(value.get("session_id")) else None
+                return "openoxide" if is_prompt and as_string(value.get("session_id")) else None
             case _:
                 return None
 
@@ -134,12 +134,12 @@ class DialectDetector:
             if "update" not in params:
                 return "continuum" if isinstance(params.get("content"), list) else None
             update = as_object(params["update"])
-            is_kind = "sessionUpdate" not in update and string(update.get("kind")) in KINDS
+            is_kind = "sessionUpdate" not in update and as_string(update.get("kind")) in KINDS
             return "acpex" if is_kind else None
         if self._begins_officially:
             return None
-        has_mode = bool(string(params.get("mode"))) and "cwd" not in params
-        has_id = bool(string(params.get("id"))) and "serverId" not in params
+        has_mode = bool(as_string(params.get("mode"))) and "cwd" not in params
+        has_id = bool(as_string(params.get("id"))) and "serverId" not in params
         is_theirs = (method == "session/new" and has_mode) or (method == "mcp/connect" and has_id)
         return "continuum" if is_theirs else None
 

@@ -43,7 +43,6 @@ from acp_protocol.dialects.base import (
     placed,
     renamed,
     session_in,
-    string,
     update_frame,
     with_params,
     with_result,
@@ -53,7 +52,7 @@ from acp_protocol.dialects.base import (
 from acp_protocol.dialects.spellings import WIRE_NAMES, official_names
 from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_diff
 from acp_protocol.framing import Framing, Side
-from acp_protocol.json_values import as_list, as_object, as_text, get_object
+from acp_protocol.json_values import as_list, as_object, as_string, as_text, get_object
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     ErrorResponse,
@@ -90,9 +89,9 @@ def _is_diff(value: Object) -> bool:
 
 def read_commands(commands: Json) -> Object:
     available = [
-        {"name": name, "description": string(command.get("description"))}
+        {"name": name, "description": as_string(command.get("description"))}
         for command in map(as_object, as_list(commands))
-        if (name := string(command.get("command")).removeprefix("/"))
+        if (name := as_string(command.get("command")).removeprefix("/"))
     ]
     return {"sessionUpdate": "available_commands_update", "availableCommands": available}
 
@@ -103,8 +102,8 @@ def _write_tool_update(update: Object) -> list[Object]:
     events: list[Object] = []
     for item in items:
         if item.get("type") == "diff":
-            path, before = string(item.get("path")), as_text(item.get("oldText"))
-            diff = write_unified_diff(path, before, string(item.get("newText")))
+            path, before = as_string(item.get("path")), as_text(item.get("oldText"))
+            diff = write_unified_diff(path, before, as_string(item.get("newText")))
             events.append({"type": "diff", "id": id_, "path": path, "unified_diff": diff})
     text = output_text(update)
     if text or is_final(update.get("status")):
@@ -114,7 +113,7 @@ def _write_tool_update(update: Object) -> list[Object]:
 
 def _read_step(event: Object, steps: list[Object]) -> Object:
     """Add a step to the plan, or update the status of one that is there."""
-    text, status = event["step"], string(event.get("status"))
+    text, status = event["step"], as_string(event.get("status"))
     places = [place for place, step in enumerate(steps) if step["content"] == text]
     entry = plan_entry(text, status if status in PLAN_ENTRY_STATUSES[1] else "pending")
     if status and places:
@@ -126,7 +125,7 @@ def _read_step(event: Object, steps: list[Object]) -> Object:
 
 def _write_step(entry: Object, sent: dict[str, Json]) -> Object | None:
     """Return an entry of a plan as a step; None if it was sent with this status already."""
-    text, status = string(entry.get("content")), string(entry.get("status")) or "pending"
+    text, status = as_string(entry.get("content")), as_string(entry.get("status")) or "pending"
     before = sent.get(text)
     keep(sent, text, status)
     if before == status:
@@ -246,7 +245,7 @@ class Openoxide(Dialect):
                 return Translation(tuple(frames))
             case "session/prompt":
                 is_cancelled = request.notes.get("key") in self._cancelled
-                stop = string(result.get(_STOP, result.get("stopReason")))
+                stop = as_string(result.get(_STOP, result.get("stopReason")))
                 stop = stop or ("cancelled" if is_cancelled else "end_turn")
                 kept = without(result, "role", "content", "tool_uses", "tool_results")
                 ended = without(kept, _STOP) | {"stopReason": stop}
@@ -286,7 +285,7 @@ class Openoxide(Dialect):
     def _read_diff(self, event: Object, session: str) -> Object:
         before, after = texts_from_diff(event["unified_diff"])
         diff = {"type": "diff", "path": event["path"], "oldText": before, "newText": after}
-        tool = string(event.get("id")) or self._turn(session).tool
+        tool = as_string(event.get("id")) or self._turn(session).tool
         if tool is not None:
             return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": [diff]}
         self._diffs += 1
@@ -331,7 +330,7 @@ class Openoxide(Dialect):
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
         """Return chunks with the content of the result that was not streamed."""
         blocks = [_read_block(block) for block in as_list(result.get("content"))]
-        text = "".join(string(as_object(block).get("text")) for block in blocks)
+        text = "".join(as_string(as_object(block).get("text")) for block in blocks)
         if session is None or self.was_streamed(session, text):
             return []
         return [update_frame(session, chunk(block)) for block in blocks]
@@ -404,10 +403,10 @@ class Openoxide(Dialect):
         """Turn an official update into events; None if there are none for it."""
         match update.get("sessionUpdate"):
             case "agent_message_chunk" if get_object(update, "content").get("type") == "text":
-                text = string(as_object(update["content"]).get("text"))
+                text = as_string(as_object(update["content"]).get("text"))
                 return [{"type": "text_delta", "text": text}]
             case "tool_call":
-                name = string(update.get("name")) or string(update.get("title"))
+                name = as_string(update.get("name")) or as_string(update.get("title"))
                 call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
                 call |= {"input": update["rawInput"]} if "rawInput" in update else {}
                 return [call, *_write_tool_update(update)]
@@ -416,7 +415,7 @@ class Openoxide(Dialect):
             case "available_commands_update":
                 commands = map(as_object, as_list(update.get("availableCommands")))
                 described = (
-                    (string(c.get("name")), string(c.get("description"))) for c in commands
+                    (as_string(c.get("name")), as_string(c.get("description"))) for c in commands
                 )
                 listed = [{"command": f"/{name}", "description": text} for name, text in described]
                 return [{"slash_commands": listed}]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from acp_protocol.json_codec import Json
-from acp_protocol.json_values import as_list, get_text
+from acp_protocol.json_values import as_list, get_string, get_text
 
 
 def is_echo(prompt: Json, content: Json) -> bool:
@@ -21,7 +21,7 @@ def is_echo(prompt: Json, content: Json) -> bool:
     text = get_text(content, "text")
     if text is None:
         return get_text(content, "type") in {get_text(each, "type") for each in as_list(prompt)}
-    prompted = "".join(get_text(each, "text") or "" for each in as_list(prompt))
+    prompted = "".join(get_string(each, "text") for each in as_list(prompt))
     if text.strip() in prompted:
         # An agent may repeat it in pieces.
         return True

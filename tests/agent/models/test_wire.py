@@ -18,9 +18,3 @@ def test_what_is_no_count_is_none(value: Json) -> None:
 def test_what_is_no_amount_is_none(value: Json) -> None:
     assert wire.amount(value) is None
     assert wire.amount(2) == 2.0
-
-
-def test_what_has_another_shape_is_empty() -> None:
-    assert wire.members([1]) == {}
-    assert wire.entries({"a": 1}) == ()
-    assert wire.text(1) == ""

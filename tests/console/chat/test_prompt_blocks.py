@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_console.chat.prompt_blocks import MAX_TEXT, PromptAbilities, prompt_blocks
-from acp_protocol.json_values import get, get_text
+from acp_protocol.json_values import get, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 ALL = PromptAbilities(
@@ -43,7 +43,7 @@ def test_an_image_is_sent_where_the_agent_takes_it(tmp_path: Path) -> None:
     (tmp_path / "a b.png").write_bytes(b"\x89PNG\0")
     blocks = prompt_blocks('see @"a b.png"', tmp_path, ALL)
     assert kinds(blocks) == ["text", "image"]
-    assert b64decode(get_text(blocks[1], "data") or "") == b"\x89PNG\0"
+    assert b64decode(get_string(blocks[1], "data")) == b"\x89PNG\0"
     assert kinds(prompt_blocks('see @"a b.png"', tmp_path, NONE)) == ["text", "resource_link"]
 
 

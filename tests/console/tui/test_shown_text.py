@@ -14,7 +14,7 @@ from acp_console.tui.transcript.rows import Look, Row
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import AgentMessage, Item, Thought, ToolCallItem, UserMessage
 from acp_protocol.host.sanitize import escape_controls, prose_text
-from acp_protocol.json_values import get, get_text
+from acp_protocol.json_values import get, get_string
 from tests.inspector.session.traffic import TRAFFIC, real_frames
 
 LOOK = Look.from_theme(App[None]().theme_variables)
@@ -58,11 +58,11 @@ def test_the_output_of_a_tool_is_shown_to_its_last_character(shared: Path, name:
             card.toggle()
         found = text_of(shown(card))
         for content in item.content:
-            text = get_text(get(content, "content"), "text") or ""
+            text = get_string(get(content, "content"), "text")
             inner = re.fullmatch(r"(`{3,})\w*\n(.*)\n\1\s*", text, re.DOTALL)
             assert bare(inner[2] if inner else text) in found
             for side in ("oldText", "newText"):
-                changed = (get_text(content, side) or "").split("\n")
+                changed = get_string(content, side).split("\n")
                 assert len(changed) > 3 or all(bare(line) in found for line in changed)
 
 

@@ -31,7 +31,7 @@ from acp_inspector.conformance.peer import NOTES, Connect, Options, Peer
 from acp_inspector.conformance.wire import START_FACTOR
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError
-from acp_protocol.json_values import get_text
+from acp_protocol.json_values import get_string
 
 SUBJECTS: Final = ("opening", "sessions", "servers", "turns")
 CASE_FACTOR: Final = 4
@@ -161,7 +161,7 @@ class _AgentJudge:
                 unstable = self._options.profile == "v1-unstable"
                 self._traffic.add(peer.linted(), "agent", unstable=unstable)
                 info = peer.initialized.get("agentInfo") or peer.initialized.get("info")
-                self.name = self.name or get_text(info, "name") or ""
+                self.name = self.name or get_string(info, "name")
 
     def _given_up(self) -> str:
         """Return why the agent is not started again; empty if it is."""

@@ -16,7 +16,7 @@ import anyio
 from acp_inspector.conformance.model import VERSION_OF, CaseFailedError, NotOfferedError, Profile
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
 from acp_inspector.conformance.wire import CaseWire, Reply
-from acp_protocol.json_values import as_object, get, get_object, get_text
+from acp_protocol.json_values import as_object, get, get_object, get_string, get_text
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
     METHOD_NOT_FOUND,
@@ -222,7 +222,7 @@ class Stage(CaseWire):
 
     def _result(self, method: str, params: dict[str, Json]) -> dict[str, Json] | int:
         """Return the result of a request, or the code of its error."""
-        session = get_text(params, "sessionId") or ""
+        session = get_string(params, "sessionId")
         if method in ONLY_IN[3 - self.version]:
             return METHOD_NOT_FOUND
         match method:
@@ -292,7 +292,7 @@ class Stage(CaseWire):
         ]
 
     async def _prompt(self, request: Request, params: dict[str, Json]) -> None:
-        session = get_text(params, "sessionId") or ""
+        session = get_string(params, "sessionId")
         if session not in self.sessions:
             await self.send(encode_error(request.id, RESOURCE_NOT_FOUND, "No such session"))
             return

@@ -21,7 +21,7 @@ from acp_inspector.conformance.model import (
 )
 from acp_inspector.conformance.peer import Peer, Update
 from acp_inspector.conformance.wire import Reply, becomes_true, error_of, result_of
-from acp_protocol.json_values import get_list, get_object, get_objects, get_text
+from acp_protocol.json_values import get_list, get_object, get_objects, get_string, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
@@ -279,7 +279,7 @@ async def load_replays(peer: Peer) -> None:
 def _texts(body: Mapping[str, Json]) -> list[str]:
     """Return the texts of a message or chunk."""
     blocks = get_objects(dict(body), "content") or [get_object(dict(body), "content")]
-    return [get_text(each, "text") or "" for each in blocks]
+    return [get_string(each, "text") for each in blocks]
 
 
 @case(
@@ -431,7 +431,7 @@ async def _listed(peer: Peer, **params: Json) -> list[str]:
         result = await peer.result("session/list", params)
         if not isinstance(result.get("sessions"), list):
             raise NotReachedError("session/list returned no list")
-        ids += [get_text(each, "sessionId") or "" for each in get_objects(dict(result), "sessions")]
+        ids += [get_string(each, "sessionId") for each in get_objects(dict(result), "sessions")]
         cursor = result.get("nextCursor")
         if cursor is None:
             break
@@ -605,7 +605,7 @@ async def delete_twice(peer: Peer) -> None:
 
 def _modes(peer: Peer, session: str) -> tuple[list[str], str | None]:
     modes = get_object(dict(peer.opened[session]), "modes")
-    ids = [get_text(each, "id") or "" for each in get_objects(modes, "availableModes")]
+    ids = [get_string(each, "id") for each in get_objects(modes, "availableModes")]
     if not ids:
         raise NotOfferedError("the session has no modes")
     return ids, get_text(modes, "currentModeId")

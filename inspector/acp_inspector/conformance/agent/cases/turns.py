@@ -14,7 +14,7 @@ from acp_inspector.conformance.model import (
 )
 from acp_inspector.conformance.peer import Peer, StartedPrompt, Turn
 from acp_inspector.conformance.wire import error_of
-from acp_protocol.json_values import get, get_object, get_objects, get_text
+from acp_protocol.json_values import get, get_object, get_objects, get_string, get_text
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     REQUEST_CANCELLED,
@@ -577,7 +577,7 @@ def _calls(turn: Turn) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for each in turn.updates:
         if each.kind in {"tool_call", "tool_call_update"}:
-            id_ = get_text(dict(each.body), "toolCallId") or ""
+            id_ = get_string(dict(each.body), "toolCallId")
             statuses = found.setdefault(id_, [])
             if status := get_text(dict(each.body), "status"):
                 statuses.append(status)
@@ -628,7 +628,7 @@ def _call_of(peer: Peer, request: dict[str, Json]) -> str:
     call = (
         get(request, "toolCall") if peer.version == 1 else get(get(request, "subject"), "toolCall")
     )
-    return get_text(call, "toolCallId") or ""
+    return get_string(call, "toolCallId")
 
 
 @case(
