@@ -39,6 +39,7 @@ from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.schema.vocabulary import CALL_UPDATES
 from acp_protocol.schema.words import ToolKind
 from acp_protocol.tool_calls import is_final, merge
 from acp_protocol.turns import TurnTracker
@@ -242,11 +243,8 @@ class ClientHandlers:
                     self._answered.add(session_id)
             case {
                 "sessionId": str(session_id),
-                "update": {
-                    "sessionUpdate": "tool_call" | "tool_call_update" | "tool_call_content_chunk",
-                    "toolCallId": str(call_id),
-                } as update,
-            }:
+                "update": {"sessionUpdate": str(kind), "toolCallId": str(call_id)} as update,
+            } if kind in CALL_UPDATES:
                 # Updates of a call may be partial; the permission request shows them merged.
                 self._remember(session_id, call_id, cast("dict[str, Json]", update))
             case _:

@@ -7,7 +7,7 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from acp_console.chat.permissions import (
     EDIT_KINDS,
@@ -22,13 +22,19 @@ from acp_console.cli.errors import fail, say, warn
 from acp_console.cli.format_option import ascii_json
 from acp_console.wording.values import OUTPUT_VERSION, fenced, plural
 from acp_inspector.journal import Entry, Frame, StderrChunk
-from acp_inspector.session.events import Malformed, RequestSent, SessionOpened, Updated
+from acp_inspector.session.events import (
+    CallChanged,
+    Malformed,
+    RequestSent,
+    SessionOpened,
+    Updated,
+)
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line
-from acp_protocol.json_values import as_list, get, get_text
+from acp_protocol.json_values import as_list, as_object, get, get_text
 from acp_protocol.jsonrpc import (
     Json,
     Request,
@@ -166,7 +172,8 @@ class TurnPrinter:
             is_history = event.kind in OUTPUT | USER_MESSAGES
             self._history += self._is_restored and is_history
             return
-        self._track(update)
+        if isinstance(event, CallChanged):
+            self._track(event)
         is_here = self._prompt is not None and session_id == get(self._prompt.params, "sessionId")
         if self._prompt is not None and is_here:
             self._note_order(self._prompt, event)
@@ -347,21 +354,17 @@ class TurnPrinter:
         self._message = id_
         self._messages.add(id_)
 
-    def _track(self, update: Json) -> None:
-        match update:
-            case {
-                "sessionUpdate": "tool_call" | "tool_call_update" | "tool_call_content_chunk",
-                "toolCallId": str(id_),
-            }:
-                changes = cast("dict[str, Json]", update)
-                if get(self._calls.get(id_), "status") == "completed":
-                    changes = self._after_completion(id_, changes)
-                known = self._calls.pop(id_, None) or self._unannounced.pop(id_, {})
-                self._calls[id_] = merge(known, changes, self._sessions.version)
-                if len(self._calls) > MAX_CALLS:
-                    self._forget(next(iter(self._calls)))
-            case _:
-                pass
+    def _track(self, event: CallChanged) -> None:
+        changes = as_object(event.update)
+        id_ = changes.get("toolCallId")
+        if not isinstance(id_, str):
+            return
+        if get(self._calls.get(id_), "status") == "completed":
+            changes = self._after_completion(id_, changes)
+        known = self._calls.pop(id_, None) or self._unannounced.pop(id_, {})
+        self._calls[id_] = merge(known, changes, self._sessions.version)
+        if len(self._calls) > MAX_CALLS:
+            self._forget(next(iter(self._calls)))
 
     def _after_completion(self, id_: str, changes: dict[str, Json]) -> dict[str, Json]:
         """Return what an update may change of a completed call."""
