@@ -42,7 +42,7 @@ class Nobody(UserElicitation):
         ({"question": "q", "fields": ["x"]}, r"fields\[1\] must be an object"),
         ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 2}, "field 2 has no name"),
         ({"question": "q", "fields": [{"name": "API key", "kind": "text"}]}, "secrets are not"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "colour"}]}, r"kind must be 'text'"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "colour"}]}, "kind must be one of"),
         ({"question": "q", "fields": [{"name": "a", "kind": "choice"}]}, "a has no options"),
         (
             {"question": "q", "fields": [{"name": "a", "kind": "choices", "options": ["x", "x"]}]},
