@@ -30,8 +30,9 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# A deadline would judge the machine, which may be busy.
-settings.register_profile("acp-console", deadline=None)
+# A deadline would judge the machine, which may be busy. Each run tries other examples, and
+# `make fuzz` many more of them.
+settings.register_profile("acp-console", deadline=None, max_examples=50)
 settings.load_profile("acp-console")
 
 
