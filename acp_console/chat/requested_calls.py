@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from acp_console.chat.permissions import PermissionPrompt
-from acp_protocol.json_values import as_list, get, get_string, get_text
+from acp_protocol.json_values import as_list, descendants, get, get_string, get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import EFFECT_KINDS
 from acp_protocol.tool_calls import merge
@@ -177,23 +177,13 @@ def _shows_input_of(call: ToolCall, request: ToolCall) -> bool:
     prompt = PermissionPrompt(0, "", request, ())
     if not PermissionPrompt(0, "", call, ()).is_diff or prompt.has_command:
         return False
-    texts = {*_texts(request.get("rawInput"))}
+    texts = {each for each in descendants(request.get("rawInput")) if isinstance(each, str)}
     return all(
         get_text(diff, "path") in texts
         and get_text(diff, "newText") in texts
         and (get_text(diff, "oldText") or None) in {None, *texts}
         for diff in as_list(call.get("content"))
     )
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = [*cast("dict[str, Json]", value).values()]
-    if isinstance(value, list):
-        for each in cast("list[Json]", value):
-            yield from _texts(each)
-    elif isinstance(value, str):
-        yield value
 
 
 def _has_paths_of(call: ToolCall, request: ToolCall) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final, TypeAlias, cast
 
+from acp_protocol.json_values import children, descendants
 from acp_protocol.jsonrpc import Json
 
 MAX_VALUES: Final = 100_000
@@ -206,21 +207,6 @@ def _select(value: Json, segment: Segment) -> Iterable[Json]:
             items = cast("list[Json]", value) if isinstance(value, list) else []
             return (items[number],) if -len(items) <= number < len(items) else ()
         case Wildcard():
-            return _children(value)
+            return children(value)
         case Descendants():
-            return _descendants(value)
-
-
-def _children(value: Json) -> Iterable[Json]:
-    if isinstance(value, dict):
-        return cast("dict[str, Json]", value).values()
-    return cast("list[Json]", value) if isinstance(value, list) else ()
-
-
-def _descendants(value: Json) -> Iterator[Json]:
-    # Not recursive: a message may be nested to any depth.
-    stack = [value]
-    while stack:
-        value = stack.pop()
-        yield value
-        stack.extend(reversed(list(_children(value))))
+            return descendants(value)

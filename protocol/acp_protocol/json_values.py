@@ -8,6 +8,7 @@ chained: `get_text(get_object(params, "update"), "title")`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from acp_protocol.json_codec import Json
@@ -88,10 +89,19 @@ def get_int(value: Json, key: str) -> int | None:
 
 def is_finite(value: Json) -> bool:
     """Return whether every number in `value` is finite; 1e400 is valid JSON, but no float."""
-    waiting: list[Json] = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, float) and not math.isfinite(each):
-            return False
-        waiting += as_list(each) or as_object(each).values()
-    return True
+    return all(math.isfinite(each) for each in descendants(value) if isinstance(each, float))
+
+
+def children(value: Json) -> Iterable[Json]:
+    """Return the values right inside an object or an array; nothing is inside any other value."""
+    return as_object(value).values() or as_list(value)
+
+
+def descendants(value: Json) -> Iterator[Json]:
+    """Yield `value` and every value inside, in the order in which they are written."""
+    # Not recursive: a message may be nested to any depth.
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        yield value
+        stack.extend(reversed([*children(value)]))

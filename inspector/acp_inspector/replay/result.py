@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Final, cast
+from typing import Final
 
 from acp_inspector.compare.diff import (
     JournalComparison,
@@ -19,6 +19,7 @@ from acp_inspector.compare.diff import (
 from acp_inspector.compare.id_map import Tolerance
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import descendants
 from acp_protocol.jsonrpc import Json
 
 _WORDS: Final[dict[Kind, str]] = {
@@ -134,15 +135,9 @@ def emptiness(comparison: JournalComparison) -> tuple[list[str], list[str]]:
     if not comparison.compared[0]:
         why = "nothing was compared: the recording has no step of that side, or all are ignored"
         return [why], []
-    waiting = [pair.left.value for pair in comparison.pairs if pair.left is not None]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += cast("dict[str, Json]", value).values()
-        elif isinstance(value, list):
-            waiting += cast("list[Json]", value)
-        elif value is not None:
-            return [], []
+    values = descendants([pair.left.value for pair in comparison.pairs if pair.left is not None])
+    if any(value is not None and not isinstance(value, dict | list) for value in values):
+        return [], []
     return [], ["no value was compared: the ignored paths leave only the names of the steps"]
 
 

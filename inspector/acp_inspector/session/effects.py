@@ -16,7 +16,7 @@ from typing import Final
 
 from acp_inspector.session.conversation import Conversation, ConversationChange
 from acp_inspector.session.items import Effect, PermissionRequest, ToolCallItem
-from acp_protocol.json_values import as_list, as_object, get_list, get_string
+from acp_protocol.json_values import as_texts, descendants, get_list, get_string
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.schema.vocabulary import EFFECT_KINDS, HARMLESS_KINDS
 
@@ -108,14 +108,8 @@ def _chosen_kind(permission: PermissionRequest) -> str:
 
 def _strings(value: Json) -> Iterator[str]:
     """Yield all texts in a value; a list of words also as one."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
+    for each in descendants(value):
         if isinstance(each, str):
             yield each
-        elif isinstance(each, list):
-            words = [word for word in as_list(each) if isinstance(word, str)]
+        elif words := as_texts(each):
             yield " ".join(words)
-            pending += as_list(each)
-        else:
-            pending += as_object(each).values()
