@@ -8,7 +8,6 @@ Source: docs/intercept.md, "Rules".
 
 from __future__ import annotations
 
-import signal
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from acp_inspector.intercept.message import (
 from acp_inspector.jsonpath import JSONPathError, delete_at, parse_path, set_at
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
+from acp_protocol.faults import corrupted, delayed, find_signal
 from acp_protocol.framing import Side
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -321,10 +321,9 @@ def _optional_error(table: _Table, key: str) -> Json:
 
 
 def _signal(table: _Table, key: str) -> int:
-    name = f"SIG{table.text(key, 'KILL').removeprefix('SIG')}"
     try:
-        return signal.Signals[name]
-    except KeyError:
+        return find_signal(table.text(key, "KILL"))
+    except ValueError:
         raise table.error(key, "is no signal here; try `KILL`, `TERM` or `SEGV`") from None
 
 
@@ -361,19 +360,12 @@ def _delete(frame: InterceptedFrame, values: _Values, by: str) -> None:
 
 
 def _delay(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    jitter = rng.uniform(0, values["jitter"]) if values["jitter"] else 0.0
-    frame.delay(round(values["seconds"] + jitter, 6), by)
+    frame.delay(round(delayed(values["seconds"], values["jitter"], rng), 6), by)
 
 
 def _corrupt(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    """Damage bytes without adding a line ending, which would be a different fault."""
-    line = bytearray(frame.raw)
-    for at in rng.sample(range(len(line)), min(values["bytes"], len(line))):
-        flipped = [line[at] ^ 1 << bit for bit in range(8)]
-        others = [byte for byte in range(256) if byte != line[at]]
-        choices = flipped if values["mode"] == "flip" else others
-        line[at] = rng.choice([byte for byte in choices if byte not in _LINE_ENDINGS])
-    frame.edit(bytes(line), by, "corrupted")
+    damaged = corrupted(frame.raw, values["bytes"], values["mode"], rng)
+    frame.edit(damaged, by, "corrupted")
 
 
 def _answer(frame: InterceptedFrame, values: _Values, by: str) -> None:
