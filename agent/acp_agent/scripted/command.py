@@ -119,8 +119,9 @@ async def serve_script(
         dialect = None if agent.dialect is None else open_dialect(agent.dialect)
         framing = agent.wire_framing or ("lines" if dialect is None else dialect.framing)
         server.wire = Wire(incoming, outgoing, server.tasks, end, framing)
+        faults_of = None if server.script.faults is None else server.faults_of
         random = Random(f"{agent.seed}/faults")  # noqa: S311 - not about secrets
-        transport = ScriptTransport(server.wire, dialect, server.script.faults, random)
+        transport = ScriptTransport(server.wire, dialect, faults_of, random)
         server.connection = Connection(transport, server)
         async with server.connection as connection:
             await connection.wait_closed()

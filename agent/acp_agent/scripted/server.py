@@ -21,6 +21,7 @@ from acp_agent.scripted.kit import Script, ScriptClient, ScriptFunction, ScriptS
 from acp_agent.scripted.wire import strike
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.faults import Fault
 from acp_protocol.handler import Response
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, Notification, Request
@@ -114,6 +115,8 @@ class ScriptServer(ScriptClient):
                 call.scope.cancel()
         outcome = call.outcome
         assert outcome is not None
+        if (error := _encoding_error(outcome.result)) is not None:
+            outcome.error = self._fail(call.method, error)
         strike(outcome.faults, random)
         if outcome.error is not None:
             call.is_sent.set()
@@ -212,6 +215,9 @@ class ScriptServer(ScriptClient):
                 params = {"sessionId": session.id, "update": update}
                 session.sent.append(("session/update", params))
         result = await self._call(self.script.functions.get(PROMPT, _repeat), call)
+        if not isinstance(result, str | dict | RequestFailedError | None):
+            wrong = f"returned {type(result).__name__}, not a stop reason or an object"
+            result = self._fail(call.method, TypeError(wrong))
         try:
             if call.scope.cancelled_caught:
                 await call.end_calls()
@@ -236,10 +242,24 @@ class ScriptServer(ScriptClient):
             return error
         except ConnectionClosedError:
             return RequestFailedError(jsonrpc.INTERNAL_ERROR, "The connection is closed")
-        except Exception as error:  # noqa: BLE001 - whatever a script raises
-            self.has_failed = True
-            self._report(call.method, error)
-            return RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a script raises
+            return self._fail(call.method, error)
+
+    def _fail(self, name: str, error: BaseException) -> RequestFailedError:
+        """Report an error of the script; return the response."""
+        self.has_failed = True
+        self._report(name, error)
+        return RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
+
+    def faults_of(self, message: Json, random: Random) -> list[Fault]:
+        """Return the faults of a frame, by the script's function for all frames."""
+        if self.script.faults is None:
+            return []
+        try:
+            return list(self.script.faults(message, random) or ())
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a script raises
+            self._fail("faults", error)
+            return []
 
     async def _sent(self, call: Call) -> None:
         call.is_sent.set()
@@ -442,6 +462,15 @@ def merged(usual: Json, changes: Json) -> Json:
         else:
             result[name] = merged(result.get(name), value)
     return result
+
+
+def _encoding_error(value: Json) -> Exception | None:
+    """Return why a result cannot be sent; None if it can."""
+    try:
+        jsonrpc.encode(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        return error
+    return None
 
 
 async def _repeat(call: Call) -> None:

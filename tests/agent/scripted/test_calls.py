@@ -233,6 +233,10 @@ async def test_what_the_client_does_not_offer_is_not_asked_for(tmp_path: Path, w
         ("raise Failed(-32000, 'Log in')", {"code": -32000, "message": "Log in"}),
         ("raise ValueError('broken')", {"code": -32603, "message": "Internal error"}),
         ("assert call.prompt == 'other'", {"code": -32603, "message": "Internal error"}),
+        ("raise SystemExit(5)", {"code": -32603, "message": "Internal error"}),
+        ("return 7", {"code": -32603, "message": "Internal error"}),
+        ("return {'stopReason': object()}", {"code": -32603, "message": "Internal error"}),
+        ("await call.update('x', value={1, 2})", {"code": -32603, "message": "Internal error"}),
     ],
 )
 async def test_an_error_of_a_function_is_the_response_and_the_script_goes_on(
@@ -520,3 +524,13 @@ async def prompt(call):
             written.append(b"".join(client.written))
     assert written[0] == written[1]
     assert written[0] != written[2]
+
+
+async def test_faults_that_raise_are_reported_and_the_frame_is_sent(tmp_path: Path) -> None:
+    script = "def faults(message, random):\n    return message['nothing']\n"
+    async with running(tmp_path, script) as client:
+        await client.open()
+        assert await client.prompt() == "end_turn"
+        assert client.text == "hello"
+        assert client.server.has_failed
+        assert client.reports[0] == "faults: 'nothing'"
