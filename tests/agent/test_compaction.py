@@ -32,7 +32,7 @@ from acp_agent.turn.context import SUMMARY_PROMPT
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
-from tests.agent.visits import Visit, items, visit
+from tests.agent.linted_client import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 TOO_LONG = ModelFailedError("It is too long.", is_too_long=True)

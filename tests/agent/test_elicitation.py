@@ -11,7 +11,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.validate import validate_params
-from tests.agent.visits import Visit, visit
+from tests.agent.linted_client import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 

@@ -16,7 +16,7 @@ from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.visits import Counting, Visit, items, surroundings, visit
+from tests.agent.linted_client import Counting, Visit, items, surroundings, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 SAYINGS = (

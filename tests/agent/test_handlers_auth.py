@@ -16,8 +16,8 @@ from acp_agent.models.types import Model, ModelFailedError, PromptMessage
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.linted_client import Visit, visit
 from tests.agent.models.provider import providing, refused, replied, said, sse, streamed
-from tests.agent.visits import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 KEY = "sk-canary-0123456789"

@@ -12,8 +12,8 @@ from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.linted_client import Visit, visit
 from tests.agent.test_suspended_sessions import handlers_of
-from tests.agent.visits import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 

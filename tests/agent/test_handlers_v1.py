@@ -26,7 +26,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.agent.conftest import LIMIT
-from tests.agent.visits import Counting, Visitor, visit
+from tests.agent.linted_client import Counting, Visitor, visit
 
 HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": False}}
 

@@ -18,6 +18,7 @@ from acp_inspector.session.items import ToolCallItem
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.linted_client import Visit, visit
 from tests.agent.mcp.rooms import (
     LIMIT,
     LIMITS,
@@ -28,7 +29,6 @@ from tests.agent.mcp.rooms import (
     scripted,
     weather,
 )
-from tests.agent.visits import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 NOTICES: dict[str, Json] = {"clientCapabilities": {"session": {"notices": {}}}}

@@ -11,7 +11,7 @@ from acp_agent.models.wire import read_arguments
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import is_finite
 from acp_protocol.jsonrpc import Request, read_message
-from tests.agent.visits import visit
+from tests.agent.linted_client import visit
 
 
 @pytest.mark.parametrize("written", ["1e400", '[1, {"a": [-1e999]}]', '{"a": {"b": 1e309}}'])

@@ -15,7 +15,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
-from tests.agent.visits import Counting, visit
+from tests.agent.linted_client import Counting, visit
 
 CWD = Path("/home/ada/it")
 

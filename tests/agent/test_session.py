@@ -17,7 +17,7 @@ from acp_agent.models.types import (
 )
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Talk, selected, talk
-from tests.agent.visits import visit
+from tests.agent.linted_client import visit
 
 
 class EndlessModel:

@@ -15,8 +15,8 @@ from acp_agent.sessions.session import SessionTasks
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
+from tests.agent.linted_client import Visit, items, visit
 from tests.agent.test_suspended_sessions import handlers_of, lulled
-from tests.agent.visits import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 ENDS = pytest.mark.parametrize("end", ["session/close", "session/delete", "session/archive"])

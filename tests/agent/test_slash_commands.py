@@ -50,7 +50,7 @@ from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
-from tests.agent.visits import Counting, items, visit
+from tests.agent.linted_client import Counting, items, visit
 
 
 def test_a_model_that_understands_words_can_be_given_every_command() -> None:

@@ -16,7 +16,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
-from tests.agent.visits import Visit, items, visit
+from tests.agent.linted_client import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 

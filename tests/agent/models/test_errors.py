@@ -22,9 +22,9 @@ from acp_agent.models.routed import ProviderModel
 from acp_agent.models.settings import ModelSettings
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.linted_client import visit
 from tests.agent.models.provider import Answer, LocalProvider, found, providing, sse, streamed
 from tests.agent.models.provider import refused as service_refused
-from tests.agent.visits import visit
 
 KEY = "sk-canary-0123456789"
 OLLAMA = "Ollama has no model gpt-x"

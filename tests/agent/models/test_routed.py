@@ -9,8 +9,8 @@ import pytest
 from acp_agent.models.factory import create_model
 from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import Effort, Model, PromptMessage, SupportsEffort
+from tests.agent.linted_client import visit
 from tests.agent.models.provider import LocalProvider, providing, replied, said, sse, streamed
-from tests.agent.visits import visit
 
 _CHOICE = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
 WELL = streamed(sse({"choices": [_CHOICE]}, done=True))

@@ -36,9 +36,9 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 from acp_protocol.schema.validate import validate_params, validate_result
+from tests.agent.linted_client import lint_errors
 from tests.agent.scripted.sdk_client import AGENT, LIMIT, sdk
 from tests.agent.scripted.stage import HELLO
-from tests.agent.visits import lint_errors
 
 EXEC = [sys.executable, "-m", "acp_console", "exec"]
 CLEAN = {

@@ -15,7 +15,7 @@ from typing import Any
 from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation
 from acp_protocol.jsonrpc import Json
-from tests.agent.visits import HELLO, folded
+from tests.agent.linted_client import HELLO, folded
 
 
 @dataclass

@@ -13,7 +13,7 @@ import pytest
 from acp_agent.store.database import FILE, BusyError, SessionQuery, SessionStore
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.visits import Visit, items, visit
+from tests.agent.linted_client import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 

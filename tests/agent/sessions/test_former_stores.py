@@ -34,7 +34,7 @@ from acp_agent.models.types import (
 )
 from acp_agent.store.database import FILE, SessionStore
 from acp_protocol.jsonrpc import Json
-from tests.agent.visits import items, visit
+from tests.agent.linted_client import items, visit
 
 STORES = Path(__file__).parent / "stores"
 FORMER = pytest.mark.parametrize("name", sorted(path.stem for path in STORES.glob("*.sql")))

@@ -24,8 +24,8 @@ from acp_agent.store.log import History, SessionLog
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from tests.agent.conftest import selected
+from tests.agent.linted_client import Visit, items, visit
 from tests.agent.sessions.test_busy_store import locked, tells_the_same
-from tests.agent.visits import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 FULL = "there is no room left on the disk"

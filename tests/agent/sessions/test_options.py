@@ -9,7 +9,7 @@ import pytest
 from acp_agent.options import options_for
 from acp_agent.store.database import SessionStore
 from acp_protocol.errors import RequestFailedError
-from tests.agent.visits import Counting, items, visit
+from tests.agent.linted_client import Counting, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 

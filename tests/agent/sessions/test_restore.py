@@ -15,8 +15,8 @@ from acp_agent.store.database import SessionStore
 from acp_agent.store.entries import LocalExchange, Summary
 from acp_agent.store.log import SessionLog
 from acp_protocol.jsonrpc import Json
+from tests.agent.linted_client import items, lint_errors
 from tests.agent.sessions.programs import program
-from tests.agent.visits import items, lint_errors
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
