@@ -214,9 +214,25 @@ class Context:
         """
         frames = {point.seq for point in since if point is not None} | {self.seq}
         if at:
-            is_update = self.method == "session/update" and self.kind != "result"
-            path = f"{'params.update' if is_update else BODIES[self.kind]}.{at}"
+            path = f"{self.body}.{at}"
         return (Problem(text, tuple(sorted(frames)), severity, path, topic),)
+
+    @property
+    def body(self) -> str:
+        """The path of what the message is about: update, params, result or error."""
+        is_update = self.method == "session/update" and self.kind != "result"
+        return "params.update" if is_update else BODIES[self.kind]
+
+    def members(self, at: str) -> list[tuple[str, Json]]:
+        """Return the members at a place in the body, with their paths; `*` is every item."""
+        found: list[tuple[str, Json]] = [("", self.value)]
+        for name in f"{self.body}.{at}".split("."):
+            found = [
+                (f"{path}.{key}".removeprefix("."), value)
+                for path, outer in found
+                for key, value in _inner(outer, name)
+            ]
+        return found
 
     def problems(self, found: Iterable[Violation]) -> tuple[Problem, ...]:
         """Return problems of this frame alone, given by their text and path."""
@@ -328,6 +344,13 @@ def is_version_1_in_disguise(initialized: dict[str, Json]) -> bool:
         "info",
     }
     return type(version) is int and version >= 2 and is_version_1
+
+
+def _inner(outer: Json, name: str) -> Iterator[tuple[str, Json]]:
+    if name == "*":
+        yield from ((str(index), each) for index, each in enumerate(as_list(outer)))
+    elif isinstance(outer, dict) and name in outer:
+        yield name, outer[name]
 
 
 def items(path: str, value: Json) -> list[Place]:

@@ -10,11 +10,11 @@ from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.catalog import Facts
-from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import rule
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, as_object
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import METHOD_NOT_FOUND, Json
 from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import VERSIONS, find_method
@@ -240,24 +240,6 @@ def misplaced_capability(context: Context) -> CheckResult:
 def _elsewhere(context: Context) -> dict[str, str]:
     is_agent_of_v2 = context.version != 1 and context.side == "agent"
     return PLACES_V2 if is_agent_of_v2 else PLACES[context.side]
-
-
-@rule(
-    "duplicate-auth-method",
-    Facts(66, "initialization", "error", "schema", "agent", "schema"),
-    on.result("initialize"),
-    case="initialize.auth-ids",
-    fix="Give each method to log in an id of its own.",
-)
-def duplicate_auth_method(context: Context) -> CheckResult:
-    """`authMethods` ids (`id` / `methodId`) are unique within the list."""
-    name = "id" if context.version == 1 else "methodId"
-    methods = as_list(context.result_object.get("authMethods"))
-    for index, id_ in repeated(as_object(method).get(name) for method in methods):
-        return context.problem(
-            f"two login methods have the {name} {quoted(id_)}", at=f"authMethods.{index}.{name}"
-        )
-    return OK if methods else None
 
 
 @rule(

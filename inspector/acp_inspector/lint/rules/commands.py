@@ -72,29 +72,6 @@ def malformed_command_name(context: Context) -> CheckResult:
 
 
 @rule(
-    "duplicate-command",
-    Facts(315, "commands", "warning", "must", "agent", "slash-commands.mdx", since="2026-11"),
-    COMMAND_REPORTS,
-    fix="Give each command a name of its own.",
-)
-def duplicate_command(context: Context) -> CheckResult:
-    """Command names are unique in the list (v2: MUST)."""
-    listed = _listed_commands(context)
-    if listed is None or not listed[1]:
-        return None
-    seen: set[str] = set()
-    for n, command in enumerate(listed[1]):
-        name = command.get("name")
-        if isinstance(name, str):
-            if name in seen:
-                return context.problem(
-                    f"two commands are called {quoted(name)}", path=f"{listed[0]}.{n}.name"
-                )
-            seen.add(name)
-    return OK
-
-
-@rule(
     "command-input-without-hint",
     Facts(316, "commands", "error", "schema", "agent", "schema", version=1),
     COMMAND_REPORTS,

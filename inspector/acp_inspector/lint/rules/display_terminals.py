@@ -22,7 +22,6 @@ from acp_inspector.lint.registry import rule, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
-from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
@@ -52,23 +51,6 @@ def invalid_output_base64(context: Context) -> CheckResult:
     if is_base64(data):
         return OK
     return context.problem(f"no base64: {quoted(data[:40])}", path=path)
-
-
-@rule(
-    "relative-display-cwd",
-    Facts(268, "display-terminals", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
-    on.update("terminal_update"),
-    case="terminal.display-cwd",
-    fix="Send an absolute cwd, or none.",
-)
-def relative_display_cwd(context: Context) -> CheckResult:
-    """`cwd` is absolute when given."""
-    cwd: Json = context.update.get("cwd")
-    if not isinstance(cwd, str):
-        return None
-    if is_absolute(cwd):
-        return OK
-    return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
 @rule(

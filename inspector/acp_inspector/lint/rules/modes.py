@@ -178,26 +178,6 @@ def unknown_reported_mode(context: Context) -> CheckResult:
 
 
 @rule(
-    "duplicate-mode",
-    Facts(293, "modes", "error", "schema", "agent", "schema", version=1),
-    on.result(*OPENING),
-    fix="Give each mode an id of its own.",
-)
-def duplicate_mode(context: Context) -> CheckResult:
-    """Mode ids are unique."""
-    seen: set[str] = set()
-    ids = _ids(_mode_fields(context))
-    for place, id_ in enumerate(ids):
-        if isinstance(id_, str):
-            if id_ in seen:
-                return context.problem(
-                    f"two modes have the id {quoted(id_)}", at=f"modes.availableModes.{place}.id"
-                )
-            seen.add(id_)
-    return OK if ids else None
-
-
-@rule(
     "mode-differs-from-option",
     Facts(309, "modes", "warning", "should", "agent", "v1/session-config-options.mdx", version=1),
     on.result("session/prompt"),

@@ -15,13 +15,11 @@ from typing import Final, Literal, TypeAlias
 
 from acp_inspector.lint import on
 from acp_inspector.lint.catalog import Facts
-from acp_inspector.lint.context import BODIES, OK, CheckResult, Context
+from acp_inspector.lint.context import OK, CheckResult, Context
 from acp_inspector.lint.registry import rule
 from acp_inspector.lint.rules.commands import COMMAND_REPORTS
 from acp_inspector.lint.rules.message_ids import CLIENT_CALLS
 from acp_inspector.lint.rules.schemas import PLACES, UNKNOWN_WORD, SchemaSubject, schema_subject
-from acp_protocol.json_values import get
-from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, OPENING, WHOLE_MESSAGES
 
 ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word", "reserved", "member"]
@@ -444,32 +442,21 @@ def named_error(
         kinds: The kinds of errors.
         within: Paths of values without which there is nothing to check, if none is there.
     """
-    if within and all(_at(context, path) in (None, []) for path in within):
+    there = [value for path in within for _, value in context.members(path)]
+    if within and all(value in (None, []) for value in there):
         return None
     what = schema_subject(context)
     if what is None:
         return OK
     if not isinstance(what, SchemaSubject):
         return None
-    pattern = _pattern(f"{_body(context)}.", at)
+    pattern = _pattern(f"{context.body}.", at)
     found = [
         context.problem(text, context.request, path=path)
         for kind, path, text in _errors(what)
         if kind in kinds and pattern.fullmatch(path)
     ]
     return tuple(problem for problems in found[:PLACES] for problem in problems)
-
-
-def _body(context: Context) -> str:
-    is_update = context.method == "session/update" and context.kind != "result"
-    return "params.update" if is_update else BODIES[context.kind]
-
-
-def _at(context: Context, path: str) -> Json:
-    value: Json = context.value
-    for name in f"{_body(context)}.{path}".split("."):
-        value = get(value, name)
-    return value
 
 
 def _errors(what: SchemaSubject) -> Iterator[tuple[ErrorKind, str, str]]:

@@ -18,7 +18,6 @@ from acp_inspector.lint.context import (
     EndContext,
     Problem,
     quoted,
-    repeated,
 )
 from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.rules.tool_calls import (
@@ -65,24 +64,6 @@ def no_permission_options(context: Context) -> CheckResult:
         return OK
     what = "empty" if options == [] else "no array" if "options" in context.params else "missing"
     return context.problem(f"options is {what}", at="options")
-
-
-@rule(
-    "duplicate-permission-option",
-    Facts(223, "permissions", "error", "must", "agent", "tool-calls.mdx", since="2026-11"),
-    on.request(PERMISSION),
-    fix="Give every option of a request an optionId of its own.",
-)
-def duplicate_permission_option(context: Context) -> CheckResult:
-    """`optionId`s are unique within a request (v2: MUST)."""
-    ids = [each.get("optionId") for each in options_of(context.params)]
-    if not ids:
-        return None
-    for index, id_ in repeated(ids):
-        return context.problem(
-            f"the optionId {quoted(id_)} occurs twice", at=f"options.{index}.optionId"
-        )
-    return OK
 
 
 @rule(

@@ -22,7 +22,6 @@ from acp_inspector.lint.context import (
 )
 from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
-from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import find_terminal
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
@@ -71,23 +70,6 @@ def command_line_as_command(context: Context) -> CheckResult:
     if not more or (is_path and not any(_ARGUMENT.match(each) for each in more)):
         return OK
     return context.problem(f"the command is a whole command line: {quoted(command)}", at="command")
-
-
-@rule(
-    "relative-terminal-cwd",
-    Facts(252, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
-    on.request("terminal/create"),
-    case="terminal.cwd",
-    fix="Send an absolute cwd, or none.",
-)
-def relative_terminal_cwd(context: Context) -> CheckResult:
-    """`cwd`, if given, is absolute."""
-    cwd: Json = context.params.get("cwd")
-    if not isinstance(cwd, str):
-        return None
-    if is_absolute(cwd):
-        return OK
-    return context.problem(f"the cwd is {quoted(cwd)}", at="cwd")
 
 
 @rule(

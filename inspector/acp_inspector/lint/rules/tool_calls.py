@@ -5,7 +5,6 @@ Source: ACP, "Tool Calls", "Overview"; the RFD about names of tool calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
@@ -16,15 +15,13 @@ from acp_inspector.lint.context import (
     Context,
     Place,
     Problem,
-    Violation,
     is_one_of,
     items,
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, each_of, rule, track
+from acp_inspector.lint.registry import check, rule, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
-from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -314,23 +311,6 @@ def _wrong_item(item: Json, version: int | None) -> str:
 
 def _locations(context: Context) -> list[Place]:
     return items(f"{place_of(context)}.locations", tool_call_fields(context).get("locations"))
-
-
-@rule(
-    "relative-location",
-    Facts(212, "tool-calls", "error", "must", "agent", "overview.mdx"),
-    TOOL_CALL_MESSAGES,
-    case="tool-call.location",
-    fix="Send absolute paths as locations.",
-)
-@each_of(_locations)
-def relative_location(
-    context: Context, place: str, location: dict[str, Json]
-) -> Iterator[Violation]:
-    """`locations[].path` is absolute."""
-    path = location.get("path")
-    if not is_absolute(path):
-        yield f"the location {quoted(path)} is not an absolute path", f"{place}.path"
 
 
 @rule(
