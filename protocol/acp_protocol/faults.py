@@ -1,6 +1,6 @@
 """What can go wrong with a frame on its way out, as functions; nothing here does I/O.
 
-A fault changes an `OutgoingFrame`: its bytes, or how they are written. Whoever owns the stream
+A fault changes an `OutgoingFrame`: its bytes, or how they are written. The owner of the stream
 writes `pieces()` and keeps to the times.
 
 Source: docs/scripted-agent.md, "Faults".
@@ -51,7 +51,7 @@ class Hang:
     """The process reads and writes nothing more, and ignores some signals."""
 
     seconds: float
-    """It ends after this time if nobody kills it."""
+    """It ends after this time if it is not killed."""
     ignore: Sequence[signals.Signals] = ()
 
 

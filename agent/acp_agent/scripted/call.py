@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
 
+from acp_agent.scripted.kit import ScriptClient, ScriptSession
 from acp_agent.scripted.wire import batching, striking, write_stderr
 from acp_agent.store import events
 from acp_agent.tools.call import OUTPUT_CONTENT, diff_content, text_content
@@ -19,9 +20,6 @@ from acp_protocol.faults import Fault, OutgoingFrame
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tool_calls import FINAL_STATUSES
-
-if TYPE_CHECKING:
-    from acp_agent.scripted.kit import ScriptClient, ScriptSession
 
 Pieces: TypeAlias = int | Literal["words", "characters", "random"]
 PERMISSIONS: Final = {

@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import anyio
 
 from acp_agent.models.types import SlashCommand
 from acp_agent.options import MODE, OfferedOption, OptionChoice
+from acp_agent.scripted.wire import Wire
 from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.updates.v2 import SessionUpdatesV2
 from acp_protocol.connection import Connection
@@ -19,12 +20,8 @@ from acp_protocol.faults import Fault
 from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json
 
-if TYPE_CHECKING:
-    from acp_agent.scripted.call import Call
-    from acp_agent.scripted.wire import Wire
-
-ScriptFunction: TypeAlias = Callable[["Call"], Awaitable[Any]]
-"""What a script does about a message of the client."""
+ScriptFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""What a script does about a message of the client; it gets the call."""
 MAX_UPDATES: Final = 10_000
 """Updates of a session that are kept for a replay; the oldest go first."""
 
