@@ -12,6 +12,7 @@ from acp_inspector.control import server, sinks
 from acp_inspector.intercept import controller
 from acp_inspector.proxy import forwarder, recorder
 from acp_inspector.recording import format as recording_format
+from acp_inspector.recording import numbering
 from acp_inspector.redaction import stream
 from acp_protocol import framing
 from acp_protocol.host import sandbox, terminals
@@ -100,7 +101,7 @@ BOUNDS = {
     "a frame that is parsed": framing.MAX_FRAME_BYTES,
     "nesting of JSON in a recording": recording_format.MAX_DEPTH,
     "bytes that wait to be recorded": recorder.MAX_QUEUED_BYTES,
-    "a line that is recorded": recorder.MAX_LINE_BYTES,
+    "a line that is recorded": numbering.MAX_LINE_BYTES,
     "a line that is held, or looked at by a breakpoint, a rule or an add-on": (
         forwarder.MAX_LINE_BYTES
     ),

@@ -115,8 +115,8 @@ class Chooser:
             await self.cancelling(request.session_id)
             # The agent cancels its request, and with it this wait.
             await anyio.sleep_forever()
-        option = request.find_option(self._kinds.pop(0) if self._kinds else "allow_once")
-        return option.id if option is not None else None
+        kind = self._kinds.pop(0) if self._kinds else "allow_once"
+        return next((option.id for option in request.options if option.kind == kind), None)
 
 
 class FormHost(ClientHandlers):

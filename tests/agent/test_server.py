@@ -10,14 +10,14 @@ from uuid import RFC_4122, UUID
 import anyio
 import pytest
 
-from acp_agent.door.server import UNSUPPORTED_VERSION, AgentServer
+from acp_agent.door.server import AgentServer
 from acp_agent.services import random_id
 from acp_agent.store import log
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.jsonrpc import UNSUPPORTED_VERSION, Json, Request
 from acp_protocol.schema.validate import validate_result
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.version import VERSION

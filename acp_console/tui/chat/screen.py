@@ -606,7 +606,9 @@ class ChatScreen(Screen[None]):
         if unsent:
             text = self.editor.text
             self.editor.put("\n".join([*unsent, text] if text else unsent))
-            self.notify(f"Not sent, back in the editor: {plural(len(unsent), 'prompt')}.")
+            self.notify(
+                f"Not sent, back in the editor: {plural(len(unsent), 'prompt')}.", markup=False
+            )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer commands that have an effect now; Esc in the traffic does not cancel the turn."""

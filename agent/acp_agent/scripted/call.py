@@ -19,7 +19,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.faults import Fault, OutgoingFrame
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tool_calls import FINAL_STATUSES
+from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 Pieces: TypeAlias = int | Literal["words", "characters", "random"]
 PERMISSIONS: Final = {
