@@ -34,7 +34,7 @@ from acp_inspector.session.fold import Sessions
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line
-from acp_protocol.json_values import as_list, as_object, get, get_text
+from acp_protocol.json_values import as_list, as_object, get, get_string, get_text
 from acp_protocol.jsonrpc import (
     Json,
     Request,
@@ -87,8 +87,8 @@ class TurnPrinter:
         """The last of them."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
-        self._unannounced: dict[str, dict[str, Json]] = {}
-        """Calls of permission requests that no update has announced."""
+        self._asked: dict[str, Mapping[str, Json]] = {}
+        """The calls of permission requests; some agents say only there what a call runs."""
         self._has_begun = False
         self._prompt: Request | None = None
         self._restoring: Request | None = None
@@ -222,11 +222,10 @@ class TurnPrinter:
         """Print a refusal, and in JSON every decision."""
         self._requested.note(ask, is_allowed, self._calls)
         id_ = ask.tool_call.get("toolCallId")
-        if isinstance(id_, str) and id_ not in self._calls:
-            # Some agents announce only the calls that need no permission.
-            self._unannounced[id_] = dict(ask.tool_call)
-            if len(self._unannounced) > MAX_CALLS:
-                del self._unannounced[next(iter(self._unannounced))]
+        if isinstance(id_, str):
+            self._asked[id_] = ask.tool_call
+            if len(self._asked) > MAX_CALLS:
+                del self._asked[next(iter(self._asked))]
         self.refusals += not is_allowed
         ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
@@ -236,6 +235,8 @@ class TurnPrinter:
                 "kind": ask.kind,
                 "decision": "allow" if is_allowed else "reject",
             }
+            if ask.command is not None:
+                decision["command"] = ask.command
             if ruling is not None:
                 decision["rule"] = ruling[1]
             self._write_json({"permission": decision})
@@ -338,7 +339,7 @@ class TurnPrinter:
                     for block in as_list(blocks):
                         self._show_block(block)
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
-                call = self._calls[id_]
+                call = self._said_of(id_)
                 says_something = " " in str(call.get("title") or "") or _subject(call) is not None
                 if says_something or id_ in self._printed or is_final(call.get("status")):
                     self._show_call(id_, is_growing=get_text(update, "title") is not None)
@@ -361,7 +362,8 @@ class TurnPrinter:
             return
         if get(self._calls.get(id_), "status") == "completed":
             changes = self._after_completion(id_, changes)
-        known = self._calls.pop(id_, None) or self._unannounced.pop(id_, {})
+        # Some agents announce only the calls that need no permission.
+        known = self._calls.pop(id_, None) or self._asked.get(id_, {})
         self._calls[id_] = merge(known, changes, self._sessions.version)
         if len(self._calls) > MAX_CALLS:
             self._forget(next(iter(self._calls)))
@@ -378,6 +380,19 @@ class TurnPrinter:
     def _forget(self, id_: str) -> None:
         self._requested.forget(id_, self._calls)
         del self._calls[id_]
+        self._asked.pop(id_, None)
+        self._printed.pop(id_, None)
+        self._failed.discard(id_)
+
+    def _said_of(self, id_: str) -> Mapping[str, Json]:
+        """Return a tool call for printing: its updates, and what only the request for it says."""
+        call, asked = self._calls[id_], self._asked.get(id_)
+        if asked is None or _subject(call) is not None:
+            return call
+        title, more = get_string(call, "title"), get_string(asked, "title")
+        if _subject(asked) is None and " " not in title:
+            title = more if title in more else f"{title}: {more}".removesuffix(": ")
+        return {**call, **asked, "title": title or more, "status": call.get("status")}
 
     def _show_call(self, id_: str, *, is_growing: bool = False) -> None:
         """Print a tool call once, again if more of it is known, and its failure once.
@@ -386,9 +401,9 @@ class TurnPrinter:
         """
         if self._format != "text":
             return
-        call = self._calls[id_]
-        described = _described(call)
-        before, subject = self._printed.get(id_), _subject(call)
+        call, said = self._calls[id_], self._said_of(id_)
+        described, subject = _described(said), _subject(said)
+        before = self._printed.get(id_)
         has_grown = before is not None and not is_growing and _is_begin(before, described)
         if before is None or has_grown or _is_news(subject, before):
             self._printed[id_] = described if has_grown else f"{described} {subject or ''}".strip()

@@ -251,6 +251,7 @@ hear("never")
             "toolCallId": "t",
             "title": "bash",
             "kind": "execute",
+            "command": "rm x",
             "decision": "reject",
         },
     }
@@ -512,6 +513,62 @@ hear("never")
         "  * Run the tests: make",
         "  * z: rm /z",
     ]
+
+
+ASKED_FOR = """
+prompt = hear_prompt()
+for id_, title, asked, told in CALLS:
+    update("tool_call", toolCallId=id_, title=title, kind="execute", rawInput={}, status="pending")
+    ask_consent(**{"toolCallId": id_, "kind": "execute", **asked})
+    update("tool_call_update", toolCallId=id_, **told, status="completed")
+end(prompt)
+hear("never")
+"""
+
+
+def test_what_runs_is_printed_where_only_the_request_for_permission_says_it(
+    agent: Agent, call: Call
+) -> None:
+    calls: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+        ("a", "Shell", {"title": "touch x", "rawInput": {"command": "touch x"}}, {}),
+        ("b", "Shell", {"rawInput": {"command": ["rm", "y"]}}, {"rawInput": {}}),
+        ("c", "Shell", {"title": "make all"}, {}),
+        ("d", "Shell", {"title": "Shell(ls)"}, {}),
+        ("e", "Run it", {"title": "Run", "rawInput": {"command": "id"}}, {}),
+        ("f", "Shell", {"rawInput": {"command": "id"}}, {"rawInput": {"command": "id; w"}}),
+        ("g", "Edit", {"locations": [{"path": "/w/notes.txt"}], "kind": "edit"}, {"kind": "edit"}),
+    ]
+    script = ASKED_FOR.replace("CALLS", repr(calls))
+    for allow in ("all", "none"):
+        done = call("exec", "--allow", allow, "go", "--", *agent(script))
+        assert [line for line in done.err.splitlines() if line.startswith("  *")] == [
+            "  * Shell: touch x",
+            "  * Shell: rm y",
+            "  * Shell: make all",
+            "  * Shell(ls)",
+            "  * Run it",
+            "  * Run it: id",
+            "  * Shell: id; w",
+            "  * Edit: /w/notes.txt",
+        ]
+
+
+def test_a_call_under_the_id_of_an_earlier_one_is_printed_as_what_it_is(
+    agent: Agent, call: Call
+) -> None:
+    script = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="a", title="Shell", kind="execute", status="pending")
+ask_consent(toolCallId="a", kind="execute", rawInput={"command": "ls"})
+update("tool_call_update", toolCallId="a", status="completed")
+for number in range(2):
+    update("tool_call", toolCallId="a", title="Shell", kind="execute", status="pending")
+    update("tool_call_update", toolCallId="a", status="completed")
+end(prompt)
+hear("never")
+"""
+    done = call("exec", "--allow", "all", "go", "--", *agent(script))
+    assert done.err.splitlines() == ["  * Shell: ls", "  * Shell", "  * Shell"]
 
 
 def test_a_package_in_the_working_directory_is_not_the_demo_agent(
