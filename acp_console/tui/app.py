@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TextIO, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from anyio import to_thread
 from textual import work
@@ -38,6 +37,7 @@ from acp_console.tui.ending import ConsoleEndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider, commands_of
+from acp_console.tui.textual_fixes import surviving_terminal
 from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
 from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_inspector.journal import Journal
@@ -572,41 +572,16 @@ def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int
     )
 
 
-class _Terminal:
-    """What is drawn on; one that is gone takes everything.
-
-    Textual's thread that draws would end with the first error, and the app would wait for it.
-    """
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._file, name)
-
-    def write(self, text: str) -> int:
-        with suppress(OSError):
-            self._file.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            self._file.flush()
-
-
 def _run(make: Callable[[ConsoleEndTimer], ConsoleApp]) -> int:
     raise_descriptor_limit()
     # Frames and rows live long, and looking through all of them takes tenths of a second.
     gc.freeze()
     gc.set_threshold(10_000, 10, 1000)
     timer = ConsoleEndTimer()
-    terminal = sys.__stderr__
-    if terminal is not None:
-        sys.__stderr__ = cast("TextIO", _Terminal(terminal))  # pyright: ignore[reportAttributeAccessIssue] - where Textual draws
-    try:
-        app = make(timer)
-        app.run()
-    finally:
-        timer.cancel()
-        sys.__stderr__ = terminal  # pyright: ignore[reportAttributeAccessIssue] - as it was
+    with surviving_terminal():
+        try:
+            app = make(timer)
+            app.run()
+        finally:
+            timer.cancel()
     return app.return_code or 0

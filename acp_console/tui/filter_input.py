@@ -18,7 +18,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.kept.filter_history import FilterHistory
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.completion import Completion, completions
 from acp_inspector.filter.errors import FilterError

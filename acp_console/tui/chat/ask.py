@@ -18,7 +18,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 
 
 @dataclass(frozen=True, slots=True)

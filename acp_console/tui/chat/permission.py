@@ -19,7 +19,7 @@ from textual.style import Style
 from textual.widgets import Button, Static
 
 from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import PermissionRequest, ToolCallItem

@@ -51,7 +51,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy, edit
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_console.wording.values import plural

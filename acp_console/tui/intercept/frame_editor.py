@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 from acp_console.wording.values import format_number
 from acp_inspector.intercept.json_edit import SyntaxProblem, find_syntax_error, minify
 from acp_inspector.intercept.templates import validation_errors

@@ -26,7 +26,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, bindings
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
 from acp_console.tui.transcript.rows import Heights, Look, Row, wrapped
 from acp_inspector.session.items import Item

@@ -1,4 +1,4 @@
-"""Timers that fire once, and surely."""
+"""What is worked around in Textual."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import anyio
 import pytest
 from textual.app import App
 
-from acp_console.tui.timers import set_timer
+from acp_console.tui.textual_fixes import set_timer
 from tests.console.tui.conftest import LIMIT
 
 

@@ -1,0 +1,75 @@
+"""Work-arounds for Textual, each with what it is for; an upgrade may make some of them needless.
+
+This is imported before Textual, so it imports Textual only in functions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from textual.message_pump import MessagePump
+    from textual.timer import Timer
+
+
+def set_frame_rate(fps: int) -> None:
+    """Let Textual draw so often a second, unless the environment says how often.
+
+    Textual reads the variable once, when it is imported; agents need not have it in their
+    environment.
+    """
+    if "TEXTUAL_FPS" not in os.environ:
+        os.environ["TEXTUAL_FPS"] = str(fps)
+        importlib.import_module("textual.constants")
+        del os.environ["TEXTUAL_FPS"]
+
+
+def set_timer(owner: MessagePump, delay: float, callback: Callable[[], Any]) -> Timer:
+    """Call `callback` once, `delay` seconds from now.
+
+    Textual leaves out a tick that is late, also the only one: on a busy machine `delay` may be over
+    before its timer begins to wait, and then nothing would ever be called.
+    """
+    timer = owner.set_timer(delay, callback)
+    # Its task begins later.
+    timer._skip = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
+    return timer
+
+
+@contextmanager
+def surviving_terminal() -> Generator[None]:
+    """Go on without a terminal that is gone.
+
+    Textual's thread that draws would end with the first error, and the app would wait for it.
+    """
+    terminal = sys.__stderr__
+    if terminal is not None:
+        sys.__stderr__ = cast("TextIO", _Terminal(terminal))  # pyright: ignore[reportAttributeAccessIssue] - where Textual draws
+    try:
+        yield
+    finally:
+        sys.__stderr__ = terminal  # pyright: ignore[reportAttributeAccessIssue] - as it was
+
+
+class _Terminal:
+    """What is drawn on; one that is gone takes everything."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
