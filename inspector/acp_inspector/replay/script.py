@@ -286,7 +286,7 @@ class Script:
         self.events: list[Event] = []
         """All events of the agent."""
         self.cancels: list[Event] = []
-        """Each `session/cancel` of the client."""
+        """Each `session/cancel` of the client in a session with a turn."""
         self.run = LiveRun()
         self._has_gaps = has_gaps
         self._cancels: dict[Hashable, Event] = {}
@@ -338,7 +338,11 @@ class Script:
         self, frame: Frame, index: int, events: Sequence[Event], open_sessions: set[str | None]
     ) -> ScriptStep:
         calls = [event for event in events if event.kind != "response"]
-        self.cancels += [event for event in calls if event.name == "session/cancel"]
+        self.cancels += [
+            event
+            for event in calls
+            if event.name == "session/cancel" and event.session in self.run.working
+        ]
         requests: list[Event] = []
         orphan: RequestId = None
         for event in events:

@@ -324,3 +324,31 @@ respond(turn, stopReason="cancelled")
     result = await replay(recorded, agent(script), tmp_path)
     assert result.is_passed is is_passed, result.render()
     assert any("its turn was cancelled" in note for note in result.notes) is is_passed
+
+
+async def test_a_cancellation_after_its_turn_does_not_shorten_the_next_one(tmp_path: Path) -> None:
+    """An editor sends it while the response is on its way; the next reply is compared whole."""
+    recorded = [
+        *begun("s1"),
+        prompt(3, "go"),
+        chunk("Done."),
+        ended(3),
+        CANCEL,
+        prompt(4, "and?"),
+        chunk("Done again."),
+        ended(4),
+    ]
+    script = """
+start("live")
+turn = hear("session/prompt")
+text("Done.")
+respond(turn, stopReason="end_turn")
+hear("session/cancel")
+turn = hear("session/prompt")
+text("Done")
+respond(turn, stopReason="end_turn")
+"""
+    result = await replay(recorded, agent(script), tmp_path)
+    assert not result.is_passed, result.render()
+    whole = await replay(recorded, agent(script.replace('"Done")', '"Done again.")')), tmp_path)
+    assert whole.is_passed, whole.render()
