@@ -14,9 +14,10 @@ from acp_console.cli import exit_codes
 from acp_console.cli.errors import fail, say
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, warn_about_filter
 from acp_console.wording.values import plural
-from acp_inspector.compare.diff import CompareOptions, Ignore
-from acp_inspector.compare.id_map import TOLERANCES, Tolerance
+from acp_inspector.compare.diff import CompareOptions
+from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.compare.steps import Level
+from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
 from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_inspector.replay.expectations import (
     AppliedExpectations,

@@ -21,14 +21,12 @@ from acp_console.cli.reading import (
 )
 from acp_console.wording.comparison import difference_lines
 from acp_console.wording.values import OUTPUT_VERSION, plural
-from acp_inspector.compare.diff import (
-    ABSENT,
-    JournalComparison,
-    compare,
-    tolerated_text,
-)
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import JournalComparison
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.steps import Level
+from acp_inspector.compare.tolerances import tolerated_text
+from acp_inspector.compare.values import ABSENT
 from acp_inspector.replay.expectations import FilterSelector
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json

@@ -19,7 +19,8 @@ from acp_console.chat.permissions import AllowLevel, PermissionPrompt, PolicyDec
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
-from acp_inspector.compare.diff import CompareOptions, Ignore
+from acp_inspector.compare.diff import CompareOptions
+from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError, new_header
 from acp_inspector.recording.reader import Recording

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from acp_console.wording.values import format_number
-from acp_inspector.compare.diff import JournalComparison, compare
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import JournalComparison
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.random_access import IndexedRecording

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_console.wording.values import format_number
-from acp_inspector.compare.diff import (
-    ABSENT,
+from acp_inspector.compare.difference import (
     JournalComparison,
     StepDifference,
     frame_numbers,
     value_lines,
 )
 from acp_inspector.compare.steps import JournalStep
+from acp_inspector.compare.values import ABSENT
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json

@@ -20,7 +20,7 @@ from acp_console.tui.transcript.diff_view import SPLIT_WIDTH, theme_look
 from acp_console.tui.transcript.rows import Look, Row, Run
 from acp_console.wording.comparison import step_text, value_text
 from acp_console.wording.values import arrow, plural
-from acp_inspector.compare.diff import StepDifference, StepPair
+from acp_inspector.compare.difference import StepDifference, StepPair
 from acp_inspector.compare.steps import JournalStep
 from acp_protocol.host.sanitize import single_line
 

@@ -19,8 +19,9 @@ from acp_console.tui.footer import KeyFooter
 from acp_console.tui.outside import copy
 from acp_console.tui.transcript.diff_view import RowView
 from acp_console.wording.comparison import comparison_summary, difference_lines, step_json
-from acp_inspector.compare.diff import StepPair, frame_numbers, tolerated_text
+from acp_inspector.compare.difference import StepPair, frame_numbers
 from acp_inspector.compare.steps import JournalStep
+from acp_inspector.compare.tolerances import tolerated_text
 from acp_protocol.host.sanitize import single_line
 
 POLL_INTERVAL_S: Final = 0.05

@@ -20,7 +20,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_inspector.compare.id_map import TOLERANCES, Tolerance
+from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
 from acp_inspector.journal import Frame
 from acp_inspector.jsonpath import formatted_member
 from acp_inspector.session.events import TurnEnded

@@ -15,7 +15,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
-from acp_inspector.compare.id_map import (
+from acp_inspector.compare.id_map import secrets_between
+from acp_inspector.compare.values import (
     CLOCK,
     DATE,
     PROCESS_ID,
@@ -23,7 +24,6 @@ from acp_inspector.compare.id_map import (
     SHAPES,
     alternatives,
     is_epoch,
-    secrets_between,
     with_directories,
 )
 from acp_inspector.model_service.bodies import TextEdit

@@ -23,8 +23,10 @@ from typing import Final, Literal, TypeAlias
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from acp_inspector.compare.diff import CompareOptions, Ignore, compare
-from acp_inspector.compare.id_map import IdMap, secrets_between, with_directories
+from acp_inspector.compare.diff import CompareOptions, compare
+from acp_inspector.compare.id_map import IdMap, secrets_between
+from acp_inspector.compare.ignoring import Ignore
+from acp_inspector.compare.values import with_directories
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.replay.acts import AgentJudge
 from acp_inspector.replay.agent_script import (

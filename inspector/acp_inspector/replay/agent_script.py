@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.compare.id_map import GENERATED_IDS, TIMESTAMPS
+from acp_inspector.compare.values import GENERATED_IDS, TIMESTAMPS
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reframe import reframe

@@ -20,13 +20,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from acp_inspector.compare.diff import (
-    CompareOptions,
-    Ignore,
-    JournalComparison,
-    compare,
-)
+from acp_inspector.compare.diff import CompareOptions, compare
+from acp_inspector.compare.difference import JournalComparison
 from acp_inspector.compare.id_map import IdMap
+from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording

@@ -24,15 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from acp_inspector.compare.diff import (
-    ABSENT,
-    Ignore,
-    JournalComparison,
-    Matcher,
-    StepDifference,
-    compare,
-)
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import JournalComparison, StepDifference
+from acp_inspector.compare.ignoring import Ignore, Matcher
 from acp_inspector.compare.steps import Level
+from acp_inspector.compare.values import ABSENT
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import EntryFields

@@ -8,14 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.compare.diff import (
-    ABSENT,
-    JournalComparison,
-    StepDifference,
-    frame_numbers,
-    is_other,
-)
+from acp_inspector.compare.difference import JournalComparison, StepDifference, frame_numbers
 from acp_inspector.compare.steps import Level
+from acp_inspector.compare.values import ABSENT, is_other
 from acp_inspector.replay.script import LiveRun, Script
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from itertools import islice
 from typing import Final, cast
 
-from acp_inspector.compare.diff import ABSENT
-from acp_inspector.compare.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
+from acp_inspector.compare.id_map import IdMap
+from acp_inspector.compare.values import ABSENT, GENERATED_IDS, TIMESTAMPS
 from acp_inspector.jsonpath import formatted_member
 from acp_inspector.replay.script import Event, Script, ScriptStep
 from acp_protocol.json_values import as_object, get, get_text

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
-from acp_inspector.compare.diff import (
+from acp_inspector.compare.difference import (
     JournalComparison,
     Kind,
     StepDifference,
     frame_numbers,
-    tolerated_text,
     value_lines,
 )
-from acp_inspector.compare.id_map import Tolerance
+from acp_inspector.compare.tolerances import Tolerance, tolerated_text
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import descendants

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from acp_inspector.compare.diff import StepPair, compare
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import StepPair
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header, RecordingError

@@ -11,8 +11,11 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from acp_inspector.compare.diff import ABSENT, Ignore, StepDifference, compare
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import StepDifference
+from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.compare.steps import Level
+from acp_inspector.compare.values import ABSENT
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.jsonpath import parse_path

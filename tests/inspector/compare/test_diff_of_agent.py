@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acp_inspector.compare.diff import StepDifference, compare
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import StepDifference
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.journal import Frame
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update

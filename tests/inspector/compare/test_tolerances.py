@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.compare.diff import compare, tolerated_text
-from acp_inspector.compare.id_map import TOLERANCES, IdMap, Tolerance
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.id_map import IdMap
+from acp_inspector.compare.tolerances import TOLERANCES, Tolerance, tolerated_text
 from acp_inspector.journal import Frame
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 

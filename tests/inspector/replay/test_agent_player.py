@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.compare.id_map import TOLERANCES, Tolerance
+from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.agent_player import AgentPlayer
 from acp_inspector.replay.agent_script import AgentScript, connections

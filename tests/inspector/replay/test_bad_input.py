@@ -11,7 +11,7 @@ import anyio
 import anyio.from_thread
 import pytest
 
-from acp_inspector.compare.diff import Ignore
+from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import replay_directories

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.compare.diff import compare, value_lines
+from acp_inspector.compare.diff import compare
+from acp_inspector.compare.difference import value_lines
 from acp_inspector.replay.expectations import (
     AppliedExpectations,
     Expectations,
