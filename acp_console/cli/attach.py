@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedWriter
 from typing import Any, cast
 
 import click
@@ -26,7 +28,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
 
 
-@click.command(name="attach", cls=Command, docs="inspecting.md")
+@click.command(name="attach", cls=Command, docs="inspecting.md", is_check=True)
 @click.argument("proxy", required=False, metavar="[NAME|PID]")
 @click.option("--list", "is_list", is_flag=True, help="List the running proxies and exit.")
 @format_option(("text", "json"), "With --list. json: one object per line.")
@@ -88,7 +90,8 @@ def _ask(proxy: str | None, commands: Sequence[str]) -> int:
     except OSError as problem:
         raise AttachError(f"the proxy is gone: {problem}") from None
     code = exit_codes.DONE
-    with client:
+    # Of its own, since the one that is written to may become the null device.
+    with client, os.fdopen(os.dup(1), "wb") as stdout:
         if not is_staying:
             client.call("hello", passing=True)
         for request in _commands_from_stdin() if is_staying else parsed:
@@ -96,7 +99,7 @@ def _ask(proxy: str | None, commands: Sequence[str]) -> int:
             _print(jsonrpc.encode(reply))
             code = exit_codes.FOUND if "error" in reply else code
             if request.get("do") == "watch" and "ok" in reply:
-                _close_with_stdout(client)
+                _close_with_reader(client, stdout)
                 for line in client.raw_lines():
                     _print(line)
                 break
@@ -117,13 +120,13 @@ def _reply(client: ProxyClient, request: Mapping[str, Any]) -> Mapping[str, Any]
     return client.request(request)
 
 
-def _close_with_stdout(client: ProxyClient) -> None:
+def _close_with_reader(client: ProxyClient, stdout: BufferedWriter) -> None:
     """Close the connection as soon as the reader of stdout is gone, not at the next line."""
 
     def wait() -> None:
         poller = select.poll()
         # Without events, this waits for errors only: the reader has closed its end.
-        poller.register(sys.stdout.fileno(), 0)
+        poller.register(stdout.fileno(), 0)
         poller.poll()
         client.close()
 

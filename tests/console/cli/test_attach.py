@@ -105,6 +105,37 @@ def replies_to(*commands: str, code: int = exit_codes.DONE) -> list[dict[str, An
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def code_without_reader(*commands: str) -> int:
+    """Return the exit code of `attach` whose stdout is a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [word for command in commands for word in ("--ask", command)]
+    command = [sys.executable, "-m", "acp_console", "attach", "work", *words]
+    with os.fdopen(writing, "wb") as stdout:
+        return subprocess.run(
+            command, stdout=stdout, stderr=subprocess.PIPE, timeout=LIMIT, check=False
+        ).returncode
+
+
+def test_commands_are_carried_out_and_refusals_are_not_green_without_a_reader(
+    echo: subprocess.Popen[bytes],
+) -> None:
+    point = '{"do":"break","filter":"from == client"}'
+    assert code_without_reader('{"do":"state"}', point) == exit_codes.DONE
+    say(echo, b'{"n":1}')
+    release = '{"do":"release"}'
+    assert code_without_reader('{"do":"held","seconds":30}', release, release) == exit_codes.FOUND
+    assert read_line(echo) == b'{"n":1}'
+
+
+def test_watching_ends_without_a_reader_and_before_the_next_frame(
+    echo: subprocess.Popen[bytes],
+) -> None:
+    del echo
+    assert code_without_reader('{"do":"watch"}') == exit_codes.DONE
+    assert code_without_reader('{"do":"release"}', '{"do":"watch"}') == exit_codes.FOUND
+
+
 def test_a_frame_is_held_and_changed_by_shell_commands_that_come_and_go(
     echo: subprocess.Popen[bytes],
 ) -> None:
