@@ -135,6 +135,8 @@ def _exit_codes() -> str:
         "| 3 | the agent could not be started, or exited early |\n"
         "| 4 | the agent answered with an error, or broke the protocol |\n"
         "| 5 | something was refused, and `--fail-on-refusal` was given |\n"
+        "| 6 | the agent did something without permission, and `--fail-on-unasked` was given |\n"
+        "| 7 | a check could try nothing: it has neither passed nor failed |\n"
         "| 124 | time limit |\n| 130 | interrupted |\n"
     )
 

@@ -17,5 +17,7 @@ REFUSED: Final = 5
 """Something was refused, and --fail-on-refusal was given."""
 UNASKED: Final = 6
 """The agent did something without permission, and --fail-on-unasked was given."""
+NOTHING: Final = 7
+"""A check could try nothing: it has neither passed nor failed."""
 TIME_LIMIT: Final = 124
 INTERRUPTED: Final = 130

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from acp_console.cli import exit_codes
 from tests.console.conftest import Call
 
 ROOT = Path(__file__).parent.parent.parent
@@ -60,9 +61,35 @@ def test_failed_case_exits_with_1_and_names_its_section(call: Call, tmp_path: Pa
 def test_case_that_is_not_reached_is_no_failure(call: Call, tmp_path: Path) -> None:
     hello = tmp_path / "hello.py"
     hello.write_text(HELLO)
-    done = call("conform", "--case", "permission.allowed", "--", sys.executable, str(hello))
-    assert done.code == 0
-    assert "0 passed, 0 failed, 0 not offered, 1 not reached" in done.out
+    cases = ("--case", "permission.allowed", "--case", "initialize.responds")
+    done = call("conform", *cases, "--", sys.executable, str(hello))
+    assert done.code == exit_codes.DONE
+    assert done.out.endswith("1 passed, 0 failed, 0 not offered, 1 not reached\n")
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "markdown"])
+def test_run_in_which_nothing_could_be_tried_is_not_green(
+    call: Call, tmp_path: Path, format_: str
+) -> None:
+    hello = tmp_path / "hello.py"
+    hello.write_text(HELLO)
+    words = ("conform", "--case", "permission.allowed", "--format", format_)
+    done = call(*words, "--", sys.executable, str(hello))
+    assert done.code == exit_codes.NOTHING
+    if format_ == "json":
+        assert json.loads(done.out)["passed"] is False
+    else:
+        assert "1 not reached; nothing was shown" in done.out
+
+
+def test_client_that_reaches_no_case_is_not_green(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    words = ["conform", "client", "--case", "permission.*", "--report", str(report)]
+    done = subprocess.run(
+        [*CONSOLE, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == exit_codes.NOTHING
+    assert json.loads(report.read_text())["passed"] is False
 
 
 @pytest.mark.parametrize("version", ["1", "2"])

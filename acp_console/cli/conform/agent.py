@@ -12,7 +12,6 @@ import anyio
 import click
 
 from acp_console.agents.spec import AgentSpec
-from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.errors import UsageError
@@ -80,7 +79,7 @@ def command(
 
     Each case has a verdict: pass, fail, advice (it does otherwise than advised, which breaks
     nothing), not offered (the agent does not claim it), or not reached (the situation did not
-    arise). Exits with 1 if a case failed, and with 0 otherwise.
+    arise). Exits with 1 if a case failed, with 7 if nothing could be tried, and with 0 otherwise.
 
     \b
     acp-console conform demo
@@ -115,7 +114,7 @@ def command(
             click.echo(report.headline, err=True)
         if not report.counts["pass"]:
             _show_stderr(stderr)
-        return exit_codes.FOUND if report.has_failed else exit_codes.DONE
+        return judging.exit_code(report)
 
     return run_until_signal(judge)
 

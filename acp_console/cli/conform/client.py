@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import click
 
-from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.run_async import run_until_signal
@@ -30,7 +29,7 @@ def command(*, persona: Persona, judging: Judging) -> int:
     """Judge the client that starts this command as its agent and sends a prompt.
 
     The report is written after the turn and when the client leaves; without --report it goes to
-    stderr. Exits with 1 if a case failed, and with 0 otherwise.
+    stderr. Exits with 1 if a case failed, with 7 if nothing could be tried, and with 0 otherwise.
 
     \b
     acp-console conform client --persona hostile --report report.txt
@@ -58,4 +57,4 @@ async def _play(cases: Sequence[Case], options: ClientOptions, judging: Judging)
         if reports and judging.output is None:
             # Our stdout belongs to the protocol.
             click.echo(judging.text(*reports[-1]), nl=False, err=True)
-    return exit_codes.FOUND if reports[-1][0].has_failed else exit_codes.DONE
+    return judging.exit_code(reports[-1][0])

@@ -122,6 +122,12 @@ class Judging:
         ]
         return replace(report, results=tuple(marked)), found.gone_json()
 
+    def exit_code(self, report: Report) -> int:
+        """Return what the report says of the peer; it is 0 only if the report is passed."""
+        if report.has_failed:
+            return exit_codes.FOUND
+        return exit_codes.DONE if report.is_passed else exit_codes.NOTHING
+
     def text(self, report: Report, gone: Json) -> str:
         """Return the report as it is printed, or written to a file."""
         match self.format:

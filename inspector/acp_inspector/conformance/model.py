@@ -162,9 +162,16 @@ class Report:
         return self.counts["fail"] > self.known
 
     @property
+    def shows_nothing(self) -> bool:
+        """Whether no case was judged, because the situations did not arise."""
+        counts = self.counts
+        is_judged = counts["pass"] or counts["fail"] or counts["advice"]
+        return not is_judged and counts["not reached"] > 0
+
+    @property
     def is_passed(self) -> bool:
-        """Whether no case failed but known ones, and at least one passed or is known."""
-        return not self.has_failed and bool(self.counts["pass"] or self.known)
+        """Whether no case failed but known ones, and the peer was tried at all."""
+        return not self.has_failed and not self.shows_nothing
 
     @property
     def headline(self) -> str:
@@ -175,7 +182,8 @@ class Report:
             for verdict, number in self.counts.items()
             if number or verdict != "advice"
         )
-        return f"ACP {self.profile} {self.side}: {counts}"
+        nothing = "; nothing was shown" if self.shows_nothing else ""
+        return f"ACP {self.profile} {self.side}: {counts}{nothing}"
 
     @property
     def badge(self) -> str:

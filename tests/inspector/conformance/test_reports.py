@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from acp_inspector.conformance.model import Case, Evidence, Report, Result, evidence
+import pytest
+
+from acp_inspector.conformance.model import Case, Evidence, Report, Result, Verdict, evidence
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
 from acp_inspector.journal import Frame
 
@@ -58,6 +60,32 @@ def test_what_is_only_advised_has_a_line_and_is_no_failure() -> None:
     (suite,) = ElementTree.fromstring(junit_report(report))
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
     assert '<p class="badge pass">' in html_report(report)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "is_known", "is_passed"),
+    [
+        (["pass", "not reached"], False, True),
+        (["fail", "pass"], False, False),
+        (["fail", "not reached"], True, True),
+        (["advice", "not reached"], False, True),
+        (["not offered"], False, True),
+        (["not offered", "not reached"], False, False),
+        (["not reached"], False, False),
+    ],
+)
+def test_a_report_is_passed_if_nothing_failed_and_something_was_tried(
+    verdicts: list[Verdict], is_known: bool, is_passed: bool
+) -> None:
+    results = [
+        Result(case(str(number)), verdict, is_known=is_known and verdict == "fail")
+        for number, verdict in enumerate(verdicts)
+    ]
+    report = Report("agent", "agent", "v1", tuple(results))
+    assert report.is_passed is is_passed
+    assert report.headline.endswith("; nothing was shown") is (
+        not is_passed and "fail" not in verdicts
+    )
 
 
 def test_text_of_all_cases_has_each_with_its_reason() -> None:
