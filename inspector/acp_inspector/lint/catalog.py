@@ -1,8 +1,8 @@
 """What a lint rule says of itself, and the words that rules use.
 
-Each rule stands in a module of `rules`: a decorator with its name and its facts, a function that
-checks it, and the function's docstring, which begins with what the rule says. `registry.rules`
-returns all of them. A rule keeps its name and its number forever.
+Each rule stands in a module of `rules`: a function with its name that checks it, what is known of
+it (`registry.Subject`), how to fix it, and a docstring, which begins with what the rule says.
+`registry.rules` returns all of them. A rule keeps its name and its number forever.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from acp_protocol.framing import Side
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 Basis: TypeAlias = Literal["must", "should", "implied", "schema", "json-rpc", "heuristic"]
+Version: TypeAlias = Literal[1, 2]
 AtFault: TypeAlias = Literal["agent", "client", "both", "sender", "receiver", "responder", "proxy"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
@@ -99,10 +100,12 @@ RETIRED: Final[dict[int, str]] = {
 """Numbers of rules that there were, and why they went; no other rule gets them."""
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What there is to know of a rule besides its name, its sentence and its fix."""
+@dataclass(frozen=True, kw_only=True)
+class LintRule:
+    """One rule of the catalogue."""
 
+    name: str
+    """What is wrong where it is broken, such as `unknown-mode`."""
     number: int
     subject: str
     severity: Severity
@@ -111,12 +114,18 @@ class Facts:
     """The side at fault when it is broken."""
     source: str
     """Page of the protocol's documentation, or `schema`."""
-    version: Literal[1, 2] | None = None
+    version: Version | None = None
     """The only protocol version that it applies to; None: both."""
     since: str = ""
     """Month of the schema that introduced or changed it; empty for older ones."""
     in_version_1: Severity | None = None
     """The severity in version 1, if the text of that version says less."""
+    text: str
+    """What it says, in one sentence or a few."""
+    fix: str
+    """What the side at fault should do."""
+    case: str | Mapping[Side, str] = ""
+    """The conformance case that it makes, for peers of the side at fault; see `case_for`."""
 
     @property
     def id(self) -> str:
@@ -145,20 +154,6 @@ class Facts:
         """Whether it is about a part of a version that is not stable yet."""
         is_stable = version == 1 and self.subject in STABLE_IN_1
         return self.subject in UNSTABLE_SUBJECTS and not is_stable
-
-
-@dataclass(frozen=True)
-class LintRule(Facts):
-    """One rule of the catalogue."""
-
-    name: str = ""
-    """What is wrong where it is broken, such as `unknown-mode`."""
-    text: str = ""
-    """What it says, in one sentence or a few."""
-    fix: str = ""
-    """What the side at fault should do."""
-    case: str | Mapping[Side, str] = ""
-    """The conformance case that it makes, for peers of the side at fault; see `case_for`."""
 
     def case_for(self, side: Side) -> str:
         """Return the conformance case that it makes for peers of a side; empty: none."""

@@ -92,6 +92,7 @@ class Context:
         "method",
         "params",
         "previous",
+        "reported",
         "request",
         "result",
         "seq",
@@ -131,6 +132,8 @@ class Context:
         """The update in a `session/update`; empty for anything else."""
         self.variant: str | None = None
         """Its `sessionUpdate`."""
+        self.reported: set[str] = set()
+        """The paths that checks have reported something about."""
         self.verdict: Any = NotImplemented
         """The result of the schema validation; computed on first use, then kept."""
         self._classify(self.value)

@@ -26,24 +26,6 @@ from acp_protocol.framing import Side
 
 logger = logging.getLogger(__name__)
 
-BROAD: Final = (
-    *(
-        "schema-error",
-        "tolerated-schema-error",
-        "unknown-member",
-        "reserved-value",
-        "unknown-value",
-        "wrong-case",
-        "relative-path",
-    ),
-    "invalid-update",
-)
-"""Rules about any path of any message, or of any update, the broadest first.
-
-If several report the same path, only the last one is kept; none is kept if a specific rule also
-reports that path.
-"""
-
 TOPICS: Final = 10_000
 """Most topics of findings that are remembered."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
@@ -257,7 +239,7 @@ class Linter:
         self.report.exercised |= checks.exercised
         found = self._check(context, checks)
         self._track(context, checks)
-        return _without_repetition(found) if len(found) > 1 else found
+        return found
 
     def _check(self, context: Context, checks: CheckSet) -> list[Finding]:
         found: list[Finding] = []
@@ -272,6 +254,7 @@ class Linter:
                 continue
             exercised.add(each.rule)
             if problems:
+                context.reported.update(one.path for one in problems)
                 found += [self._finding(each.rule, each.fix, one) for one in problems]
         return found
 
@@ -344,19 +327,6 @@ def lint(
 @cache
 def _applicable_rules(*, unstable: bool) -> frozenset[str]:
     return frozenset(name for name, rule in rules().items() if unstable or not rule.is_unstable)
-
-
-def _without_repetition(found: list[Finding]) -> list[Finding]:
-    """Drop findings of broad rules for paths that a narrower rule also reports."""
-    narrowest: dict[str, int] = {}
-    for each in found:
-        narrowest[each.path] = max(narrowest.get(each.path, 0), _narrowness(each))
-    return [each for each in found if not each.path or _narrowness(each) == narrowest[each.path]]
-
-
-def _narrowness(finding: Finding) -> int:
-    name = finding.rule.name
-    return BROAD.index(name) if name in BROAD else len(BROAD)
 
 
 def _open_dialect(name: str) -> Dialect:

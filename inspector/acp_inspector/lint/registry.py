@@ -1,32 +1,41 @@
 """Registers lint rules and their checks, and selects the checks for each message.
 
-    @rule(
-        "unknown-mode",
-        Facts(289, "modes", "error", "must", "client", "v1/session-modes.mdx", version=1),
-        on.request("session/set_mode"),
-        fix="Set one of the available modes.",
-    )
+    rule = Subject("modes", page="session-modes.mdx", version=1)
+
+    @rule.error(289, "must", "client", on.request("session/set_mode"), case="modes.known")
+    @fix("Set one of the available modes.")
     def unknown_mode(context: Context) -> CheckResult:
         (its docstring: `modeId` is one of `availableModes[].id`.)
 
-A check returns None if it does not apply to the frame, `OK` if the rule holds, or problems. It sees
-the state before the frame and changes nothing. Functions marked with `check` look at other messages
-for a rule that another function has. A function marked `track` records state for later checks; it
-runs after all checks and after the update of the shared state.
+The name of the function is the name of the rule, here `unknown-mode`; the docstring begins with
+what it says. A check returns None if it does not apply to the frame, `OK` if the rule holds, or
+problems. It sees the state before the frame and changes nothing.
+
+A rule that one of the shared checks can check (see `checks`) has no code of its own:
+
+    @rule.error(293, "schema", "agent", on.result(*OPENING))
+    @fix("Give each mode an id of its own.")
+    @checked_by(unique, at="modes.availableModes.*.id")
+    def duplicate_mode() -> None:
+        (its docstring: Mode ids are unique.)
+
+Functions marked with `check` look at other messages for a rule that another function has. A
+function marked `track` records state for later checks; it runs after all checks and after the
+update of the shared state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial, wraps
+from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
 from inspect import unwrap
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar, Unpack
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import EARLY_SUBJECTS, Facts, LintRule
+from acp_inspector.lint.catalog import EARLY_SUBJECTS, AtFault, Basis, LintRule, Severity, Version
 from acp_inspector.lint.context import CheckResult, Context, Place, Violation
 from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
@@ -34,7 +43,7 @@ from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
-Look = TypeVar("Look", bound=Callable[..., CheckResult])
+Rule = TypeVar("Rule", bound=Callable[..., CheckResult])
 Update = TypeVar("Update", bound=Callable[..., None])
 
 
@@ -42,8 +51,8 @@ Update = TypeVar("Update", bound=Callable[..., None])
 class Check:
     """Finds violations of one rule in a frame, in an event, or at the end of a recording."""
 
-    place: tuple[str, int, int]
-    """Where it is defined; checks run in this order."""
+    place: tuple[bool, str, int, int]
+    """Whether it is one of the last, and where it is defined; checks run in this order."""
     rule: str
     """The name of the rule."""
     look: Callable[..., CheckResult]
@@ -78,45 +87,134 @@ class Registry:
     event_trackers: list[Tracker] = field(default_factory=list[Tracker])
 
 
+_FIXES: Final[dict[Callable[..., Any], str]] = {}
 STATE: Final = "acp_inspector.lint.tracker"
 """The module whose trackers update the shared state."""
 _REGISTRY: Final = Registry()
 _CHECKS: Final = {on.END: _REGISTRY.end_checks, on.EVENTS: _REGISTRY.event_checks}
 
 
-def rule(
-    name: str,
-    facts: Facts,
-    /,
-    *triggers: Triggers,
-    fix: str,
-    case: str | Mapping[Side, str] = "",
-    says: str = "",
-    exercised_by: Triggers = (),
-    **arguments: Any,
-) -> Callable[[Look], Look]:
-    """Define a rule, and make a function its check.
+@dataclass(frozen=True)
+class Subject:
+    """A subject of rules; makes functions its rules."""
+
+    name: str
+    page: str = "schema"
+    """The page of the protocol's documentation that most of the rules come from."""
+    version: Version | None = None
+    """The only protocol version that all of the rules apply to; None: each rule says it."""
+
+    def error(
+        self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
+    ) -> Callable[[Rule], Rule]:
+        """Make a function an error, as `Subject.rule` does."""
+        return self.rule(number, "error", basis, side, *triggers, **facts)
+
+    def warning(
+        self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
+    ) -> Callable[[Rule], Rule]:
+        """Make a function a warning, as `Subject.rule` does."""
+        return self.rule(number, "warning", basis, side, *triggers, **facts)
+
+    def info(
+        self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
+    ) -> Callable[[Rule], Rule]:
+        """Make a function an info, as `Subject.rule` does."""
+        return self.rule(number, "info", basis, side, *triggers, **facts)
+
+    def rule(
+        self,
+        number: int,
+        severity: Severity,
+        basis: Basis,
+        side: AtFault,
+        *triggers: Triggers,
+        **facts: Unpack[More],
+    ) -> Callable[[Rule], Rule]:
+        """Make a function a rule of the subject, and its check.
+
+        Args:
+            number: The number of the rule.
+            severity: How severe it is to break it.
+            basis: What it is based on.
+            side: The side at fault when it is broken.
+            triggers: What the function looks at.
+            facts: What else there is to know of it; see `More`.
+        """
+
+        def register(look: Rule) -> Rule:
+            name = look.__name__.strip("_").replace("_", "-")
+            version = facts.get("version", self.version)
+            page = (
+                self.page if version is None or self.page == "schema" else f"v{version}/{self.page}"
+            )
+            assert name not in _REGISTRY.rules, name
+            _REGISTRY.rules[name] = LintRule(
+                name=name,
+                number=number,
+                subject=self.name,
+                severity=severity,
+                basis=basis,
+                side=side,
+                source=facts.get("source", "schema" if basis == "schema" else page),
+                version=version,
+                since=facts.get("since", ""),
+                in_version_1=facts.get("in_version_1"),
+                text=" ".join((look.__doc__ or "").partition("\n\n")[0].split()),
+                fix=_FIXES[unwrap(look)],
+                case=facts.get("case", ""),
+            )
+            exercised_by, is_last = facts.get("exercised_by", ()), facts.get("last", False)
+            return check(name, *triggers, exercised_by=exercised_by, last=is_last)(look)
+
+        return register
+
+
+class More(TypedDict, total=False):
+    """What few rules have to say of themselves."""
+
+    version: Version | None
+    """The only protocol version that it applies to; None: both."""
+    source: str
+    """Page of the documentation, or `schema`. By default `schema` if that is its basis, else the
+    page of the subject for its version."""
+    since: str
+    """Month of the schema that introduced or changed it."""
+    in_version_1: Severity
+    """The severity in version 1, if the text of that version says less."""
+    case: str | Mapping[Side, str]
+    """The conformance case that it makes, for peers of the side at fault; or one for peers of each
+    side. Several rules may share one."""
+    exercised_by: Triggers
+    """Messages that exercise the rule although only the triggers can violate it."""
+    last: bool
+    """Whether it is checked after all others: it is about what no other has reported."""
+
+
+def fix(text: str) -> Callable[[Any], Any]:
+    """Say what the side at fault should do, if the rule is broken that the function below is."""
+
+    def note(look: Rule) -> Rule:
+        _FIXES[unwrap(look)] = text
+        return look
+
+    return note
+
+
+def checked_by(
+    look: Callable[..., CheckResult], **arguments: Any
+) -> Callable[[Callable[[], None]], Callable[[Context], CheckResult]]:
+    """Make a function without code a rule that another function checks.
 
     Args:
-        name: What is wrong where the rule is broken.
-        facts: What there is to know of the rule.
-        triggers: What the function looks at.
-        fix: What the side at fault should do.
-        case: The conformance case that the rule makes, for peers of the side at fault; or one for
-            peers of each side. Several rules may share one.
-        says: What the rule says, if the function serves several rules; otherwise the first
-            paragraph of its docstring says it.
-        exercised_by: Messages that exercise the rule although only `triggers` can violate it.
-        arguments: What the function is called with, besides the context.
+        look: The check.
+        arguments: What it is called with, besides the context.
     """
 
-    def register(look: Look) -> Look:
-        text = says or " ".join((look.__doc__ or "").partition("\n\n")[0].split())
-        assert name not in _REGISTRY.rules, name
-        _REGISTRY.rules[name] = LintRule(**vars(facts), name=name, text=text, fix=fix, case=case)
-        return check(name, *triggers, exercised_by=exercised_by, **arguments)(look)
+    def made(rule: Callable[[], None]) -> Callable[[Context], CheckResult]:
+        return update_wrapper(partial(look, **arguments), rule)
 
-    return register
+    return made
 
 
 def check(
@@ -124,19 +222,20 @@ def check(
     /,
     *triggers: Triggers,
     exercised_by: Triggers = (),
+    last: bool = False,
     fix: str = "",
     **arguments: Any,
-) -> Callable[[Look], Look]:
+) -> Callable[[Rule], Rule]:
     """Make a function one more check of the rule with this name.
 
-    `fix` replaces the rule's for what this check finds.
+    `fix` replaces the rule's for what this check finds; the function is called with `arguments`.
     """
     flat = tuple(chain(*triggers))
 
-    def register(look: Look) -> Look:
+    def register(look: Rule) -> Rule:
         bound = partial(look, **arguments) if arguments else look
         checks = _CHECKS.get(flat, _REGISTRY.checks)
-        checks.append(Check(_place(look, checks), name, bound, fix, flat, exercised_by))
+        checks.append(Check((last, *_place(look, checks)), name, bound, fix, flat, exercised_by))
         return look
 
     return register

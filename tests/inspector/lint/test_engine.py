@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import RETIRED, SUBJECTS
 from acp_inspector.lint.engine import Linter, LintReport, lint
-from acp_inspector.lint.registry import find_rule, registry, rules
+from acp_inspector.lint.registry import find_rule, rules
 from acp_inspector.recording.format import decode_line, encode_entry
 from tests.inspector.lint.talk import CWD, TOOL, Case, Talk, cases
 
@@ -351,19 +350,6 @@ def test_a_rule_has_a_name_of_a_few_words_and_a_number_of_its_own() -> None:
     assert numbers == sorted(set(numbers))
     assert not RETIRED.keys() & set(numbers)
     assert find_rule("ACP-L010") is None
-
-
-def test_a_function_has_the_name_of_its_rule() -> None:
-    served = Counter(unwrapped(each.look) for each in registry().checks)
-    for check in registry().checks:
-        look = unwrapped(check.look)
-        says = " ".join((look.__doc__ or "").partition("\n\n")[0].split())
-        if served[look] == 1 and says == rules()[check.rule].text:
-            assert look.__name__ == check.rule.replace("-", "_")
-
-
-def unwrapped(look: Callable[..., Any]) -> Callable[..., Any]:
-    return look.func if isinstance(look, partial) else look
 
 
 def test_corrected_rules_are_in_the_catalogue_as_corrected() -> None:

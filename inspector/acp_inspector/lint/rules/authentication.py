@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -23,8 +23,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, each_of, rule, track
-from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.registry import Subject, check, checked_by, each_of, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
@@ -35,6 +34,9 @@ from acp_protocol.jsonrpc import (
     Json,
 )
 from acp_protocol.schema.vocabulary import ERROR_CODES, OPENING
+
+rule = Subject("authentication", page="authentication.mdx")
+auth_status = Subject("auth-status")
 
 LOGINS: Final = ("authenticate", "auth/login")
 LOGOUTS: Final = ("logout", "auth/logout")
@@ -67,20 +69,6 @@ def _id(method: dict[str, Json]) -> Json:
     return method.get("id", method.get("methodId"))
 
 
-@rule(
-    "unknown-auth-method",
-    Facts(68, "authentication", "error", "must", "client", "v1/authentication.mdx", version=1),
-    on.request("authenticate"),
-    says="`authenticate.methodId` is one of the advertised `authMethods[].id`.",
-    fix="Use the id of one of the offered authMethods.",
-)
-@rule(
-    "unknown-login-method",
-    Facts(69, "authentication", "error", "must", "client", "v2/authentication.mdx", version=2),
-    on.request("auth/login"),
-    says="`auth/login.methodId` is one of the advertised `authMethods[].methodId`.",
-    fix="Use the methodId of one of the offered authMethods.",
-)
 def _offered(context: Context) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -92,12 +80,22 @@ def _offered(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "terminal-method-as-login",
-    Facts(70, "authentication", "error", "must", "client", "authentication.mdx"),
-    on.request(*LOGINS),
-    fix="Start the agent in a terminal, with the method's args.",
-)
+@rule.error(68, "must", "client", on.request("authenticate"), version=1)
+@fix("Use the id of one of the offered authMethods.")
+@checked_by(_offered)
+def unknown_auth_method() -> None:
+    """`authenticate.methodId` is one of the advertised `authMethods[].id`."""
+
+
+@rule.error(69, "must", "client", on.request("auth/login"), version=2)
+@fix("Use the methodId of one of the offered authMethods.")
+@checked_by(_offered)
+def unknown_login_method() -> None:
+    """`auth/login.methodId` is one of the advertised `authMethods[].methodId`."""
+
+
+@rule.error(70, "must", "client", on.request(*LOGINS))
+@fix("Start the agent in a terminal, with the method's args.")
 def terminal_method_as_login(context: Context) -> CheckResult:
     """A `terminal` method is never passed to `authenticate` / `auth/login`."""
     if not context.state.auth_methods:
@@ -115,12 +113,8 @@ def terminal_method_as_login(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "login-without-methods",
-    Facts(74, "authentication", "error", "must", "client", "v2/authentication.mdx", version=2),
-    on.request("auth/login", "auth/logout"),
-    fix="Call neither method if no authMethods were offered.",
-)
+@rule.error(74, "must", "client", on.request("auth/login", "auth/logout"), version=2)
+@fix("Call neither method if no authMethods were offered.")
 def login_without_methods(context: Context) -> CheckResult:
     """`auth/login` and `auth/logout` are called only if `authMethods` was non-empty."""
     if not context.state.is_ready:
@@ -134,12 +128,8 @@ def login_without_methods(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "login-not-implemented",
-    Facts(75, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
-    on.response("auth/login", "auth/logout"),
-    fix="Answer auth/login and auth/logout wherever authMethods are offered.",
-)
+@rule.error(75, "must", "agent", on.response("auth/login", "auth/logout"), version=2)
+@fix("Answer auth/login and auth/logout wherever authMethods are offered.")
 def login_not_implemented(context: Context) -> CheckResult:
     """With non-empty `authMethods` neither `auth/login` nor `auth/logout` is answered -32601."""
     if context.request is None or not context.state.auth_methods:
@@ -153,12 +143,8 @@ def login_not_implemented(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "auth-required-after-login",
-    Facts(81, "authentication", "warning", "implied", "agent", "authentication.mdx"),
-    on.response(*GUARDED),
-    fix="Accept requests of a client that has logged in, until it logs out.",
-)
+@rule.warning(81, "implied", "agent", on.response(*GUARDED))
+@fix("Accept requests of a client that has logged in, until it logs out.")
 def auth_required_after_login(context: Context) -> CheckResult:
     """After a successful login, auth-gated calls do not fail with -32000 until a logout."""
     login, ask = context.state.login, context.request
@@ -169,12 +155,8 @@ def auth_required_after_login(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unusual-error-after-logout",
-    Facts(82, "authentication", "info", "implied", "agent", "authentication.mdx"),
-    on.response(*GUARDED),
-    fix="Answer -32000 to what needs a login again.",
-)
+@rule.info(82, "implied", "agent", on.response(*GUARDED))
+@fix("Answer -32000 to what needs a login again.")
 def unusual_error_after_logout(context: Context) -> CheckResult:
     """After logout, -32000 on session operations is allowed; other failures are suspicious."""
     logout, ask = context.state.of(_LoginState).logout, context.request
@@ -189,13 +171,8 @@ def unusual_error_after_logout(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "repeated-unauthenticated-request",
-    Facts(83, "authentication", "warning", "heuristic", "client", "authentication.mdx"),
-    on.request(*GUARDED),
-    fix="Log in first, then ask again.",
-    exercised_by=on.error(*GUARDED),
-)
+@rule.warning(83, "heuristic", "client", on.request(*GUARDED), exercised_by=on.error(*GUARDED))
+@fix("Log in first, then ask again.")
 def repeated_unauthenticated_request(context: Context) -> CheckResult:
     """After -32000 the Client does not repeat the same request without authenticating.
 
@@ -233,12 +210,8 @@ def _end_logout(context: Context) -> None:
     context.state.of(_LoginState).logout = None
 
 
-@rule(
-    "credentials-in-params",
-    Facts(84, "authentication", "error", "must", "both", "schema"),
-    on.request(*LOGINS),
-    fix="Send only methodId; let the agent ask for the rest itself.",
-)
+@rule.error(84, "must", "both", on.request(*LOGINS), source="schema")
+@fix("Send only methodId; let the agent ask for the rest itself.")
 def credentials_in_params(context: Context) -> CheckResult:
     """No credentials in `authenticate`/`auth/login` params (`token`, `apiKey`, `data`); only
     `methodId` and `_meta` exist.
@@ -263,30 +236,6 @@ def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
     return [(place, each) for place, each in _offers(context) if each.get("type") == "terminal"]
 
 
-@rule(
-    "unsupported-terminal-auth",
-    Facts(71, "authentication", "error", "must", "agent", "v1/authentication.mdx", version=1),
-    on.result("initialize"),
-    says=(
-        '`type:"terminal"` methods appear only if the Client sent '
-        "`clientCapabilities.auth.terminal: true`."
-    ),
-    case="initialize.auth-terminal",
-    fix="Offer it only for clientCapabilities.auth.terminal.",
-    name="clientCapabilities",
-)
-@rule(
-    "unsupported-terminal-login",
-    Facts(72, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
-    on.result("initialize"),
-    says=(
-        '`type:"terminal"` methods appear only if the Client sent a non-null '
-        "`capabilities.auth.terminal`."
-    ),
-    case="initialize.auth-terminal",
-    fix="Offer it only for capabilities.auth.terminal.",
-    name="capabilities",
-)
 def _has_terminal(context: Context, name: str) -> CheckResult:
     offers = _terminals(context)
     if not offers or context.request is None:
@@ -301,26 +250,28 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     )
 
 
-@rule(
-    "incomplete-login-method",
-    Facts(76, "authentication", "error", "schema", "agent", "v2/authentication.mdx", version=2),
-    on.result("initialize"),
-    says=("Every auth method has `type` and `methodId` (not `id`); custom types start with `_`."),
-    case="initialize.auth-fields",
-    fix=('Give each method type and methodId; types are "agent", "terminal", or begin with “_”.'),
-    wanted=("type", "methodId"),
-    foreign="id",
+@rule.error(
+    71, "must", "agent", on.result("initialize"), version=1, case="initialize.auth-terminal"
 )
-@rule(
-    "incomplete-auth-method",
-    Facts(77, "authentication", "error", "schema", "agent", "schema", version=1),
-    on.result("initialize"),
-    says="Every auth method has `id` and `name` (not `methodId`).",
-    case="initialize.auth-fields",
-    fix="Give each method id and name.",
-    wanted=("id", "name"),
-    foreign="methodId",
+@fix("Offer it only for clientCapabilities.auth.terminal.")
+@checked_by(_has_terminal, name="clientCapabilities")
+def unsupported_terminal_auth() -> None:
+    """`type:"terminal"` methods appear only if the Client sent `clientCapabilities.auth.terminal:
+    true`.
+    """
+
+
+@rule.error(
+    72, "must", "agent", on.result("initialize"), version=2, case="initialize.auth-terminal"
 )
+@fix("Offer it only for capabilities.auth.terminal.")
+@checked_by(_has_terminal, name="capabilities")
+def unsupported_terminal_login() -> None:
+    """`type:"terminal"` methods appear only if the Client sent a non-null
+    `capabilities.auth.terminal`.
+    """
+
+
 @each_of(_offers)
 def methods_are_complete(
     context: Context, place: str, method: dict[str, Json], *, wanted: tuple[str, ...], foreign: str
@@ -335,17 +286,44 @@ def methods_are_complete(
         yield f"the type {quoted(kind)} does not begin with “_”", f"{place}.type"
 
 
+@rule.error(
+    76,
+    "schema",
+    "agent",
+    on.result("initialize"),
+    version=2,
+    source="v2/authentication.mdx",
+    case="initialize.auth-fields",
+)
+@fix('Give each method type and methodId; types are "agent", "terminal", or begin with “_”.')
+@checked_by(methods_are_complete, wanted=("type", "methodId"), foreign="id")
+def incomplete_login_method() -> None:
+    """Every auth method has `type` and `methodId` (not `id`); custom types start with `_`."""
+
+
+@rule.error(
+    77, "schema", "agent", on.result("initialize"), version=1, case="initialize.auth-fields"
+)
+@fix("Give each method id and name.")
+@checked_by(methods_are_complete, wanted=("id", "name"), foreign="methodId")
+def incomplete_auth_method() -> None:
+    """Every auth method has `id` and `name` (not `methodId`)."""
+
+
 def _environments(context: Context) -> list[Place]:
     return [each for each in _terminals(context) if each[1].get("env") is not None]
 
 
-@rule(
-    "terminal-env-not-object",
-    Facts(78, "authentication", "error", "schema", "agent", "v1/authentication.mdx", version=1),
+@rule.error(
+    78,
+    "schema",
+    "agent",
     on.result("initialize"),
+    version=1,
+    source="v1/authentication.mdx",
     case="initialize.auth-fields",
-    fix='Write env as an object: {"NAME": "value"}.',
 )
+@fix('Write env as an object: {"NAME": "value"}.')
 @each_of(_environments)
 def terminal_env_not_object(
     context: Context, place: str, method: dict[str, Json]
@@ -358,13 +336,8 @@ def terminal_env_not_object(
             yield f"the variable {quoted(name)} is not a string", f"{place}.env"
 
 
-@rule(
-    "terminal-env-not-list",
-    Facts(79, "authentication", "error", "must", "agent", "v2/authentication.mdx", version=2),
-    on.result("initialize"),
-    case="initialize.auth-fields",
-    fix='Write env as [{"name": …, "value": …}], each once.',
-)
+@rule.error(79, "must", "agent", on.result("initialize"), version=2, case="initialize.auth-fields")
+@fix('Write env as [{"name": …, "value": …}], each once.')
 @each_of(_environments)
 def terminal_env_not_list(
     context: Context, place: str, method: dict[str, Json]
@@ -383,12 +356,8 @@ def terminal_env_not_list(
             seen.add(name)
 
 
-@rule(
-    "auth-method-with-command",
-    Facts(80, "authentication", "warning", "must", "agent", "authentication.mdx"),
-    on.result("initialize"),
-    fix="Offer only args and env; the client knows the rest.",
-)
+@rule.warning(80, "must", "agent", on.result("initialize"))
+@fix("Offer only args and env; the client knows the rest.")
 @each_of(_terminals)
 def auth_method_with_command(
     context: Context, place: str, method: dict[str, Json]
@@ -427,12 +396,8 @@ def _digest(status_fields: dict[str, Json]) -> int:
     return hash(json.dumps(status, sort_keys=True, default=str))
 
 
-@rule(
-    "auth-status-fails",
-    Facts(490, "auth-status", "error", "must", "agent", "schema"),
-    on.response("auth/status"),
-    fix="Respond with the state “unauthenticated”.",
-)
+@auth_status.error(490, "must", "agent", on.response("auth/status"))
+@fix("Respond with the state “unauthenticated”.")
 def auth_status_fails(context: Context) -> CheckResult:
     """`auth/status` is never answered -32000 and changes no state.
 
@@ -449,15 +414,11 @@ def auth_status_fails(context: Context) -> CheckResult:
     fix="Send the status only where it is claimed, and after initialize.",
 )
 def reported_statuses_are_claimed(context: Context) -> CheckResult:
-    return gated(context, "auth.status")
+    return claimed(context, "auth.status")
 
 
-@rule(
-    "undeclared-auth-update",
-    Facts(491, "auth-status", "error", "implied", "agent", "schema"),
-    on.result("initialize"),
-    fix="Send the status only after initialize.",
-)
+@auth_status.error(491, "implied", "agent", on.result("initialize"))
+@fix("Send the status only after initialize.")
 def undeclared_auth_update(context: Context) -> CheckResult:
     """`auth/status_update` only if `auth.status` was advertised, and only after `initialize`."""
     early = context.state.of(_Status).early
@@ -466,12 +427,8 @@ def undeclared_auth_update(context: Context) -> CheckResult:
     return context.problem("auth/status_update came before initialize was answered", early)
 
 
-@rule(
-    "repeated-auth-status",
-    Facts(492, "auth-status", "info", "should", "agent", "schema"),
-    on.notification("auth/status_update"),
-    fix="Report only changes.",
-)
+@auth_status.info(492, "should", "agent", on.notification("auth/status_update"))
+@fix("Report only changes.")
 def repeated_auth_status(context: Context) -> CheckResult:
     """`auth/status_update` differs from the last status reported on the connection."""
     status = context.state.of(_Status)
@@ -488,12 +445,8 @@ def _keep_status(context: Context) -> None:
         status.early = status.early or context.point
 
 
-@rule(
-    "malformed-auth-status",
-    Facts(493, "auth-status", "error", "schema", "agent", "schema; extensibility.mdx"),
-    STATUS_MESSAGES,
-    fix="Report a state, and a label for each account.",
-)
+@auth_status.error(493, "schema", "agent", STATUS_MESSAGES, source="schema; extensibility.mdx")
+@fix("Report a state, and a label for each account.")
 def malformed_auth_status(context: Context) -> CheckResult:
     """`state` is present and each account has a `label`; unknown states that do not begin with `_`
     are reserved for ACP (warning).
@@ -512,3 +465,17 @@ def malformed_auth_status(context: Context) -> CheckResult:
             path = f"{place}.accounts.{index}.label"
             problems += context.problem("an account has no label", path=path)
     return tuple(problems)
+
+
+@rule.error(73, "must", "client", on.request("logout"), version=1)
+@fix("Call logout only where the agent claimed auth.logout.")
+@checked_by(claimed, v1="auth.logout")
+def undeclared_logout() -> None:
+    """`logout` is called only if `agentCapabilities.auth.logout` is present and non-null."""
+
+
+@auth_status.error(489, "schema", "client", on.request("auth/status"))
+@fix("Call auth/status only if the agent claimed auth.status.")
+@checked_by(claimed, v1="auth.status")
+def undeclared_auth_status() -> None:
+    """`auth/status` only with `auth.status`."""

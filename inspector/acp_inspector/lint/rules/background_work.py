@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.rules.v2_turn_state import REMEMBERED, background_of, foreground
 from acp_inspector.lint.state import Point, SeenSession
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("version-2", version=2)
 
 Item: TypeAlias = tuple[str, str]
 """The kind of work, and the id of its entity."""
@@ -36,12 +37,8 @@ class _Sessions(dict[str, _Background]):
     """The background work of each session."""
 
 
-@rule(
-    "background-list-omitted",
-    Facts(440, "version-2", "error", "must", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="List the background work with every state.",
-)
+@rule.error(440, "must", "agent", on.update("state_update"))
+@fix("List the background work with every state.")
 def background_list_omitted(context: Context) -> CheckResult:
     """Once a session reported `background`, every later `state_update` of it carries the list."""
     own = _of(context)
@@ -56,12 +53,8 @@ def background_list_omitted(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-background-item",
-    Facts(441, "version-2", "error", "must", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="Announce what goes on before you list it.",
-)
+@rule.error(441, "must", "agent", on.update("state_update"))
+@fix("Announce what goes on before you list it.")
 def unknown_background_item(context: Context) -> CheckResult:
     """Every `background` item names an entity announced earlier (terminal, tool call, v2u child
     session).
@@ -106,12 +99,8 @@ def _is_announced(session: SeenSession, item: Item) -> bool:
     return any(id_ in tool.terminals for tool in session.tools.values())
 
 
-@rule(
-    "background-item-vanishes",
-    Facts(442, "version-2", "error", "must", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="Report how work ended before you unlist it.",
-)
+@rule.error(442, "must", "agent", on.update("state_update"))
+@fix("Report how work ended before you unlist it.")
 def background_item_vanishes(context: Context) -> CheckResult:
     """An item leaves the `background` list only after its `exitStatus` / final status was
     reported.
@@ -146,12 +135,8 @@ def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> b
     return terminal is not None and terminal.exited is None
 
 
-@rule(
-    "background-listed-twice",
-    Facts(443, "version-2", "warning", "must", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="List work of a process as its terminal, only.",
-)
+@rule.warning(443, "must", "agent", on.update("state_update"))
+@fix("List work of a process as its terminal, only.")
 def background_listed_twice(context: Context) -> CheckResult:
     """Process-backed work is listed once, as its terminal, not also as its tool call."""
     session, listed = context.session, background_of(context.update)

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState, is_piece
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, fix, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_REQUEST, Json, RequestId, id_key, is_request_id
+
+rule = Subject("batches", page="schema; sdk 2.4.0")
 
 GRACE_S: Final = 5.0
 """Seconds in which an array should be refused."""
@@ -38,14 +39,16 @@ class _Batches(dict[Side, list[_Batch]]):
     """Arrays of each side, the newest at the end."""
 
 
-@rule(
-    "batch-sent",
-    Facts(357, "batches", "error", "must", "sender", "schema; sdk 2.4.0", since="2026-11"),
+@rule.error(
+    357,
+    "must",
+    "sender",
     on.BATCHES,
+    since="2026-11",
     case="frames.objects",
-    fix="Send each message by itself.",
     exercised_by=on.EVERY_FRAME,
 )
+@fix("Send each message by itself.")
 def batch_sent(context: Context) -> CheckResult:
     """No JSON array is sent, neither calls nor responses."""
     if is_piece(context):
@@ -55,13 +58,16 @@ def batch_sent(context: Context) -> CheckResult:
     return context.problem(what)
 
 
-@rule(
-    "batch-response",
-    Facts(360, "batches", "error", "must", "receiver", "v2/transports.mdx", since="2026-11"),
+@rule.error(
+    360,
+    "must",
+    "receiver",
     on.BATCHES,
-    fix="Answer each request by itself.",
+    source="v2/transports.mdx",
+    since="2026-11",
     exercised_by=on.EVERY_FRAME,
 )
+@fix("Answer each request by itself.")
 def batch_response(context: Context) -> CheckResult:
     """A response array is never sent."""
     for each in map(as_object, _held(context)):
@@ -94,12 +100,8 @@ def arrays_are_refused(context: Context) -> CheckResult:
     return context.problem(f"the array is answered with {what}", batch.point)
 
 
-@rule(
-    "batch-not-refused",
-    Facts(359, "batches", "error", "must", "receiver", "sdk 2.4.0", since="2026-11"),
-    on.END,
-    fix="Respond to an array with -32600 and the id null.",
-)
+@rule.error(359, "must", "receiver", on.END, source="sdk 2.4.0", since="2026-11")
+@fix("Respond to an array with -32600 and the id null.")
 def batch_not_refused(ending: EndContext) -> CheckResult:
     """A received array is answered by exactly one -32600 error object with `id:null`; none of its
     entries has an effect.

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, fix, track
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
@@ -20,17 +19,16 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json, RequestId, id_key, is_request_id
 from acp_protocol.schema.vocabulary import CLOSING, OUTPUT
 
+rule = Subject("cancellation", page="cancellation.mdx")
+prompt_turn = Subject("prompt-turn", page="prompt-turn.mdx")
+
 CANCEL: Final = "$/cancel_request"
 GRACE_S: Final = 10.0
 """Seconds in which a cancelled request should be answered."""
 
 
-@rule(
-    "unknown-request-cancelled",
-    Facts(349, "cancellation", "warning", "implied", "sender", "cancellation.mdx"),
-    on.notification(CANCEL),
-    fix="Cancel requests of your own that wait for their responses.",
-)
+@rule.warning(349, "implied", "sender", on.notification(CANCEL))
+@fix("Cancel requests of your own that wait for their responses.")
 def unknown_request_cancelled(context: Context) -> CheckResult:
     """`$/cancel_request.requestId` is an id that its sender issued and that is still pending;
     otherwise it is ignored.
@@ -60,12 +58,8 @@ def unknown_request_cancelled(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "malformed-cancel",
-    Facts(352, "cancellation", "error", "schema", "sender", "schema"),
-    on.notification(CANCEL),
-    fix="Name the request's id as requestId, type and all.",
-)
+@rule.error(352, "schema", "sender", on.notification(CANCEL))
+@fix("Name the request's id as requestId, type and all.")
 def malformed_cancel(context: Context) -> CheckResult:
     """`requestId` is present and has the type of the original id."""
     id_: Json = context.params.get("requestId")
@@ -90,12 +84,8 @@ def _request_with_other_id_type(context: Context, id_: Json) -> SentRequest | No
     return context.state.request_with_other_id_type(context.side, cast("RequestId", id_))
 
 
-@rule(
-    "cancelled-request-unanswered",
-    Facts(350, "cancellation", "error", "must", "receiver", "cancellation.mdx"),
-    on.response(),
-    fix="Send a response to cancelled requests, if necessary the error -32800.",
-)
+@rule.error(350, "must", "receiver", on.response())
+@fix("Send a response to cancelled requests, if necessary the error -32800.")
 def cancelled_request_unanswered(context: Context) -> CheckResult:
     """A request named by a cancel notification is still answered (result or -32800)."""
     return OK if context.request is not None and context.request.cancelled is not None else None
@@ -111,13 +101,8 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
-@rule(
-    "cancel-answered",
-    Facts(351, "cancellation", "error", "must", "receiver", "cancellation.mdx"),
-    on.response(),
-    fix="Do not answer $/cancel_request.",
-    exercised_by=on.notification(CANCEL),
-)
+@rule.error(351, "must", "receiver", on.response(), exercised_by=on.notification(CANCEL))
+@fix("Do not answer $/cancel_request.")
 def cancel_answered(context: Context) -> CheckResult:
     """`$/cancel_request` itself is never answered."""
     notification = context.state.of(LastNotifications).get(opposite(context.side))
@@ -128,12 +113,8 @@ def cancel_answered(context: Context) -> CheckResult:
     return context.problem(f"{CANCEL} was answered", notification.point)
 
 
-@rule(
-    "self-cancelled-request",
-    Facts(353, "cancellation", "info", "should", "responder", "cancellation.mdx"),
-    on.error(),
-    fix="Say in data what cancelled the request.",
-)
+@rule.info(353, "should", "responder", on.error())
+@fix("Say in data what cancelled the request.")
 def self_cancelled_request(context: Context) -> CheckResult:
     """-32800 without a preceding cancel means internal cancellation; report its source.
 
@@ -158,12 +139,8 @@ def _ends_with_session(context: Context, ask: SentRequest) -> bool:
     return False
 
 
-@rule(
-    "slow-cancel",
-    Facts(354, "cancellation", "warning", "heuristic", "responder", "cancellation.mdx"),
-    on.response(),
-    fix="Answer a cancelled request at once.",
-)
+@rule.warning(354, "heuristic", "responder", on.response())
+@fix("Answer a cancelled request at once.")
 def slow_cancel(context: Context) -> CheckResult:
     """A cancelled request is answered within a reasonable time."""
     ask = context.request
@@ -179,12 +156,8 @@ def slow_cancel(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "wrong-prompt-cancel",
-    Facts(355, "cancellation", "info", "heuristic", "client", "v1/cancellation.mdx", version=1),
-    on.response("session/prompt"),
-    fix="Cancel prompts with session/cancel.",
-)
+@rule.info(355, "heuristic", "client", on.response("session/prompt"), version=1)
+@fix("Cancel prompts with session/cancel.")
 def wrong_prompt_cancel(context: Context) -> CheckResult:
     """A prompt is cancelled with `session/cancel`, not only with `$/cancel_request`."""
     ask = context.request
@@ -195,13 +168,8 @@ def wrong_prompt_cancel(context: Context) -> CheckResult:
     return context.problem(f"the prompt was cancelled by {CANCEL} only", ask, ask.cancelled)
 
 
-@rule(
-    "agent-request-outlives-cancel",
-    Facts(356, "cancellation", "warning", "heuristic", "agent", "cancellation.mdx"),
-    on.response("session/prompt"),
-    on.update("state_update"),
-    fix="Cancel your own requests before you report that the work was cancelled.",
-)
+@rule.warning(356, "heuristic", "agent", on.response("session/prompt"), on.update("state_update"))
+@fix("Cancel your own requests before you report that the work was cancelled.")
 def agent_request_outlives_cancel(context: Context) -> CheckResult:
     """After `session/cancel` the Agent's own open requests are cancelled or answered before the
     confirmation.
@@ -280,12 +248,8 @@ def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
     return cancel
 
 
-@rule(
-    "cancel-not-confirmed",
-    Facts(145, "prompt-turn", "error", "must", "agent", "v1/prompt-turn.mdx", version=1),
-    on.result("session/prompt"),
-    fix="End a cancelled prompt with the stop reason cancelled.",
-)
+@prompt_turn.error(145, "must", "agent", on.result("session/prompt"), version=1)
+@fix("End a cancelled prompt with the stop reason cancelled.")
 def cancel_not_confirmed(context: Context) -> CheckResult:
     """After `session/cancel` the pending prompt ends with `stopReason:"cancelled"`. Exempt:
     responses already on the wire (no agent message seen between cancel and response, or response
@@ -302,12 +266,8 @@ def cancel_not_confirmed(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "cancel-seems-ignored",
-    Facts(522, "prompt-turn", "info", "heuristic", "agent", "prompt-turn.mdx"),
-    on.result("session/prompt"),
-    fix="End a cancelled turn with the stop reason cancelled.",
-)
+@prompt_turn.info(522, "heuristic", "agent", on.result("session/prompt"))
+@fix("End a cancelled turn with the stop reason cancelled.")
 def cancel_seems_ignored(context: Context) -> CheckResult:
     """A turn that ends after `session/cancel` was sent, and was not sent at the same time, ends
     with `cancelled`, even if nothing proves that the agent had received it.
@@ -326,12 +286,8 @@ def cancel_seems_ignored(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "cancelled-prompt-fails",
-    Facts(146, "prompt-turn", "error", "must", "agent", "v1/prompt-turn.mdx", version=1),
-    on.response("session/prompt"),
-    fix="Catch what aborting throws, and answer with the stop reason cancelled.",
-)
+@prompt_turn.error(146, "must", "agent", on.response("session/prompt"), version=1)
+@fix("Catch what aborting throws, and answer with the stop reason cancelled.")
 def cancelled_prompt_fails(context: Context) -> CheckResult:
     """A cancelled prompt is not answered with a JSON-RPC error (except -32800 after
     `$/cancel_request`).
@@ -348,12 +304,8 @@ def cancelled_prompt_fails(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unrequested-cancelled",
-    Facts(147, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
-    on.result("session/prompt"),
-    fix="Use cancelled only if the client cancelled.",
-)
+@prompt_turn.warning(147, "implied", "agent", on.result("session/prompt"), version=1)
+@fix("Use cancelled only if the client cancelled.")
 def unrequested_cancelled(context: Context) -> CheckResult:
     """`stopReason:"cancelled"` appears only after a `session/cancel`, `session/close` or
     `$/cancel_request`.
@@ -372,12 +324,8 @@ def unrequested_cancelled(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "update-after-cancelled-turn",
-    Facts(148, "prompt-turn", "error", "must", "agent", "v1/prompt-turn.mdx", version=1),
-    on.update(*OUTPUT),
-    fix="Send remaining updates before you respond to a cancelled prompt.",
-)
+@prompt_turn.error(148, "must", "agent", on.update(*OUTPUT), version=1)
+@fix("Send remaining updates before you respond to a cancelled prompt.")
 def update_after_cancelled_turn(context: Context) -> CheckResult:
     """After cancellation, no more updates of that turn follow the prompt response.
 
@@ -394,13 +342,15 @@ def update_after_cancelled_turn(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "work-after-cancel",
-    Facts(151, "prompt-turn", "warning", "should", "agent", "v1/prompt-turn.mdx", version=1),
+@prompt_turn.warning(
+    151,
+    "should",
+    "agent",
     on.update("tool_call"),
     on.request("session/request_permission"),
-    fix="Begin nothing new after session/cancel.",
+    version=1,
 )
+@fix("Begin nothing new after session/cancel.")
 def work_after_cancel(context: Context) -> CheckResult:
     """After receiving `session/cancel` no new tool call is started and no new permission is
     requested.
@@ -418,12 +368,8 @@ def work_after_cancel(context: Context) -> CheckResult:
     return context.problem(f"{what} begins after the turn was cancelled", session.cancel)
 
 
-@rule(
-    "cancel-without-turn",
-    Facts(153, "prompt-turn", "info", "heuristic", "client", "v1/prompt-turn.mdx", version=1),
-    on.notification("session/cancel"),
-    fix="Cancel while a prompt has no response yet.",
-)
+@prompt_turn.info(153, "heuristic", "client", on.notification("session/cancel"), version=1)
+@fix("Cancel while a prompt has no response yet.")
 def cancel_without_turn(context: Context) -> CheckResult:
     """`session/cancel` without a running prompt has no effect."""
     session = context.session
@@ -441,15 +387,17 @@ def cancel_without_turn(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "permission-not-cancelled",
-    Facts(
-        157, "prompt-turn", "error", "must", "client", "prompt-turn.mdx", version=1, since="2026-11"
-    ),
+@prompt_turn.error(
+    157,
+    "must",
+    "client",
     on.response("session/request_permission"),
+    version=1,
+    source="prompt-turn.mdx",
+    since="2026-11",
     case="permission.cancelled",
-    fix="Answer every open request for permission with the outcome cancelled.",
 )
+@fix("Answer every open request for permission with the outcome cancelled.")
 def permission_not_cancelled(context: Context) -> CheckResult:
     """After `session/cancel` every pending `session/request_permission` of the session gets outcome
     `cancelled` (or -32800 if the Agent cancelled that request). v2 moved this duty to the Agent

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, fix
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_object
@@ -20,6 +19,8 @@ from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.newer import feature_of_field
 from acp_protocol.schema.validate import schema_type
+
+rule = Subject("initialization", page="initialization.mdx")
 
 SETS: Final[dict[tuple[int, Side], str]] = {
     (1, "client"): "clientCapabilities",
@@ -89,14 +90,17 @@ def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | No
     return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
-@rule(
-    "boolean-support-marker",
-    Facts(60, "initialization", "error", "schema", "both", "v2/migration.mdx", version=2),
+@rule.error(
+    60,
+    "schema",
+    "both",
     on.request("initialize"),
     on.result("initialize"),
+    version=2,
+    source="v2/migration.mdx",
     case="initialize.markers",
-    fix="Send {} to claim a capability, null to deny it.",
 )
+@fix("Send {} to claim a capability, null to deny it.")
 def boolean_support_marker(context: Context) -> CheckResult:
     """Support markers are objects or null; `true`/`false` is malformed and counts as
     unsupported.
@@ -122,14 +126,17 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
                     todo.append((f"{place}.{name}", as_object(value)))
 
 
-@rule(
-    "non-boolean-capability",
-    Facts(61, "initialization", "error", "schema", "both", "v1/initialization.mdx", version=1),
+@rule.error(
+    61,
+    "schema",
+    "both",
     on.request("initialize"),
     on.result("initialize"),
+    version=1,
+    source="v1/initialization.mdx",
     case="initialize.booleans",
-    fix="Send true to claim a capability, false to deny it.",
 )
+@fix("Send true to claim a capability, false to deny it.")
 def non_boolean_capability(context: Context) -> CheckResult:
     """Boolean capabilities (`loadSession`, `image`, `audio`, `embeddedContext`, `http`, `sse`,
     `readTextFile`, `writeTextFile`, `terminal`, `auth.terminal`) are booleans; `{}` counts as
@@ -148,12 +155,8 @@ def non_boolean_capability(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "leftover-v1-capability",
-    Facts(62, "initialization", "warning", "implied", "agent", "v2/migration.mdx", version=2),
-    on.result("initialize"),
-    fix="Leave them out; version 2 has them always.",
-)
+@rule.warning(62, "implied", "agent", on.result("initialize"), version=2, source="v2/migration.mdx")
+@fix("Leave them out; version 2 has them always.")
 def leftover_v1_capability(context: Context) -> CheckResult:
     """No leftovers `session.list`, `session.resume`, `session.close`, `session.load`,
     `loadSession`, `auth.logout` markers.
@@ -168,13 +171,15 @@ def leftover_v1_capability(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-capability",
-    Facts(63, "initialization", "warning", "must", "both", "extensibility.mdx"),
+@rule.warning(
+    63,
+    "must",
+    "both",
     on.request("initialize"),
     on.result("initialize"),
-    fix="Put custom data into _meta.",
+    source="extensibility.mdx",
 )
+@fix("Put custom data into _meta.")
 def unknown_capability(context: Context) -> CheckResult:
     """Unknown keys at the root of a capability object belong in `_meta`."""
     claimed = _declared_capabilities(context)
@@ -196,12 +201,8 @@ def unknown_capability(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "no-capabilities",
-    Facts(64, "initialization", "warning", "should", "agent", "initialization.mdx"),
-    on.result("initialize"),
-    fix="Claim what the agent can do.",
-)
+@rule.warning(64, "should", "agent", on.result("initialize"))
+@fix("Claim what the agent can do.")
 def no_capabilities(context: Context) -> CheckResult:
     """The result carries capabilities (an empty answer makes everything unsupported).
 
@@ -215,13 +216,15 @@ def no_capabilities(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "misplaced-capability",
-    Facts(65, "initialization", "warning", "schema", "both", "initialization.mdx"),
+@rule.warning(
+    65,
+    "schema",
+    "both",
     on.request("initialize"),
     on.result("initialize"),
-    fix="Claim it where it belongs.",
+    source="initialization.mdx",
 )
+@fix("Claim it where it belongs.")
 def misplaced_capability(context: Context) -> CheckResult:
     """No capability in the wrong place (e.g. `image` directly under `agentCapabilities`,
     `readTextFile` directly under `clientCapabilities`): schema validation passes, readers ignore
@@ -242,12 +245,8 @@ def _elsewhere(context: Context) -> dict[str, str]:
     return PLACES_V2 if is_agent_of_v2 else PLACES[context.side]
 
 
-@rule(
-    "declared-but-unsupported",
-    Facts(67, "initialization", "info", "heuristic", "client", "initialization.mdx"),
-    on.error(),
-    fix="Answer what you claim, or do not claim it.",
-)
+@rule.info(67, "heuristic", "client", on.error())
+@fix("Answer what you claim, or do not claim it.")
 def declared_but_unsupported(context: Context) -> CheckResult:
     """Declared capability is exercised with an error: e.g. `fs.readTextFile:true` but
     `fs/read_text_file` answered -32601.

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.rules.config_options import opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OPENING
+
+rule = Subject("commands", page="slash-commands.mdx")
 
 COMMAND_REPORTS: Final = (*on.update("available_commands_update"), *on.result(*OPENING))
 PARTIAL_SHARE: Final = 0.5
@@ -51,12 +53,8 @@ def _keep_commands(context: Context) -> None:
         context.state.of(_Commands)[session] = _List(context.point, names)
 
 
-@rule(
-    "malformed-command-name",
-    Facts(314, "commands", "warning", "must", "agent", "schema", version=2, since="2026-11"),
-    COMMAND_REPORTS,
-    fix="Leave the slash away; clients add it.",
-)
+@rule.warning(314, "must", "agent", COMMAND_REPORTS, version=2, source="schema", since="2026-11")
+@fix("Leave the slash away; clients add it.")
 def malformed_command_name(context: Context) -> CheckResult:
     """`name` has no leading `/` and no whitespace."""
     listed = _listed_commands(context)
@@ -71,25 +69,23 @@ def malformed_command_name(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "command-input-without-hint",
-    Facts(316, "commands", "error", "schema", "agent", "schema", version=1),
-    COMMAND_REPORTS,
-    case="commands.input",
-    fix="Say what is to be typed by a hint.",
-)
+@rule.error(316, "schema", "agent", COMMAND_REPORTS, version=1, case="commands.input")
+@fix("Say what is to be typed by a hint.")
 def command_input_without_hint(context: Context) -> CheckResult:
     """`input`, if present, has `hint`."""
     return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
-@rule(
-    "malformed-command-input",
-    Facts(317, "commands", "error", "schema", "agent", "v2/slash-commands.mdx", version=2),
+@rule.error(
+    317,
+    "schema",
+    "agent",
     COMMAND_REPORTS,
+    version=2,
+    source="v2/slash-commands.mdx",
     case="commands.input",
-    fix='Say {"type": "text", "hint": …}.',
 )
+@fix('Say {"type": "text", "hint": …}.')
 def malformed_command_input(context: Context) -> CheckResult:
     """`input`, if present, has `type`; `text` inputs have `hint`."""
 
@@ -119,12 +115,8 @@ def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -
     return OK if is_any else None
 
 
-@rule(
-    "unknown-command",
-    Facts(318, "commands", "info", "heuristic", "client", "slash-commands.mdx"),
-    on.request("session/prompt"),
-    fix="Use an offered command, or leave out the slash.",
-)
+@rule.info(318, "heuristic", "client", on.request("session/prompt"))
+@fix("Use an offered command, or leave out the slash.")
 def unknown_command(context: Context) -> CheckResult:
     """A prompt that starts with `/word` names an advertised command."""
     known = context.state.of(_Commands).get(context.session_id or "")
@@ -138,12 +130,8 @@ def unknown_command(context: Context) -> CheckResult:
     return context.problem(f"/{name} was not offered", known.point, at="prompt.0.text")
 
 
-@rule(
-    "partial-command-list",
-    Facts(320, "commands", "info", "heuristic", "agent", "slash-commands.mdx"),
-    on.update("available_commands_update"),
-    fix="Send the whole list each time.",
-)
+@rule.info(320, "heuristic", "agent", on.update("available_commands_update"))
+@fix("Send the whole list each time.")
 def partial_command_list(context: Context) -> CheckResult:
     """The list is replaced as a whole; partial lists look like deltas."""
     listed, known = (
@@ -160,3 +148,42 @@ def partial_command_list(context: Context) -> CheckResult:
             path=listed[0],
         )
     return OK
+
+
+@rule.warning(315, "must", "agent", COMMAND_REPORTS, since="2026-11")
+@fix("Give each command a name of its own.")
+@checked_by(unique, at="availableCommands.*.name")
+def duplicate_command() -> None:
+    """Command names are unique in the list (v2: MUST)."""
+
+
+@rule.error(
+    313,
+    "schema",
+    "agent",
+    COMMAND_REPORTS,
+    source="slash-commands.mdx",
+    since="2026-11",
+    case="commands.fields",
+)
+@fix("Give each command a name and a description.")
+@checked_by(schema, at="availableCommands.*.type|name|description")
+def incomplete_command() -> None:
+    """Each command has `name` and `description`; v2 also `type` (`command` or custom)."""
+
+
+@rule.warning(
+    319,
+    "implied",
+    "agent",
+    on.result("initialize", *OPENING),
+    version=1,
+    source="slash-commands.mdx",
+    since="2026-11",
+)
+@fix("Send available_commands_update.")
+@checked_by(schema, at="availableCommands|commands|slashCommands", kinds="member")
+def misplaced_commands() -> None:
+    """Commands are announced with `available_commands_update`, not in capabilities or session
+    results (v2 results may carry `availableCommands`).
+    """

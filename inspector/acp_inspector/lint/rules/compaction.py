@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed_by_client, schema
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -19,9 +19,12 @@ from acp_inspector.lint.context import (
     is_one_of,
     quoted,
 )
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
+
+rule = Subject("notices")
+version_2 = Subject("version-2", version=1)
 
 UPDATE: Final = on.update("compaction_update")
 CHUNK: Final = on.update("compaction_summary_chunk")
@@ -69,13 +72,8 @@ def _keep_compaction(context: Context) -> None:
             compaction.ended = compaction.ended or context.point
 
 
-@rule(
-    "undeclared-compaction",
-    Facts(404, "notices", "error", "must", "agent", "schema", version=1, since="2026-11"),
-    UPDATE,
-    CHUNK,
-    fix="Compact in silence where the client cannot show it.",
-)
+@rule.error(404, "must", "agent", UPDATE, CHUNK, version=1, since="2026-11")
+@fix("Compact in silence where the client cannot show it.")
 def undeclared_compaction(context: Context) -> CheckResult:
     """`compaction_update` and `compaction_summary_chunk` (stable now) only with client
     `session.compaction`.
@@ -87,12 +85,8 @@ def undeclared_compaction(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "stray-compaction-chunk",
-    Facts(405, "notices", "info", "heuristic", "agent", "schema", since="2026-11"),
-    CHUNK,
-    fix="Send the summary while the compaction is in progress.",
-)
+@rule.info(405, "heuristic", "agent", CHUNK, since="2026-11")
+@fix("Send the summary while the compaction is in progress.")
 def stray_compaction_chunk(context: Context) -> CheckResult:
     """Summary chunks come between `in_progress` and the terminal update of the same id; a
     first-seen id in a chunk is legal and creates an in-progress compaction.
@@ -115,12 +109,8 @@ def compactions_end(ending: EndContext) -> CheckResult:
     )
 
 
-@rule(
-    "compaction-without-end",
-    Facts(406, "notices", "warning", "must", "agent", "rfds/session-compaction.mdx"),
-    UPDATE,
-    fix="End each compaction with one final status.",
-)
+@rule.warning(406, "must", "agent", UPDATE, source="rfds/session-compaction.mdx")
+@fix("End each compaction with one final status.")
 def compaction_without_end(context: Context) -> CheckResult:
     """`in_progress` is followed by exactly one terminal status."""
     known, status = _known(context), context.update.get("status")
@@ -133,12 +123,8 @@ def compaction_without_end(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "misplaced-compaction-field",
-    Facts(407, "notices", "info", "heuristic", "agent", "schema", since="2026-11"),
-    UPDATE,
-    fix="Send a summary with completed, an error with failed.",
-)
+@rule.info(407, "heuristic", "agent", UPDATE, since="2026-11")
+@fix("Send a summary with completed, an error with failed.")
 def misplaced_compaction_field(context: Context) -> CheckResult:
     """Non-empty `summary` only with `completed`, `error` only with `failed` (rule no longer in the
     schema).
@@ -150,12 +136,8 @@ def misplaced_compaction_field(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "reused-compaction-id",
-    Facts(408, "notices", "error", "must", "agent", "rfds/session-compaction.mdx"),
-    UPDATE,
-    fix="Give each compaction an id of its own.",
-)
+@rule.error(408, "must", "agent", UPDATE, source="rfds/session-compaction.mdx")
+@fix("Give each compaction an id of its own.")
 def reused_compaction_id(context: Context) -> CheckResult:
     """`compactionId` is not reused."""
     known = _known(context)
@@ -166,14 +148,24 @@ def reused_compaction_id(context: Context) -> CheckResult:
     return context.problem("another compaction had this id", known.ended, at="compactionId")
 
 
-@rule(
-    "replayed-notice",
-    Facts(410, "notices", "warning", "should", "agent", "rfds/session-notices.mdx"),
-    on.update("notice"),
-    fix="Do not replay notices.",
-)
+@rule.warning(410, "should", "agent", on.update("notice"), source="rfds/session-notices.mdx")
+@fix("Do not replay notices.")
 def replayed_notice(context: Context) -> CheckResult:
     """Notices are not part of a load/resume replay."""
     if context.session is None or context.session.replay is None:
         return OK
     return context.problem("a notice is part of the replay", context.session.replay)
+
+
+@version_2.error(465, "must", "agent", on.update("notice"))
+@fix("Send an agent message if the text matters.")
+@checked_by(claimed_by_client, capability="session.notices")
+def undeclared_notice() -> None:
+    """`notice` is sent only with client `session.notices`."""
+
+
+@rule.error(409, "schema", "agent", on.update("notice"), since="2026-11")
+@fix("Give a severity and a title.")
+@checked_by(schema, at="severity|title", kinds=("missing", "type", "range"))
+def incomplete_notice() -> None:
+    """`notice` (stable now) has `severity` and a non-empty `title`."""

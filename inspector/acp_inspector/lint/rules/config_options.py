@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -20,12 +20,14 @@ from acp_inspector.lint.context import (
     quoted,
     repeated,
 )
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import CATEGORIES as NEWER_CATEGORIES
 from acp_protocol.schema.vocabulary import CREATING, OPENING
+
+rule = Subject("modes", page="session-config-options.mdx")
 
 OPTION_REPORTS: Final = (
     *on.result(*OPENING, "session/set_config_option"),
@@ -131,13 +133,8 @@ def _wanted(context: Context) -> tuple[SessionOptions, SeenOption] | None:
     return known, known.by_id[id_]
 
 
-@rule(
-    "unknown-config-option",
-    Facts(294, "modes", "error", "implied", "client", "session-config-options.mdx"),
-    on.request("session/set_config_option"),
-    case="options.known",
-    fix="Set one of the session's options.",
-)
+@rule.error(294, "implied", "client", on.request("session/set_config_option"), case="options.known")
+@fix("Set one of the session's options.")
 def unknown_config_option(context: Context) -> CheckResult:
     """`set_config_option.configId` is a known option of the session."""
     known, id_ = _known(context), context.params.get("configId")
@@ -150,13 +147,8 @@ def unknown_config_option(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unknown-option-value",
-    Facts(295, "modes", "error", "must", "client", "session-config-options.mdx"),
-    on.request("session/set_config_option"),
-    case="options.known",
-    fix="Set one of the option's values.",
-)
+@rule.error(295, "must", "client", on.request("session/set_config_option"), case="options.known")
+@fix("Set one of the option's values.")
 def unknown_option_value(context: Context) -> CheckResult:
     """A select `value` is one of the option's values (search groups too)."""
     wanted = _wanted(context)
@@ -171,12 +163,14 @@ def unknown_option_value(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "wrong-boolean-value",
-    Facts(296, "modes", "error", "schema", "client", "session-config-options.mdx"),
+@rule.error(
+    296,
+    "schema",
+    "client",
     on.request("session/set_config_option"),
-    fix='Say "type": "boolean", true or false.',
+    source="session-config-options.mdx",
 )
+@fix('Say "type": "boolean", true or false.')
 def wrong_boolean_value(context: Context) -> CheckResult:
     """A boolean option is set with `type:"boolean"` and a boolean `value`."""
     wanted = _wanted(context)
@@ -197,12 +191,8 @@ def wrong_boolean_value(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "incomplete-option-result",
-    Facts(298, "modes", "error", "must", "agent", "session-config-options.mdx"),
-    on.result("session/set_config_option"),
-    fix="Return the complete list.",
-)
+@rule.error(298, "must", "agent", on.result("session/set_config_option"))
+@fix("Return the complete list.")
 def incomplete_option_result(context: Context) -> CheckResult:
     """The `set_config_option` result contains `configOptions`, the complete list, with the changed
     value (or the reason it differs).
@@ -234,12 +224,8 @@ def incomplete_option_result(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "config-option-vanishes",
-    Facts(299, "modes", "warning", "must", "agent", "session-config-options.mdx"),
-    on.update("config_option_update"),
-    fix="Send the complete list each time.",
-)
+@rule.warning(299, "must", "agent", on.update("config_option_update"))
+@fix("Send the complete list each time.")
 def config_option_vanishes(context: Context) -> CheckResult:
     """`config_option_update` is complete; options that vanish are reported."""
     reported, known = reported_options(context), _known(context)
@@ -258,13 +244,8 @@ def config_option_vanishes(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "undeclared-boolean-option",
-    Facts(300, "modes", "error", "must", "agent", "v1/session-config-options.mdx", version=1),
-    OPTION_REPORTS,
-    case="options.boolean-offered",
-    fix="Offer a select with two values instead.",
-)
+@rule.error(300, "must", "agent", OPTION_REPORTS, version=1, case="options.boolean-offered")
+@fix("Offer a select with two values instead.")
 def undeclared_boolean_option(context: Context) -> CheckResult:
     """`type:"boolean"` options only if the Client advertised `session.configOptions.boolean`."""
     booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
@@ -279,22 +260,17 @@ def undeclared_boolean_option(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "invalid-select-option",
-    Facts(
-        301,
-        "modes",
-        "error",
-        "schema",
-        "agent",
-        "session-config-options.mdx",
-        since="2026-11",
-        in_version_1="warning",
-    ),
+@rule.error(
+    301,
+    "schema",
+    "agent",
     OPTION_REPORTS,
+    source="session-config-options.mdx",
+    since="2026-11",
+    in_version_1="warning",
     case="options.current",
-    fix="Offer the current value among the others.",
 )
+@fix("Offer the current value among the others.")
 def invalid_select_option(context: Context) -> CheckResult:
     """Select options have `options` (v2: ≥1, also per group) and a `currentValue` contained in them
     (v2: MUST; v1 does not say so).
@@ -325,13 +301,15 @@ def _has_empty_group(option: dict[str, Json]) -> bool:
     return any(each.get("options") == [] for each in groups)
 
 
-@rule(
-    "invalid-boolean-option",
-    Facts(302, "modes", "error", "schema", "agent", "session-config-options.mdx"),
+@rule.error(
+    302,
+    "schema",
+    "agent",
     OPTION_REPORTS,
+    source="session-config-options.mdx",
     case="options.boolean",
-    fix="Give a boolean a boolean, and no options.",
 )
+@fix("Give a boolean a boolean, and no options.")
 def invalid_boolean_option(context: Context) -> CheckResult:
     """Boolean options have a boolean `currentValue` and no `options`."""
     is_any = False
@@ -348,13 +326,8 @@ def invalid_boolean_option(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@rule(
-    "option-without-value",
-    Facts(303, "modes", "error", "must", "agent", "session-config-options.mdx"),
-    OPTION_REPORTS,
-    case="options.value",
-    fix="Report what each option is set to.",
-)
+@rule.error(303, "must", "agent", OPTION_REPORTS, case="options.value")
+@fix("Report what each option is set to.")
 def option_without_value(context: Context) -> CheckResult:
     """Every option has a default (`currentValue` present)."""
     is_any = False
@@ -367,13 +340,8 @@ def option_without_value(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@rule(
-    "duplicate-config-option",
-    Facts(304, "modes", "error", "schema", "agent", "schema"),
-    OPTION_REPORTS,
-    case="options.unique",
-    fix="Give each option, and each of its values, an id of its own.",
-)
+@rule.error(304, "schema", "agent", OPTION_REPORTS, case="options.unique")
+@fix("Give each option, and each of its values, an id of its own.")
 def duplicate_config_option(context: Context) -> CheckResult:
     """Option ids are unique; values are unique within an option."""
     options, name = list(each_option(context)), id_name(context)
@@ -391,26 +359,6 @@ def duplicate_config_option(context: Context) -> CheckResult:
     return OK if options else None
 
 
-@rule(
-    "misnamed-option-id",
-    Facts(305, "modes", "error", "schema", "agent", "schema", version=1),
-    OPTION_REPORTS,
-    says="Identifier is `id`, groups use `group`.",
-    case="options.names",
-    fix="Call them id and group; the other names are version 2's.",
-    right=("id", "group"),
-    wrong=("configId", "groupId"),
-)
-@rule(
-    "misnamed-config-id",
-    Facts(306, "modes", "error", "schema", "agent", "v2/migration.mdx", version=2),
-    OPTION_REPORTS,
-    says="Identifier is `configId`, groups use `groupId`.",
-    case="options.names",
-    fix="Call them configId and groupId; the other names are version 1's.",
-    right=("configId", "groupId"),
-    wrong=("id", "group"),
-)
 def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -429,13 +377,30 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
     return OK if is_any else None
 
 
-@rule(
-    "mixed-option-groups",
-    Facts(307, "modes", "error", "schema", "agent", "schema"),
+@rule.error(305, "schema", "agent", OPTION_REPORTS, version=1, case="options.names")
+@fix("Call them id and group; the other names are version 2's.")
+@checked_by(_names, right=("id", "group"), wrong=("configId", "groupId"))
+def misnamed_option_id() -> None:
+    """Identifier is `id`, groups use `group`."""
+
+
+@rule.error(
+    306,
+    "schema",
+    "agent",
     OPTION_REPORTS,
-    case="options.groups",
-    fix="Put all values into groups, or none.",
+    version=2,
+    source="v2/migration.mdx",
+    case="options.names",
 )
+@fix("Call them configId and groupId; the other names are version 1's.")
+@checked_by(_names, right=("configId", "groupId"), wrong=("id", "group"))
+def misnamed_config_id() -> None:
+    """Identifier is `configId`, groups use `groupId`."""
+
+
+@rule.error(307, "schema", "agent", OPTION_REPORTS, case="options.groups")
+@fix("Put all values into groups, or none.")
 def mixed_option_groups(context: Context) -> CheckResult:
     """Grouped and flat options are not mixed in one list."""
     is_any = False
@@ -452,27 +417,6 @@ def mixed_option_groups(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@rule(
-    "reserved-option-category",
-    Facts(308, "modes", "info", "implied", "agent", "session-config-options.mdx"),
-    OPTION_REPORTS,
-    says=(
-        "`category` values that begin with `_` are free for own use; other unknown "
-        "ones are reserved for ACP."
-    ),
-    fix="Begin categories of your own with “_”.",
-    name="category",
-    known=CATEGORIES,
-)
-@rule(
-    "reserved-option-type",
-    Facts(312, "modes", "warning", "must", "agent", "v2/session-config-options.mdx", version=2),
-    OPTION_REPORTS,
-    says="Unknown option `type`s start with `_`.",
-    fix="Begin custom types with “_”.",
-    name="type",
-    known=TYPES,
-)
 def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
     is_any = False
     for place, option in each_option(context):
@@ -486,3 +430,34 @@ def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
                     path=f"{place}.{name}",
                 )
     return OK if is_any else None
+
+
+@rule.info(308, "implied", "agent", OPTION_REPORTS)
+@fix("Begin categories of your own with “_”.")
+@checked_by(_words, name="category", known=CATEGORIES)
+def reserved_option_category() -> None:
+    """`category` values that begin with `_` are free for own use; other unknown ones are reserved
+    for ACP.
+    """
+
+
+@rule.warning(312, "must", "agent", OPTION_REPORTS, version=2)
+@fix("Begin custom types with “_”.")
+@checked_by(_words, name="type", known=TYPES)
+def reserved_option_type() -> None:
+    """Unknown option `type`s start with `_`."""
+
+
+@rule.error(
+    297,
+    "schema",
+    "client",
+    on.request("session/set_config_option"),
+    version=2,
+    source="v2/session-config-options.mdx",
+    case="options.type",
+)
+@fix('Say "type": "id" or "boolean".')
+@checked_by(schema, at="type")
+def untyped_option_value() -> None:
+    """`type` (`id` or `boolean`) is present on `set_config_option`."""

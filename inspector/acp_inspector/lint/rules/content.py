@@ -14,13 +14,15 @@ from typing import Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, checked_by, fix
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CALL_UPDATES, TEXT_CHUNKS, WHOLE_MESSAGES
+
+rule = Subject("prompt-turn", page="content.mdx")
+version_2 = Subject("version-2", version=2)
 
 Block: TypeAlias = tuple[str, dict[str, Json]]
 """The path of a content block, and the block."""
@@ -62,33 +64,6 @@ def takes(state: LintState, capability: str) -> bool:
     return isinstance(mime_type, dict) if version == 2 else mime_type is True
 
 
-@rule(
-    "undeclared-image",
-    Facts(137, "prompt-turn", "error", "must", "client", "content.mdx"),
-    on.request("session/prompt"),
-    says="`image` blocks only with the image prompt capability.",
-    fix="Send images only to agents that claim to take them.",
-    type_="image",
-    capability="image",
-)
-@rule(
-    "undeclared-audio",
-    Facts(138, "prompt-turn", "error", "must", "client", "content.mdx"),
-    on.request("session/prompt"),
-    says="`audio` blocks only with the audio prompt capability.",
-    fix="Send audio only to agents that claim to take it.",
-    type_="audio",
-    capability="audio",
-)
-@rule(
-    "undeclared-embedded-resource",
-    Facts(139, "prompt-turn", "error", "must", "client", "content.mdx"),
-    on.request("session/prompt"),
-    says="`resource` blocks only with `embeddedContext`.",
-    fix="Send a resource_link, or the text, to agents that take no embedded context.",
-    type_="resource",
-    capability="embeddedContext",
-)
 def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -105,13 +80,36 @@ def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -
     return None
 
 
-@rule(
-    "incomplete-content-block",
-    Facts(140, "prompt-turn", "error", "schema", "sender", "content.mdx"),
+@rule.error(137, "must", "client", on.request("session/prompt"))
+@fix("Send images only to agents that claim to take them.")
+@checked_by(prompt_blocks_are_supported, type_="image", capability="image")
+def undeclared_image() -> None:
+    """`image` blocks only with the image prompt capability."""
+
+
+@rule.error(138, "must", "client", on.request("session/prompt"))
+@fix("Send audio only to agents that claim to take it.")
+@checked_by(prompt_blocks_are_supported, type_="audio", capability="audio")
+def undeclared_audio() -> None:
+    """`audio` blocks only with the audio prompt capability."""
+
+
+@rule.error(139, "must", "client", on.request("session/prompt"))
+@fix("Send a resource_link, or the text, to agents that take no embedded context.")
+@checked_by(prompt_blocks_are_supported, type_="resource", capability="embeddedContext")
+def undeclared_embedded_resource() -> None:
+    """`resource` blocks only with `embeddedContext`."""
+
+
+@rule.error(
+    140,
+    "schema",
+    "sender",
     *HOLDERS,
+    source="content.mdx",
     case={"agent": "content.fields", "client": "prompt.fields"},
-    fix="Give each content block all members that its type needs.",
 )
+@fix("Give each content block all members that its type needs.")
 def incomplete_content_block(context: Context) -> CheckResult:
     """Blocks have their required fields: text: `text`; image/audio `data`+`mimeType`; resource_link
     `uri`+`name`; resource `resource.uri`+`text` or `blob`.
@@ -149,12 +147,8 @@ def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckRes
     return None
 
 
-@rule(
-    "invalid-base64",
-    Facts(141, "prompt-turn", "warning", "schema", "sender", "content.mdx"),
-    *HOLDERS,
-    fix="Encode bytes as standard base64, with padding, without a prefix.",
-)
+@rule.warning(141, "schema", "sender", *HOLDERS, source="content.mdx")
+@fix("Encode bytes as standard base64, with padding, without a prefix.")
 def invalid_base64(context: Context) -> CheckResult:
     """`data` and `blob` decode as standard base64 (no data: URL prefix)."""
     found: CheckResult = None
@@ -185,12 +179,8 @@ def is_base64(text: str) -> bool:
     return True
 
 
-@rule(
-    "wrong-mime-type",
-    Facts(142, "prompt-turn", "warning", "heuristic", "sender", "content.mdx"),
-    *HOLDERS,
-    fix="Name the MIME type as type/subtype; image/… for images.",
-)
+@rule.warning(142, "heuristic", "sender", *HOLDERS)
+@fix("Name the MIME type as type/subtype; image/… for images.")
 def wrong_mime_type(context: Context) -> CheckResult:
     """`mimeType` looks like type/subtype and fits the block (image/*, audio/*)."""
     found: CheckResult = None
@@ -213,13 +203,8 @@ def wrong_mime_type(context: Context) -> CheckResult:
     return found
 
 
-@rule(
-    "unknown-content-type",
-    Facts(143, "prompt-turn", "error", "schema", "sender", "schema", version=1),
-    *HOLDERS,
-    case={"agent": "content.known"},
-    fix="Use text, image, audio, resource_link or resource.",
-)
+@rule.error(143, "schema", "sender", *HOLDERS, version=1, case={"agent": "content.known"})
+@fix("Use text, image, audio, resource_link or resource.")
 def unknown_content_type(context: Context) -> CheckResult:
     """Content block `type` is one of the five known ones."""
     blocks = _all(context).all
@@ -233,12 +218,8 @@ def unknown_content_type(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unsafe-icon-source",
-    Facts(462, "version-2", "error", "must", "agent", "schema", version=2),
-    *HOLDERS,
-    fix="Point icons at https: or data: URIs.",
-)
+@version_2.error(462, "must", "agent", *HOLDERS)
+@fix("Point icons at https: or data: URIs.")
 def unsafe_icon_source(context: Context) -> CheckResult:
     """`icons[].src` is an `https:` or `data:` URI."""
     found: CheckResult = None

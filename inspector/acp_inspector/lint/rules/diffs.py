@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import Context, Place, Violation, items, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import each_of, rule
+from acp_inspector.lint.registry import Subject, each_of, fix
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("tool-calls", page="tool-calls.mdx")
 
 DIFF_MESSAGES: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""
@@ -47,13 +48,16 @@ def _diffs_and_changes(context: Context) -> list[Place]:
     return _diffs(context) + _changes(context)
 
 
-@rule(
-    "incomplete-diff",
-    Facts(204, "tool-calls", "error", "schema", "agent", "v1/tool-calls.mdx", version=1),
+@rule.error(
+    204,
+    "schema",
+    "agent",
     DIFF_MESSAGES,
+    version=1,
+    source="v1/tool-calls.mdx",
     case="tool-call.diff",
-    fix="Send path and newText.",
 )
+@fix("Send path and newText.")
 @each_of(_diffs)
 def incomplete_diff(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     # `relative-diff-path` reports a path that is not absolute.
@@ -66,21 +70,16 @@ def incomplete_diff(context: Context, place: str, diff: dict[str, Json]) -> Iter
         yield f"the newText of the diff {what}", f"{place}.newText"
 
 
-@rule(
-    "diff-without-changes",
-    Facts(
-        205,
-        "tool-calls",
-        "error",
-        "must",
-        "agent",
-        "v2/tool-calls.mdx; v2/extensibility.mdx",
-        version=2,
-    ),
+@rule.error(
+    205,
+    "must",
+    "agent",
     DIFF_MESSAGES,
+    version=2,
+    source="v2/tool-calls.mdx; v2/extensibility.mdx",
     case="tool-call.diff",
-    fix="Send changes, and a patch with the text.",
 )
+@fix("Send changes, and a patch with the text.")
 @each_of(_diffs)
 def diff_without_changes(
     context: Context, place: str, diff: dict[str, Json]
@@ -94,13 +93,16 @@ def diff_without_changes(
             yield f"the diff has version 1's {name}", f"{place}.{name}"
 
 
-@rule(
-    "incomplete-diff-change",
-    Facts(206, "tool-calls", "error", "schema", "agent", "v2/tool-calls.mdx", version=2),
+@rule.error(
+    206,
+    "schema",
+    "agent",
     DIFF_MESSAGES,
+    version=2,
+    source="v2/tool-calls.mdx",
     case="tool-call.diff",
-    fix="Send oldPath and path for move and copy, path for all else.",
 )
+@fix("Send oldPath and path for move and copy, path for all else.")
 @each_of(_changes)
 def incomplete_diff_change(
     context: Context, place: str, change: dict[str, Json]
@@ -116,13 +118,8 @@ def incomplete_diff_change(
             yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
 
 
-@rule(
-    "relative-diff-path",
-    Facts(207, "tool-calls", "error", "must", "agent", "overview.mdx"),
-    DIFF_MESSAGES,
-    case="tool-call.diff-path",
-    fix="Send absolute paths in diffs.",
-)
+@rule.error(207, "must", "agent", DIFF_MESSAGES, source="overview.mdx", case="tool-call.diff-path")
+@fix("Send absolute paths in diffs.")
 @each_of(_diffs_and_changes)
 def relative_diff_path(context: Context, place: str, each: dict[str, Json]) -> Iterator[Violation]:
     """All diff paths are absolute."""
@@ -148,15 +145,8 @@ def _text(diff: dict[str, Json]) -> str:
     return text if isinstance(text, str) else ""
 
 
-@rule(
-    "malformed-git-patch",
-    Facts(
-        208, "tool-calls", "error", "must", "agent", "v2/tool-calls.mdx", version=2, since="2026-11"
-    ),
-    DIFF_MESSAGES,
-    case="tool-call.patch",
-    fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
-)
+@rule.error(208, "must", "agent", DIFF_MESSAGES, version=2, since="2026-11", case="tool-call.patch")
+@fix("Send what `git diff -p` prints, with absolute paths and without a/ and b/.")
 @each_of(_patches)
 def malformed_git_patch(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     """`git_patch` text consists of `diff --git` sections with absolute paths without `a/` `b/`
@@ -174,13 +164,8 @@ def malformed_git_patch(context: Context, place: str, diff: dict[str, Json]) -> 
             yield f"the path {quoted(names[0] if names else header)} is not absolute", where
 
 
-@rule(
-    "patch-differs-from-changes",
-    Facts(209, "tool-calls", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
-    DIFF_MESSAGES,
-    case="tool-call.patch",
-    fix="List every file of the patch in changes, with what happens to it.",
-)
+@rule.error(209, "must", "agent", DIFF_MESSAGES, version=2, case="tool-call.patch")
+@fix("List every file of the patch in changes, with what happens to it.")
 @each_of(_patches)
 def patch_differs_from_changes(
     context: Context, place: str, diff: dict[str, Json]
@@ -211,12 +196,8 @@ def _is_reported_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     return file.operation == "add" and operation in PAIRS and path == file.path
 
 
-@rule(
-    "text-change-without-patch",
-    Facts(210, "tool-calls", "warning", "should", "agent", "v2/tool-calls.mdx", version=2),
-    DIFF_MESSAGES,
-    fix="Send a patch with the changes of text.",
-)
+@rule.warning(210, "should", "agent", DIFF_MESSAGES, version=2)
+@fix("Send a patch with the changes of text.")
 @each_of(_diffs)
 def text_change_without_patch(
     context: Context, place: str, diff: dict[str, Json]
@@ -230,12 +211,8 @@ def text_change_without_patch(
             return
 
 
-@rule(
-    "empty-diff",
-    Facts(211, "tool-calls", "warning", "heuristic", "agent", "v2/tool-calls.mdx", version=2),
-    DIFF_MESSAGES,
-    fix="Send a diff only where something changes.",
-)
+@rule.warning(211, "heuristic", "agent", DIFF_MESSAGES, version=2)
+@fix("Send a diff only where something changes.")
 @each_of(_diffs)
 def empty_diff(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
     """A diff has at least one change."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import absolute, schema
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -18,12 +18,15 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("display-terminals", page="tool-calls.mdx", version=2)
+version_2 = Subject("version-2", version=2)
 
 REMEMBERED: Final = 4096
 
@@ -32,13 +35,15 @@ class _Commands(dict[tuple[str, str], str]):
     """The first reported command of each terminal, by session and id."""
 
 
-@rule(
-    "invalid-output-base64",
-    Facts(267, "display-terminals", "error", "schema", "agent", "v2/tool-calls.mdx", version=2),
+@rule.error(
+    267,
+    "schema",
+    "agent",
     on.update("terminal_update", "terminal_output_chunk"),
+    source="v2/tool-calls.mdx",
     case="terminal.output",
-    fix="Encode the bytes of each message by themselves, as base64 with padding.",
 )
+@fix("Encode the bytes of each message by themselves, as base64 with padding.")
 def invalid_output_base64(context: Context) -> CheckResult:
     """`data` is valid RFC 4648 base64 in each message on its own."""
     data: Json = context.update.get("data")
@@ -53,14 +58,8 @@ def invalid_output_base64(context: Context) -> CheckResult:
     return context.problem(f"no base64: {quoted(data[:40])}", path=path)
 
 
-@rule(
-    "output-after-exit",
-    Facts(
-        270, "display-terminals", "warning", "heuristic", "agent", "v2/tool-calls.mdx", version=2
-    ),
-    on.update("terminal_output_chunk"),
-    fix="Send the exitStatus after the last output, or clear it.",
-)
+@rule.warning(270, "heuristic", "agent", on.update("terminal_output_chunk"))
+@fix("Send the exitStatus after the last output, or clear it.")
 def output_after_exit(context: Context) -> CheckResult:
     """No output chunk follows an `exitStatus` unless the status was cleared."""
     terminal = _terminal(context)
@@ -73,12 +72,8 @@ def output_after_exit(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "reused-terminal-id",
-    Facts(271, "display-terminals", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
-    on.update("terminal_update"),
-    fix="Give each command a terminal of its own.",
-)
+@rule.error(271, "must", "agent", on.update("terminal_update"))
+@fix("Give each command a terminal of its own.")
 def reused_terminal_id(context: Context) -> CheckResult:
     """A `terminalId` is not reused for another terminal (new `command` after exit)."""
     terminal, command = _terminal(context), context.update.get("command")
@@ -95,12 +90,8 @@ def reused_terminal_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "terminal-without-command",
-    Facts(274, "display-terminals", "warning", "should", "agent", "v2/tool-calls.mdx", version=2),
-    on.update("terminal_update"),
-    fix="Send the command with the first update.",
-)
+@rule.warning(274, "should", "agent", on.update("terminal_update"))
+@fix("Send the command with the first update.")
 def terminal_without_command(context: Context) -> CheckResult:
     """The first `terminal_update` of a command terminal has `command`.
 
@@ -135,12 +126,8 @@ def _terminal(context: Context) -> SeenTerminal | None:
     return context.session.terminals.get(id_)
 
 
-@rule(
-    "unreported-terminal",
-    Facts(273, "display-terminals", "warning", "implied", "agent", "v2/tool-calls.mdx", version=2),
-    on.END,
-    fix="Send a terminal_update for each terminal that you show.",
-)
+@rule.warning(273, "implied", "agent", on.END)
+@fix("Send a terminal_update for each terminal that you show.")
 def unreported_terminal(ending: EndContext) -> CheckResult:
     """A referenced terminal gets at least one `terminal_update`."""
     found: list[Problem] = []
@@ -163,14 +150,8 @@ def unreported_terminal(ending: EndContext) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@rule(
-    "terminal-without-exit",
-    Facts(
-        275, "display-terminals", "warning", "heuristic", "agent", "v2/tool-calls.mdx", version=2
-    ),
-    on.END,
-    fix="Send the exitStatus before the tool call is final.",
-)
+@rule.warning(275, "heuristic", "agent", on.END)
+@fix("Send the exitStatus before the tool call is final.")
 def terminal_without_exit(ending: EndContext) -> CheckResult:
     """A terminal of a finished tool call has an `exitStatus`."""
     found: list[Problem] = []
@@ -194,3 +175,39 @@ def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     own = foregrounds_of(ending.state).get(session.id)
     listed = [] if own is None else background_of(own.reported) or []
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
+
+
+@rule.error(268, "must", "agent", on.update("terminal_update"), case="terminal.display-cwd")
+@fix("Send an absolute cwd, or none.")
+@checked_by(absolute, at="cwd")
+def relative_display_cwd() -> None:
+    """`cwd` is absolute when given."""
+
+
+@rule.error(
+    266,
+    "schema",
+    "agent",
+    on.update("terminal_update", "terminal_output_chunk"),
+    case="terminal.output",
+)
+@fix("Name the terminal by terminalId, and put bytes into data.")
+@checked_by(schema, at="terminalId|data")
+def incomplete_terminal_update() -> None:
+    """`terminal_update` and `terminal_output_chunk` have `terminalId`; chunks have `data`."""
+
+
+@rule.error(269, "schema", "agent", on.update("terminal_update"), case="terminal.output")
+@fix('Send {"data": …} as output.')
+@checked_by(schema, at=("output", "output.data"), within="output")
+def terminal_output_not_object() -> None:
+    """`output` is an object with `data`, not a string."""
+
+
+@version_2.error(463, "schema", "agent", on.update("terminal_update"))
+@fix("Send cols and rows from 1 to 65535.")
+@checked_by(
+    schema, at=("size", "size.cols|rows"), kinds=("missing", "type", "range"), within="size"
+)
+def invalid_terminal_size() -> None:
+    """Terminal `size` has integer `cols` and `rows` in 1..65535."""

@@ -12,9 +12,9 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
@@ -27,6 +27,8 @@ from acp_protocol.jsonrpc import (
     id_key,
     is_request_id,
 )
+
+rule = Subject("elicitation", page="elicitation.mdx")
 
 CREATE: Final = "elicitation/create"
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
@@ -99,25 +101,6 @@ def _complete_page(context: Context) -> None:
     pages.until, pages.completion = context.seq + ENTRIES_AFTER_PAGE, context.point
 
 
-@rule(
-    "undeclared-form",
-    Facts(328, "elicitation", "error", "must", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    says='`mode:"form"` only with a non-null `elicitation.form` capability.',
-    fix="Ask by a form only where the client can show one.",
-    mode="form",
-)
-@rule(
-    "undeclared-url",
-    Facts(329, "elicitation", "error", "must", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    says=(
-        '`mode:"url"` only with a non-null `elicitation.url` capability (`{}` as a '
-        "whole advertises nothing)."
-    ),
-    fix="Ask by a page only where the client can open one.",
-    mode="url",
-)
 def _is_claimed(context: Context, mode: str) -> CheckResult:
     if _mode(context) != mode:
         return None
@@ -128,13 +111,32 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
     )
 
 
-@rule(
-    "wrong-elicitation-scope",
-    Facts(331, "elicitation", "error", "schema", "agent", "elicitation.mdx", since="2026-11"),
+@rule.error(328, "must", "agent", on.request(CREATE))
+@fix("Ask by a form only where the client can show one.")
+@checked_by(_is_claimed, mode="form")
+def undeclared_form() -> None:
+    """`mode:"form"` only with a non-null `elicitation.form` capability."""
+
+
+@rule.error(329, "must", "agent", on.request(CREATE))
+@fix("Ask by a page only where the client can open one.")
+@checked_by(_is_claimed, mode="url")
+def undeclared_url() -> None:
+    """`mode:"url"` only with a non-null `elicitation.url` capability (`{}` as a whole advertises
+    nothing).
+    """
+
+
+@rule.error(
+    331,
+    "schema",
+    "agent",
     on.request(CREATE),
+    source="elicitation.mdx",
+    since="2026-11",
     case="elicitation.scope",
-    fix="Name the session, or the request, that it is about.",
 )
+@fix("Name the session, or the request, that it is about.")
 def wrong_elicitation_scope(context: Context) -> CheckResult:
     """A scope is present: `sessionId` (optionally `toolCallId`) or `requestId`. v2: exactly one,
     else invalid. v1: neither fails the schema, both is ambiguous (report as warning).
@@ -151,12 +153,8 @@ def wrong_elicitation_scope(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-elicitation-scope",
-    Facts(332, "elicitation", "warning", "implied", "agent", "elicitation.mdx", since="2026-11"),
-    on.request(CREATE),
-    fix="Name a request that is open, a session that is known.",
-)
+@rule.warning(332, "implied", "agent", on.request(CREATE), since="2026-11")
+@fix("Name a request that is open, a session that is known.")
 def unknown_elicitation_scope(context: Context) -> CheckResult:
     """`requestId` is an outstanding Client→Agent request; `sessionId`/`toolCallId` are known."""
     params = context.params
@@ -185,13 +183,10 @@ def _url(context: Context) -> SplitResult | None:
         return None
 
 
-@rule(
-    "incomplete-url-elicitation",
-    Facts(333, "elicitation", "error", "must", "agent", "rfds/elicitation.mdx"),
-    on.request(CREATE),
-    case="elicitation.url",
-    fix="Give an id and an absolute URL.",
+@rule.error(
+    333, "must", "agent", on.request(CREATE), source="rfds/elicitation.mdx", case="elicitation.url"
 )
+@fix("Give an id and an absolute URL.")
 def incomplete_url_elicitation(context: Context) -> CheckResult:
     """Url mode has `elicitationId` and a valid absolute `url`."""
     if _mode(context) != "url":
@@ -204,12 +199,8 @@ def incomplete_url_elicitation(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "insecure-url",
-    Facts(334, "elicitation", "warning", "should", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    fix="Use https; http is for localhost.",
-)
+@rule.warning(334, "should", "agent", on.request(CREATE))
+@fix("Use https; http is for localhost.")
 def insecure_url(context: Context) -> CheckResult:
     """The url is https (http only for localhost)."""
     url = _url(context)
@@ -220,13 +211,8 @@ def insecure_url(context: Context) -> CheckResult:
     return context.problem(f"the url is {url.scheme}", at="url")
 
 
-@rule(
-    "secret-in-url",
-    Facts(335, "elicitation", "error", "must", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    case="elicitation.url",
-    fix="Put an opaque id into the URL, and nothing of the user.",
-)
+@rule.error(335, "must", "agent", on.request(CREATE), case="elicitation.url")
+@fix("Put an opaque id into the URL, and nothing of the user.")
 def secret_in_url(context: Context) -> CheckResult:
     """The url contains no credentials, tokens, e-mail addresses or userinfo."""
     url = _url(context)
@@ -245,13 +231,8 @@ def secret_in_url(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "duplicate-elicitation-id",
-    Facts(336, "elicitation", "error", "must", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    case="elicitation.url",
-    fix="Give each page an id of its own.",
-)
+@rule.error(336, "must", "agent", on.request(CREATE), case="elicitation.url")
+@fix("Give each page an id of its own.")
 def duplicate_elicitation_id(context: Context) -> CheckResult:
     """`elicitationId` is unique among outstanding url elicitations."""
     id_ = context.params.get("elicitationId")
@@ -265,12 +246,8 @@ def duplicate_elicitation_id(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unknown-elicitation-action",
-    Facts(342, "elicitation", "error", "schema", "client", "elicitation.mdx"),
-    on.result(CREATE),
-    fix="Answer with accept, decline or cancel.",
-)
+@rule.error(342, "schema", "client", on.result(CREATE), source="elicitation.mdx")
+@fix("Answer with accept, decline or cancel.")
 def unknown_elicitation_action(context: Context) -> CheckResult:
     """The result has `action`; `accept`, `decline`, `cancel` or `_custom`."""
     action = context.result_object.get("action")
@@ -281,12 +258,8 @@ def unknown_elicitation_action(context: Context) -> CheckResult:
     return context.problem(f"the action is {quoted(action)}", context.request, at="action")
 
 
-@rule(
-    "content-without-accept",
-    Facts(344, "elicitation", "warning", "implied", "client", "elicitation.mdx"),
-    on.result(CREATE),
-    fix="Send content with accepted forms alone.",
-)
+@rule.warning(344, "implied", "client", on.result(CREATE))
+@fix("Send content with accepted forms alone.")
 def content_without_accept(context: Context) -> CheckResult:
     """`content` is not sent with `decline` or `cancel`, nor for url mode."""
     if context.request is None:
@@ -301,12 +274,8 @@ def content_without_accept(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "undeclared-elicitation-not-refused",
-    Facts(346, "elicitation", "error", "must", "client", "elicitation.mdx"),
-    on.response(CREATE),
-    fix="Answer a mode that you did not claim with -32602.",
-)
+@rule.error(346, "must", "client", on.response(CREATE))
+@fix("Answer a mode that you did not claim with -32602.")
 def undeclared_elicitation_not_refused(context: Context) -> CheckResult:
     """A mode the Client did not advertise is answered with -32602."""
     mode = context.request.params.get("mode") if context.request is not None else None
@@ -326,12 +295,8 @@ def undeclared_elicitation_not_refused(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unknown-elicitation-completed",
-    Facts(347, "elicitation", "warning", "implied", "agent", "elicitation.mdx"),
-    on.notification("elicitation/complete"),
-    fix="Complete each open page exactly once.",
-)
+@rule.warning(347, "implied", "agent", on.notification("elicitation/complete"))
+@fix("Complete each open page exactly once.")
 def unknown_elicitation_completed(context: Context) -> CheckResult:
     """`elicitation/complete` names an outstanding url elicitation, once."""
     pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
@@ -346,12 +311,8 @@ def unknown_elicitation_completed(context: Context) -> CheckResult:
     return context.problem(f"no page {quoted(id_)} is open", at="elicitationId")
 
 
-@rule(
-    "leaked-credential",
-    Facts(348, "elicitation", "error", "must", "agent", "elicitation.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Keep what the user entered there on the agent's side.",
-)
+@rule.error(348, "must", "agent", on.EVERY_MESSAGE)
+@fix("Keep what the user entered there on the agent's side.")
 def leaked_credential(context: Context) -> CheckResult:
     """No credentials obtained out of band appear in later messages (heuristic: token-like strings
     after completion).
@@ -380,3 +341,17 @@ def _strings(value: Json) -> Iterator[tuple[str, str]]:
             todo += as_object(each).items()
         elif isinstance(each, list):
             todo += [(name, inner) for inner in as_list(each)]
+
+
+@rule.error(
+    330,
+    "schema",
+    "agent",
+    on.request("elicitation/create"),
+    source="elicitation.mdx",
+    case="elicitation.fields",
+)
+@fix("Say how you ask, and what for.")
+@checked_by(schema, at="mode|message")
+def incomplete_elicitation() -> None:
+    """`mode` and `message` are present."""

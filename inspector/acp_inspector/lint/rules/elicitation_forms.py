@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, fix
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_inspector.lint.text_checks import asks_secret, is_pattern, names_secret
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("elicitation", page="rfds/elicitation.mdx")
 
 PLACE: Final = "params.requestedSchema"
 PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean", "array"})
@@ -47,13 +48,16 @@ def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
     return {name: as_object(field) for name, field in fields.items()}
 
 
-@rule(
-    "invalid-form-schema",
-    Facts(337, "elicitation", "error", "schema", "agent", "rfds/elicitation.mdx", since="2026-11"),
+@rule.error(
+    337,
+    "schema",
+    "agent",
     on.request(CREATE),
+    source="rfds/elicitation.mdx",
+    since="2026-11",
     case="elicitation.schema",
-    fix='Ask by {"type": "object", "properties": {…}}, all flat.',
 )
+@fix('Ask by {"type": "object", "properties": {…}}, all flat.')
 def invalid_form_schema(context: Context) -> CheckResult:
     """Form mode has `requestedSchema` of type object with `properties` (v2: both keys required,
     `type` exactly `"object"`); properties are flat primitives.
@@ -83,12 +87,8 @@ def invalid_form_schema(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unsupported-schema-keyword",
-    Facts(338, "elicitation", "warning", "implied", "agent", "rfds/elicitation.mdx"),
-    on.request(CREATE),
-    fix="Stay with what the restricted schema has.",
-)
+@rule.warning(338, "implied", "agent", on.request(CREATE))
+@fix("Stay with what the restricted schema has.")
 def unsupported_schema_keyword(context: Context) -> CheckResult:
     """No `$schema`, `enumNames`, nested objects, conditionals."""
     schema = _schema(context.params)
@@ -106,12 +106,8 @@ def unsupported_schema_keyword(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "inconsistent-form-schema",
-    Facts(339, "elicitation", "warning", "heuristic", "agent", "rfds/elicitation.mdx"),
-    on.request(CREATE),
-    fix="Make the form one that can be filled in.",
-)
+@rule.warning(339, "heuristic", "agent", on.request(CREATE))
+@fix("Make the form one that can be filled in.")
 def inconsistent_form_schema(context: Context) -> CheckResult:
     """Schema is self-consistent: `required` names exist, min ≤ max, default satisfies the schema,
     `pattern` compiles.
@@ -150,12 +146,8 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
         yield f"has a default that {fault}"
 
 
-@rule(
-    "form-asks-secret",
-    Facts(340, "elicitation", "error", "must", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    fix="Ask for secrets on a page, by url mode.",
-)
+@rule.error(340, "must", "agent", on.request(CREATE), source="elicitation.mdx")
+@fix("Ask for secrets on a page, by url mode.")
 def form_asks_secret(context: Context) -> CheckResult:
     """A form does not ask for secrets (property names/titles/messages about passwords, API keys,
     tokens, private keys, card numbers).
@@ -185,12 +177,8 @@ def form_asks_secret(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "url-in-form",
-    Facts(341, "elicitation", "warning", "should", "agent", "elicitation.mdx"),
-    on.request(CREATE),
-    fix="Send the user to a page by url mode.",
-)
+@rule.warning(341, "should", "agent", on.request(CREATE), source="elicitation.mdx")
+@fix("Send the user to a page by url mode.")
 def url_in_form(context: Context) -> CheckResult:
     """No clickable URLs in form fields."""
     schema = _schema(context.params)
@@ -208,12 +196,8 @@ def url_in_form(context: Context) -> CheckResult:
 TEXT_KEYS: Final = ("title", "description")
 
 
-@rule(
-    "invalid-form-answer",
-    Facts(343, "elicitation", "warning", "should", "client", "elicitation.mdx"),
-    on.result(CREATE),
-    fix="Check what was entered before it is sent.",
-)
+@rule.warning(343, "should", "client", on.result(CREATE), source="elicitation.mdx")
+@fix("Check what was entered before it is sent.")
 def invalid_form_answer(context: Context) -> CheckResult:
     """Accepted form content satisfies the requested schema (types, required, enum, bounds)."""
     schema = _schema(context.request.params) if context.request is not None else None
@@ -293,12 +277,8 @@ def _offered(field: dict[str, Json]) -> list[Json]:
     return [*as_list(field.get("enum")), *(as_object(each).get("const") for each in titled)]
 
 
-@rule(
-    "nested-form-value",
-    Facts(345, "elicitation", "error", "schema", "client", "schema", version=1, since="2026-11"),
-    on.result(CREATE),
-    fix="Send strings, numbers, booleans and lists of strings.",
-)
+@rule.error(345, "schema", "client", on.result(CREATE), version=1, since="2026-11")
+@fix("Send strings, numbers, booleans and lists of strings.")
 def nested_form_value(context: Context) -> CheckResult:
     """`content` values are string, number, boolean or string array (no nesting). v2 admits any JSON
     for custom property types.

@@ -9,10 +9,9 @@ import math
 from typing import Final, cast
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
@@ -22,6 +21,8 @@ from acp_protocol.jsonrpc import (
     is_request_id,
 )
 from acp_protocol.schema.vocabulary import UNREADABLE
+
+rule = Subject("envelope", page="overview.mdx")
 
 ERROR: Final = frozenset({"code", "message", "data"})
 INTEGERS: Final = range(-(2**63), 2**63)
@@ -43,13 +44,8 @@ class LastNotifications(dict[Side, Context]):
     """The last frame of each side, if it was a notification."""
 
 
-@rule(
-    "wrong-jsonrpc-version",
-    Facts(16, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
-    on.EVERY_MESSAGE,
-    case="envelope.jsonrpc",
-    fix='Write "jsonrpc": "2.0" into every message.',
-)
+@rule.error(16, "json-rpc", "sender", on.EVERY_MESSAGE, case="envelope.jsonrpc")
+@fix('Write "jsonrpc": "2.0" into every message.')
 def wrong_jsonrpc_version(context: Context) -> CheckResult:
     """`jsonrpc` is present and exactly the string `"2.0"`."""
     declared: Json = context.value.get("jsonrpc")
@@ -68,13 +64,8 @@ def _is_log(value: dict[str, Json]) -> bool:
     return not value.keys() & {"jsonrpc", "method", "result", "error"}
 
 
-@rule(
-    "ambiguous-message",
-    Facts(17, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
-    on.EVERY_MESSAGE,
-    case="envelope.one-kind",
-    fix="Send a request, a notification, a result or an error, and each whole.",
-)
+@rule.error(17, "json-rpc", "sender", on.EVERY_MESSAGE, case="envelope.one-kind")
+@fix("Send a request, a notification, a result or an error, and each whole.")
 def ambiguous_message(context: Context) -> CheckResult:
     """The object is exactly one of request, notification, success response, error response (no
     `method` together with `result`/`error`; not none of them).
@@ -89,13 +80,8 @@ def ambiguous_message(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "result-and-error",
-    Facts(18, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
-    on.response(),
-    case="envelope.one-kind",
-    fix=("Answer with either a result or an error; leave the other key out, even if null."),
-)
+@rule.error(18, "json-rpc", "sender", on.response(), case="envelope.one-kind")
+@fix("Answer with either a result or an error; leave the other key out, even if null.")
 def result_and_error(context: Context) -> CheckResult:
     """A response has exactly one of `result` and `error`; the `result` key exists even when
     empty.
@@ -109,13 +95,8 @@ def result_and_error(context: Context) -> CheckResult:
     return context.problem("the response has both a result and an error")
 
 
-@rule(
-    "invalid-method",
-    Facts(19, "envelope", "error", "schema", "sender", "schema"),
-    on.EVERY_MESSAGE,
-    case={"agent": "envelope.method"},
-    fix="Name the method by a string.",
-)
+@rule.error(19, "schema", "sender", on.EVERY_MESSAGE, case={"agent": "envelope.method"})
+@fix("Name the method by a string.")
 def invalid_method(context: Context) -> CheckResult:
     """`method` is a non-empty string."""
     if "method" not in context.value:
@@ -126,13 +107,8 @@ def invalid_method(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "invalid-id",
-    Facts(20, "envelope", "error", "schema", "sender", "schema"),
-    on.EVERY_MESSAGE,
-    case="envelope.id",
-    fix="Use a string or a whole number of 64 bits as id.",
-)
+@rule.error(20, "schema", "sender", on.EVERY_MESSAGE, case="envelope.id")
+@fix("Use a string or a whole number of 64 bits as id.")
 def invalid_id(context: Context) -> CheckResult:
     """`id` is a string, a 64-bit integer or null; booleans, objects, arrays, fractions are
     rejected.
@@ -174,12 +150,8 @@ def _as_read(id_: Json) -> str | float:
     return quoted(id_)
 
 
-@rule(
-    "null-request-id",
-    Facts(21, "envelope", "warning", "json-rpc", "sender", "schema", version=1, since="2026-11"),
-    on.request(),
-    fix="Give each request an id of its own.",
-)
+@rule.warning(21, "json-rpc", "sender", on.request(), version=1, source="schema", since="2026-11")
+@fix("Give each request an id of its own.")
 def null_request_id(context: Context) -> CheckResult:
     """A request does not use `id: null` (v2: see unusable-request-id)."""
     if context.id is None:
@@ -187,13 +159,8 @@ def null_request_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "positional-params",
-    Facts(22, "envelope", "error", "schema", "sender", "schema"),
-    on.call(),
-    case="envelope.params",
-    fix="Pass params by name, in an object.",
-)
+@rule.error(22, "schema", "sender", on.call(), case="envelope.params")
+@fix("Pass params by name, in an object.")
 def positional_params(context: Context) -> CheckResult:
     """`params`, when present and non-null, is an object; positional arrays are not used by ACP."""
     params: Json = context.value.get("params")
@@ -202,13 +169,8 @@ def positional_params(context: Context) -> CheckResult:
     return context.problem(f"params are not an object: {quoted(params)}", path="params")
 
 
-@rule(
-    "reused-pending-id",
-    Facts(23, "envelope", "error", "json-rpc", "sender", "overview.mdx"),
-    on.request(),
-    case="envelope.id-unique",
-    fix="Count ids up; use none again before its response came.",
-)
+@rule.error(23, "json-rpc", "sender", on.request(), case="envelope.id-unique")
+@fix("Count ids up; use none again before its response came.")
 def reused_pending_id(context: Context) -> CheckResult:
     """A sender does not reuse an `id` while its earlier request with that id is still pending (per
     direction).
@@ -224,12 +186,8 @@ def reused_pending_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "reused-id",
-    Facts(24, "envelope", "info", "heuristic", "sender", "cancellation.mdx"),
-    on.request(),
-    fix="Count ids up for the whole life of a connection.",
-)
+@rule.info(24, "heuristic", "sender", on.request(), source="cancellation.mdx")
+@fix("Count ids up for the whole life of a connection.")
 def reused_id(context: Context) -> CheckResult:
     """Ids are not reused later on the same connection either (hurts traces and
     `$/cancel_request`).
@@ -250,13 +208,8 @@ def _keep_id(context: Context) -> None:
         used.add(context.key)
 
 
-@rule(
-    "unknown-response-id",
-    Facts(25, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
-    on.response(),
-    case="envelope.response-id",
-    fix="Give back the id of the request as it came, type and all.",
-)
+@rule.error(25, "json-rpc", "responder", on.response(), case="envelope.response-id")
+@fix("Give back the id of the request as it came, type and all.")
 def unknown_response_id(context: Context) -> CheckResult:
     """A response `id` matches a pending request of the peer, same JSON type and value (`1` ≠
     `"1"`).
@@ -285,13 +238,8 @@ def unknown_response_id(context: Context) -> CheckResult:
     return context.problem(f"no request waits for a response with the id {quoted(context.id)}")
 
 
-@rule(
-    "duplicate-response",
-    Facts(26, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
-    on.response(),
-    case="envelope.one-response",
-    fix="Answer each request once.",
-)
+@rule.error(26, "json-rpc", "responder", on.response(), case="envelope.one-response")
+@fix("Answer each request once.")
 def duplicate_response(context: Context) -> CheckResult:
     """A request is answered at most once."""
     if context.key is None or context.id is None:
@@ -302,12 +250,8 @@ def duplicate_response(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unanswered-request",
-    Facts(27, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
-    on.END,
-    fix="Send a response to every request, if necessary an error.",
-)
+@rule.error(27, "json-rpc", "responder", on.END)
+@fix("Send a response to every request, if necessary an error.")
 def unanswered_request(ending: EndContext) -> CheckResult:
     """Every request is eventually answered; unanswered when the agent ends in order = error, at
     abrupt EOF or when the client left first = warning.
@@ -326,13 +270,8 @@ def unanswered_request(ending: EndContext) -> CheckResult:
     )
 
 
-@rule(
-    "answered-notification",
-    Facts(28, "envelope", "error", "must", "responder", "overview.mdx"),
-    on.response(),
-    fix="Do not answer notifications, not even with an error.",
-    exercised_by=on.notification(),
-)
+@rule.error(28, "must", "responder", on.response(), exercised_by=on.notification())
+@fix("Do not answer notifications, not even with an error.")
 def answered_notification(context: Context) -> CheckResult:
     """A notification is never answered, neither with a result nor with an error (also inside
     batches).
@@ -366,12 +305,8 @@ def _keep_notification(context: Context) -> None:
         last.pop(context.side, None)
 
 
-@rule(
-    "unknown-envelope-member",
-    Facts(45, "envelope", "warning", "must", "sender", "extensibility.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Put custom data into _meta.",
-)
+@rule.warning(45, "must", "sender", on.EVERY_MESSAGE, source="extensibility.mdx")
+@fix("Put custom data into _meta.")
 def unknown_envelope_member(context: Context) -> CheckResult:
     """No unknown members at envelope level (`session`, `type`, `meta` …)."""
     if _is_log(context.value):

@@ -9,9 +9,8 @@ import re
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, fix
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.state import opposite
 from acp_protocol.jsonrpc import (
@@ -21,6 +20,8 @@ from acp_protocol.jsonrpc import (
     Json,
 )
 from acp_protocol.schema.vocabulary import ERROR_CODES, UNREADABLE
+
+rule = Subject("envelope", page="overview.mdx")
 
 CODES: Final = range(-(2**31), 2**31)
 RESERVED: Final = range(-32768, -31999)
@@ -47,13 +48,8 @@ _TRACE: Final = re.compile(
 )
 
 
-@rule(
-    "null-response-id",
-    Facts(29, "envelope", "error", "json-rpc", "responder", "overview.mdx"),
-    on.response(),
-    case={"agent": "envelope.null-id"},
-    fix="Answer with the id of the request.",
-)
+@rule.error(29, "json-rpc", "responder", on.response(), case={"agent": "envelope.null-id"})
+@fix("Answer with the id of the request.")
 def null_response_id(context: Context) -> CheckResult:
     """`id: null` responses carry only -32700 or -32600 errors (unless the request id really was
     null).
@@ -69,13 +65,8 @@ def null_response_id(context: Context) -> CheckResult:
     return context.problem(f"{what} has the id null", path="id")
 
 
-@rule(
-    "malformed-error",
-    Facts(30, "envelope", "error", "schema", "responder", "schema"),
-    on.error(),
-    case="envelope.error",
-    fix="Write an integer code and a string message.",
-)
+@rule.error(30, "schema", "responder", on.error(), case="envelope.error")
+@fix("Write an integer code and a string message.")
 def malformed_error(context: Context) -> CheckResult:
     """`error` has an integer `code` (int32) and a string `message`."""
     error: Json = context.value.get("error")
@@ -90,12 +81,8 @@ def malformed_error(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "long-error-message",
-    Facts(31, "envelope", "info", "should", "responder", "schema"),
-    on.error(),
-    fix="Say it in one short sentence; put details into data.",
-)
+@rule.info(31, "should", "responder", on.error(), source="schema")
+@fix("Say it in one short sentence; put details into data.")
 def long_error_message(context: Context) -> CheckResult:
     """`error.message` is one short sentence (no newline, no stack trace; details go to `data`)."""
     message = context.error.get("message")
@@ -108,12 +95,8 @@ def long_error_message(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "foreign-error-code",
-    Facts(32, "envelope", "warning", "schema", "responder", "schema", since="2026-11"),
-    on.error(),
-    fix="Use the codes that JSON-RPC and ACP assign, or your own range.",
-)
+@rule.warning(32, "schema", "responder", on.error(), since="2026-11")
+@fix("Use the codes that JSON-RPC and ACP assign, or your own range.")
 def foreign_error_code(context: Context) -> CheckResult:
     """Codes in -32768..-32000 are ones ACP or JSON-RPC assigns: -32700, -32600..-32603, -32000,
     -32002, and -32022 in v2. Others (-32001, -32003, -32004 …) point to a dialect.
@@ -129,12 +112,8 @@ def foreign_error_code(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "misused-not-found",
-    Facts(33, "envelope", "warning", "schema", "responder", "schema", since="2026-11"),
-    on.error(),
-    fix="Use -32002 for files and sessions that do not exist only.",
-)
+@rule.warning(33, "schema", "responder", on.error(), since="2026-11")
+@fix("Use -32002 for files and sessions that do not exist only.")
 def misused_not_found(context: Context) -> CheckResult:
     """-32002 is used for "resource not found" (file or session) only, not for "not initialized" or
     "permission denied".
@@ -153,12 +132,8 @@ def misused_not_found(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "misused-auth-required",
-    Facts(34, "envelope", "warning", "schema", "responder", "schema"),
-    on.error(),
-    fix="Use -32000 where the user has to log in, only.",
-)
+@rule.warning(34, "schema", "responder", on.error())
+@fix("Use -32000 where the user has to log in, only.")
 def misused_auth_required(context: Context) -> CheckResult:
     """-32000 is used for authentication required only."""
     if context.code != AUTH_REQUIRED:

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, fix
 from acp_inspector.lint.rules.methods import RETIRED, is_ours
 from acp_inspector.lint.state import opposite
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import is_method
 from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING
+
+rule = Subject("extensibility", page="extensibility.mdx")
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 _QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in TRACE)
@@ -42,13 +43,8 @@ _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
-@rule(
-    "unprefixed-method",
-    Facts(369, "extensibility", "error", "must", "sender", "extensibility.mdx"),
-    on.call(),
-    case="methods.known",
-    fix="Begin the names of your own methods with “_”.",
-)
+@rule.error(369, "must", "sender", on.call(), case="methods.known")
+@fix("Begin the names of your own methods with “_”.")
 def unprefixed_method(context: Context) -> CheckResult:
     """Custom methods start with `_`."""
     method = context.method or ""
@@ -64,12 +60,8 @@ def unprefixed_method(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "custom-request-unanswered",
-    Facts(370, "extensibility", "error", "must", "responder", "extensibility.mdx"),
-    on.END,
-    fix="Respond with a result, or with -32601.",
-)
+@rule.error(370, "must", "responder", on.END)
+@fix("Respond with a result, or with -32601.")
 def custom_request_unanswered(ending: EndContext) -> CheckResult:
     """Custom requests are answered (result or -32601)."""
     state = ending.state
@@ -90,12 +82,8 @@ def custom_request_unanswered(ending: EndContext) -> CheckResult:
     return tuple(found)
 
 
-@rule(
-    "malformed-meta",
-    Facts(372, "extensibility", "error", "schema", "sender", "extensibility.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Make _meta an object.",
-)
+@rule.error(372, "schema", "sender", on.EVERY_MESSAGE, source="extensibility.mdx")
+@fix("Make _meta an object.")
 def malformed_meta(context: Context) -> CheckResult:
     """`_meta` is an object or null."""
     found = list(_metas(context))
@@ -124,12 +112,8 @@ def _metas(context: Context) -> Iterator[tuple[str, Json]]:
             todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_list(value))]
 
 
-@rule(
-    "malformed-trace",
-    Facts(374, "extensibility", "warning", "should", "sender", "extensibility.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Write traces as W3C Trace Context does.",
-)
+@rule.warning(374, "should", "sender", on.EVERY_MESSAGE)
+@fix("Write traces as W3C Trace Context does.")
 def malformed_trace(context: Context) -> CheckResult:
     """`_meta.traceparent` has W3C form (`00-` 32 hex `-` 16 hex `-` 2 hex); `tracestate` and
     `baggage` are strings.
@@ -147,12 +131,8 @@ def malformed_trace(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "nested-trace",
-    Facts(375, "extensibility", "info", "should", "sender", "rfds/meta-propagation.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Put trace keys at the root of _meta.",
-)
+@rule.info(375, "should", "sender", on.EVERY_MESSAGE, source="rfds/meta-propagation.mdx")
+@fix("Put trace keys at the root of _meta.")
 def nested_trace(context: Context) -> CheckResult:
     """Trace keys are at the `_meta` root, not nested under a vendor key."""
     if not _speaks_of_traces(context):
@@ -172,12 +152,8 @@ def _speaks_of_traces(context: Context) -> bool:
     return may_be and any(name in raw for name in _QUOTED_TRACE)
 
 
-@rule(
-    "unannounced-extension",
-    Facts(379, "extensibility", "info", "should", "sender", "extensibility.mdx"),
-    on.call(),
-    fix="Send it only to a peer whose capabilities announce it in _meta.",
-)
+@rule.info(379, "should", "sender", on.call())
+@fix("Send it only to a peer whose capabilities announce it in _meta.")
 def unannounced_extension(context: Context) -> CheckResult:
     """Extension methods are announced in a capability's `_meta` before use."""
     method = context.method or ""
@@ -219,12 +195,8 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
             yield from _claimed_metas(inner)
 
 
-@rule(
-    "relative-path",
-    Facts(381, "extensibility", "warning", "must", "sender", "overview.mdx"),
-    WITH_PATHS,
-    fix="Send absolute paths.",
-)
+@rule.warning(381, "must", "sender", WITH_PATHS, last=True, source="overview.mdx")
+@fix("Send absolute paths.")
 def relative_path(context: Context) -> CheckResult:
     """Absolute paths everywhere a path is expected; relative, `~` or `file://` forms are
     reported.
@@ -236,7 +208,8 @@ def relative_path(context: Context) -> CheckResult:
     is_any = False
     for place, path in _paths(context):
         is_any = True
-        if isinstance(path, str) and not _ABSOLUTE.match(path):
+        is_new = place not in context.reported
+        if is_new and isinstance(path, str) and not _ABSOLUTE.match(path):
             found += context.problem(f"the path {quoted(path)} is not absolute", path=place)
     return tuple(found) if is_any else None
 

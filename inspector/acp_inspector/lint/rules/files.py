@@ -9,12 +9,14 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, checked_by, fix
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, Json
+
+rule = Subject("files", page="file-system.mdx", version=1)
 
 READ: Final = "fs/read_text_file"
 WRITE: Final = "fs/write_text_file"
@@ -22,22 +24,6 @@ MACOS_PREFIX: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
-@rule(
-    "undeclared-file-read",
-    Facts(240, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
-    on.request(READ),
-    says="`fs/read_text_file` only with `fs.readTextFile: true`.",
-    fix="Read files through the client only where it claims that.",
-    capability="fs.readTextFile",
-)
-@rule(
-    "undeclared-file-write",
-    Facts(241, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
-    on.request(WRITE),
-    says="`fs/write_text_file` only with `fs.writeTextFile: true`.",
-    fix="Write files through the client only where it claims that.",
-    capability="fs.writeTextFile",
-)
 def file_methods_are_supported(context: Context, capability: str) -> CheckResult:
     if not context.state.is_ready:
         return None
@@ -50,13 +36,22 @@ def file_methods_are_supported(context: Context, capability: str) -> CheckResult
     )
 
 
-@rule(
-    "relative-file-path",
-    Facts(242, "files", "error", "must", "agent", "v1/file-system.mdx", version=1),
-    on.request(READ, WRITE),
-    case="files.absolute",
-    fix="Send absolute paths.",
-)
+@rule.error(240, "must", "agent", on.request(READ))
+@fix("Read files through the client only where it claims that.")
+@checked_by(file_methods_are_supported, capability="fs.readTextFile")
+def undeclared_file_read() -> None:
+    """`fs/read_text_file` only with `fs.readTextFile: true`."""
+
+
+@rule.error(241, "must", "agent", on.request(WRITE))
+@fix("Write files through the client only where it claims that.")
+@checked_by(file_methods_are_supported, capability="fs.writeTextFile")
+def undeclared_file_write() -> None:
+    """`fs/write_text_file` only with `fs.writeTextFile: true`."""
+
+
+@rule.error(242, "must", "agent", on.request(READ, WRITE), case="files.absolute")
+@fix("Send absolute paths.")
 def relative_file_path(context: Context) -> CheckResult:
     """`path` is absolute."""
     path: Json = context.params.get("path")
@@ -67,23 +62,6 @@ def relative_file_path(context: Context) -> CheckResult:
     return context.problem(f"the path is {quoted(path)}", at="path")
 
 
-@rule(
-    "line-below-one",
-    Facts(243, "files", "warning", "implied", "agent", "v1/file-system.mdx", version=1),
-    on.request(READ),
-    says="`line` is ≥ 1: lines count from 1 (the schema also takes 0).",
-    case="files.line",
-    fix="Count lines from 1.",
-    name="line",
-)
-@rule(
-    "limit-below-one",
-    Facts(244, "files", "info", "heuristic", "agent", "v1/file-system.mdx", version=1),
-    on.request(READ),
-    says="`limit` is ≥ 1.",
-    fix="Ask for one line at least, or leave the limit out.",
-    name="limit",
-)
 def _starts_at_one(context: Context, name: str) -> CheckResult:
     value: Json = context.params.get(name)
     if type(value) is not int:
@@ -93,12 +71,22 @@ def _starts_at_one(context: Context, name: str) -> CheckResult:
     return OK
 
 
-@rule(
-    "too-many-lines",
-    Facts(246, "files", "warning", "implied", "client", "v1/file-system.mdx", version=1),
-    on.result(READ),
-    fix="Return no more lines than the limit.",
-)
+@rule.warning(243, "implied", "agent", on.request(READ), case="files.line")
+@fix("Count lines from 1.")
+@checked_by(_starts_at_one, name="line")
+def line_below_one() -> None:
+    """`line` is ≥ 1: lines count from 1 (the schema also takes 0)."""
+
+
+@rule.info(244, "heuristic", "agent", on.request(READ))
+@fix("Ask for one line at least, or leave the limit out.")
+@checked_by(_starts_at_one, name="limit")
+def limit_below_one() -> None:
+    """`limit` is ≥ 1."""
+
+
+@rule.warning(246, "implied", "client", on.result(READ))
+@fix("Return no more lines than the limit.")
 def too_many_lines(context: Context) -> CheckResult:
     """With `limit`, at most that many lines are returned."""
     limit = None if context.request is None else context.request.params.get("limit")
@@ -114,12 +102,8 @@ def too_many_lines(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "write-refused-as-missing",
-    Facts(247, "files", "error", "must", "client", "v1/file-system.mdx", version=1),
-    on.response(WRITE),
-    fix="Create the file, and its directories.",
-)
+@rule.error(247, "must", "client", on.response(WRITE))
+@fix("Create the file, and its directories.")
 def write_refused_as_missing(context: Context) -> CheckResult:
     """Writing a missing file creates it; it is not refused with -32002."""
     if context.code != RESOURCE_NOT_FOUND:
@@ -134,12 +118,8 @@ def write_refused_as_missing(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "path-outside-roots",
-    Facts(248, "files", "warning", "should", "agent", "v1/session-setup.mdx", version=1),
-    on.request(READ, WRITE),
-    fix="Stay within cwd and the additional directories.",
-)
+@rule.warning(248, "should", "agent", on.request(READ, WRITE), source="v1/session-setup.mdx")
+@fix("Stay within cwd and the additional directories.")
 def path_outside_roots(context: Context) -> CheckResult:
     """Paths lie inside the session roots (`cwd` + `additionalDirectories`)."""
     path: Json = context.params.get("path")
@@ -172,12 +152,8 @@ def _may_lie_in(path: str, root: str) -> bool:
     )
 
 
-@rule(
-    "file-uri-as-path",
-    Facts(249, "files", "warning", "heuristic", "agent", "v1/file-system.mdx", version=1),
-    on.request(READ, WRITE),
-    fix="Send the path that the URI names.",
-)
+@rule.warning(249, "heuristic", "agent", on.request(READ, WRITE))
+@fix("Send the path that the URI names.")
 def file_uri_as_path(context: Context) -> CheckResult:
     """File URIs (`file://…`) are not used where paths are expected."""
     path: Json = context.params.get("path")
@@ -186,3 +162,10 @@ def file_uri_as_path(context: Context) -> CheckResult:
     if "://" in path:
         return context.problem(f"the path is a URI: {quoted(path)}", at="path")
     return OK
+
+
+@rule.error(245, "schema", "client", on.result("fs/read_text_file"))
+@fix("Answer with the text as content.")
+@checked_by(schema, at="content")
+def missing_file_content() -> None:
+    """The read result has a string `content`."""

@@ -16,7 +16,6 @@ from typing import Final, cast
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -36,7 +35,7 @@ from acp_inspector.lint.json_lines import (
     pieces_before,
     syntax_error,
 )
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, fix, track
 from acp_inspector.lint.state import IdKey, LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
@@ -49,6 +48,9 @@ from acp_protocol.jsonrpc import (
     is_request_id,
     message_at_end,
 )
+
+rule = Subject("framing", page="transports.mdx")
+envelope = Subject("envelope", page="overview.mdx")
 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000
@@ -76,14 +78,10 @@ class _Stderr:
     )
 
 
-@rule(
-    "not-json",
-    Facts(1, "framing", "error", "must", "sender", "transports.mdx"),
-    on.INVALID,
-    case="frames.one-json-text",
-    fix="Write each message as one JSON text on a line of its own.",
-    exercised_by=on.EVERY_FRAME,
+@rule.error(
+    1, "must", "sender", on.INVALID, case="frames.one-json-text", exercised_by=on.EVERY_FRAME
 )
+@fix("Write each message as one JSON text on a line of its own.")
 def not_json(context: Context) -> CheckResult:
     """Every line parses as exactly one JSON text. Anything else on stdout (Agent) or stdin (Client)
     is not an ACP message.
@@ -112,14 +110,10 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
     return Problem(f"a line is not JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.seq,))
 
 
-@rule(
-    "message-spans-lines",
-    Facts(2, "framing", "error", "must", "sender", "transports.mdx"),
-    on.INVALID,
-    case="frames.one-json-text",
-    fix="Serialise messages without line breaks.",
-    exercised_by=on.EVERY_FRAME,
+@rule.error(
+    2, "must", "sender", on.INVALID, case="frames.one-json-text", exercised_by=on.EVERY_FRAME
 )
+@fix("Serialise messages without line breaks.")
 def message_spans_lines(context: Context) -> CheckResult:
     """A JSON value does not span several lines (pretty-printed output: line N fails to parse,
     concatenation with the following lines succeeds).
@@ -195,12 +189,8 @@ def _keep_unparsable(context: Context) -> None:
         own.was_any = True
 
 
-@rule(
-    "parse-error-not-answered",
-    Facts(519, "envelope", "info", "json-rpc", "agent", "overview.mdx"),
-    on.response(),
-    fix="Respond to a line that cannot be parsed with -32700 and the id null.",
-)
+@envelope.info(519, "json-rpc", "agent", on.response())
+@fix("Respond to a line that cannot be parsed with -32700 and the id null.")
 def parse_error_not_answered(context: Context) -> CheckResult:
     """A line that is not JSON gets the error -32700 with `id: null`, not silence."""
     line = context.state.of(_Unparsable).accepted(context)
@@ -254,14 +244,8 @@ def _explained(context: Context) -> bool:
     )
 
 
-@rule(
-    "invalid-utf8",
-    Facts(3, "framing", "error", "must", "sender", "transports.mdx"),
-    on.INVALID,
-    case="frames.utf8",
-    fix="Encode what is written as UTF-8.",
-    exercised_by=on.EVERY_FRAME,
-)
+@rule.error(3, "must", "sender", on.INVALID, case="frames.utf8", exercised_by=on.EVERY_FRAME)
+@fix("Encode what is written as UTF-8.")
 def invalid_utf8(context: Context) -> CheckResult:
     """Bytes are valid UTF-8."""
     if context.kind != "broken" or context.value:
@@ -272,12 +256,8 @@ def invalid_utf8(context: Context) -> CheckResult:
     return context.problem(f"the line is not UTF-8: byte {wrong[1]} begins no character")
 
 
-@rule(
-    "byte-order-mark",
-    Facts(4, "framing", "warning", "heuristic", "sender", "transports.mdx"),
-    on.EVERY_FRAME,
-    fix="Write UTF-8 without a byte order mark.",
-)
+@rule.warning(4, "heuristic", "sender", on.EVERY_FRAME)
+@fix("Write UTF-8 without a byte order mark.")
 def byte_order_mark(context: Context) -> CheckResult:
     """No UTF-8 BOM at stream start or line start."""
     if context.frame.data.startswith(BOM):
@@ -285,12 +265,8 @@ def byte_order_mark(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "crlf-line-end",
-    Facts(5, "framing", "warning", "heuristic", "sender", "transports.mdx"),
-    on.EVERY_FRAME,
-    fix="End lines with \\n alone, also on Windows.",
-)
+@rule.warning(5, "heuristic", "sender", on.EVERY_FRAME)
+@fix("End lines with \\n alone, also on Windows.")
 def crlf_line_end(context: Context) -> CheckResult:
     """Delimiter is a bare LF; a CR before LF is tolerated but reported."""
     if context.frame.line_ending == b"\r\n":
@@ -298,13 +274,8 @@ def crlf_line_end(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "blank-line",
-    Facts(6, "framing", "info", "heuristic", "sender", "transports.mdx"),
-    on.INVALID,
-    fix="Write nothing between messages.",
-    exercised_by=on.EVERY_FRAME,
-)
+@rule.info(6, "heuristic", "sender", on.INVALID, exercised_by=on.EVERY_FRAME)
+@fix("Write nothing between messages.")
 def blank_line(context: Context) -> CheckResult:
     """No empty or whitespace-only lines between messages."""
     if not context.frame.data or context.frame.data.isspace():
@@ -312,14 +283,8 @@ def blank_line(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "content-length-header",
-    Facts(7, "framing", "error", "must", "sender", "transports.mdx"),
-    on.INVALID,
-    case="frames.no-headers",
-    fix="Write lines, without LSP's headers.",
-    exercised_by=on.EVERY_FRAME,
-)
+@rule.error(7, "must", "sender", on.INVALID, case="frames.no-headers", exercised_by=on.EVERY_FRAME)
+@fix("Write lines, without LSP's headers.")
 def content_length_header(context: Context) -> CheckResult:
     """No LSP header framing: a line matching `^Content-Length:` means a foreign transport."""
     if context.kind == "broken" and _HEADER.match(context.frame.data):
@@ -327,13 +292,8 @@ def content_length_header(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "text-on-stdout",
-    Facts(8, "framing", "error", "must", "agent", "transports.mdx"),
-    on.EVERY_FRAME,
-    case="frames.no-logs",
-    fix="Write logs to stderr; stdout is for messages alone.",
-)
+@rule.error(8, "must", "agent", on.EVERY_FRAME, case="frames.no-logs")
+@fix("Write logs to stderr; stdout is for messages alone.")
 def text_on_stdout(context: Context) -> CheckResult:
     """No log text, banners, progress bars, ANSI escapes or stack traces on stdout; they belong on
     stderr.
@@ -361,15 +321,18 @@ def _is_log_text(context: Context) -> bool:
     return text[:1] not in b"{[" or (text[:1] == b"[" and wrong[1] < len(text) and wrong[1] <= 1)
 
 
-@rule(
-    "not-an-object",
-    Facts(9, "framing", "error", "must", "sender", "schema; v1/transports.mdx", since="2026-11"),
+@rule.error(
+    9,
+    "must",
+    "sender",
     on.INVALID,
     on.BATCHES,
+    source="schema; v1/transports.mdx",
+    since="2026-11",
     case="frames.objects",
-    fix="Send each message as an object on a line of its own.",
     exercised_by=on.EVERY_FRAME,
 )
+@fix("Send each message as an object on a line of its own.")
 def not_an_object(context: Context) -> CheckResult:
     """Top-level JSON value is an object. Arrays (batches) do not exist in any version any more."""
     if context.kind == "batch":
@@ -390,12 +353,8 @@ def not_an_object(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "truncated-last-line",
-    Facts(11, "framing", "warning", "heuristic", "sender", "transports.mdx"),
-    on.END,
-    fix="Write whole lines, and flush before the end.",
-)
+@rule.warning(11, "heuristic", "sender", on.END)
+@fix("Write whole lines, and flush before the end.")
 def truncated_last_line(ending: EndContext) -> CheckResult:
     """The stream does not end with a partial, undelimited line (truncated message)."""
     last = ending.state.last
@@ -408,14 +367,10 @@ def truncated_last_line(ending: EndContext) -> CheckResult:
     )
 
 
-@rule(
-    "glued-messages",
-    Facts(12, "framing", "error", "must", "sender", "transports.mdx"),
-    on.INVALID,
-    case="frames.one-json-text",
-    fix="End each message with a line break.",
-    exercised_by=on.EVERY_FRAME,
+@rule.error(
+    12, "must", "sender", on.INVALID, case="frames.one-json-text", exercised_by=on.EVERY_FRAME
 )
+@fix("End each message with a line break.")
 def glued_messages(context: Context) -> CheckResult:
     """Two messages are not glued on one line (`}{`), and no bytes follow the JSON value on its
     line.
@@ -439,12 +394,8 @@ def _is_glued(context: Context) -> bool:
     )
 
 
-@rule(
-    "duplicate-member",
-    Facts(13, "framing", "warning", "json-rpc", "sender", "overview.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Write each member once.",
-)
+@rule.warning(13, "json-rpc", "sender", on.EVERY_MESSAGE, source="overview.mdx")
+@fix("Write each member once.")
 def duplicate_member(context: Context) -> CheckResult:
     """No duplicate member names inside the envelope, params or result root (last-wins parsers
     disagree).
@@ -490,12 +441,8 @@ def _twice(raw: bytes) -> list[str]:
     ]
 
 
-@rule(
-    "lone-surrogate",
-    Facts(14, "framing", "warning", "must", "sender", "transports.mdx"),
-    on.EVERY_MESSAGE,
-    fix="Write both halves of a surrogate pair, or the character.",
-)
+@rule.warning(14, "must", "sender", on.EVERY_MESSAGE)
+@fix("Write both halves of a surrogate pair, or the character.")
 def lone_surrogate(context: Context) -> CheckResult:
     """Strings contain no lone UTF-16 surrogate escapes (not representable in UTF-8)."""
     if not context.value:
@@ -512,12 +459,8 @@ def lone_surrogate(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "stderr-not-utf8",
-    Facts(15, "framing", "info", "heuristic", "agent", "transports.mdx"),
-    on.EVENTS,
-    fix="Write UTF-8 to stderr.",
-)
+@rule.info(15, "heuristic", "agent", on.EVENTS)
+@fix("Write UTF-8 to stderr.")
 def stderr_not_utf8(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Stderr output is UTF-8 text; never interpreted as protocol."""
     if not isinstance(entry, StderrChunk):

@@ -11,12 +11,14 @@ from urllib.parse import urlsplit
 
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, rule, track, track_event
+from acp_inspector.lint.registry import Subject, check, fix, track, track_event
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("http", page="rfds/streamable-http-websocket-transport.mdx")
+http_observed = Subject("http-observed", page="sdk 2.4.0")
 
 HTTP_OK: Final = 200
 ACCEPTED: Final = 202
@@ -52,12 +54,8 @@ def _response(
     return entry, status, headers(entry), exchange
 
 
-@rule(
-    "wrong-content-type",
-    Facts(411, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVENTS,
-    fix="Send Content-Type: application/json.",
-)
+@rule.error(411, "must", "client", on.EVENTS)
+@fix("Send Content-Type: application/json.")
 def wrong_content_type(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """POST `Content-Type` is `application/json` (else expect 415)."""
     request = _request(entry)
@@ -69,12 +67,8 @@ def wrong_content_type(entry: StderrChunk | JournalEvent, state: LintState) -> C
     return _problem(request[0], f"the Content-Type is {quoted(kind)}")
 
 
-@rule(
-    "wrong-accept-header",
-    Facts(412, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVENTS,
-    fix="Send Accept: text/event-stream.",
-)
+@rule.error(412, "must", "client", on.EVENTS)
+@fix("Send Accept: text/event-stream.")
 def wrong_accept_header(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """SSE GET `Accept` includes `text/event-stream` (else 406)."""
     request = _request(entry)
@@ -101,14 +95,8 @@ def initialize_is_answered_at_once(
     return OK
 
 
-@rule(
-    "wrong-initialize-response",
-    Facts(
-        413, "http", "warning", "implied", "agent", "rfds/streamable-http-websocket-transport.mdx"
-    ),
-    on.result("initialize"),
-    fix="Answer initialize with 200, the result and Acp-Connection-Id.",
-)
+@rule.warning(413, "implied", "agent", on.result("initialize"))
+@fix("Answer initialize with 200, the result and Acp-Connection-Id.")
 def wrong_initialize_response(context: Context) -> CheckResult:
     """`initialize` over POST returns 200 with the JSON-RPC response and, if it succeeds,
     `Acp-Connection-Id`.
@@ -132,12 +120,8 @@ def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> C
     return _problem(event, f"the POST is answered with {status}", exchange.frame)
 
 
-@rule(
-    "wrong-post-response",
-    Facts(414, "http", "error", "implied", "agent", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVERY_FRAME,
-    fix="Respond with 202 at once; send the result on a stream.",
-)
+@rule.error(414, "implied", "agent", on.EVERY_FRAME)
+@fix("Respond with 202 at once; send the result on a stream.")
 def wrong_post_response(context: Context) -> CheckResult:
     """Other POSTs return 202 with an empty body; no JSON-RPC response in the POST body."""
     found = carrier_of(context)
@@ -149,12 +133,8 @@ def wrong_post_response(context: Context) -> CheckResult:
     return context.problem("a message is in the response to a POST")
 
 
-@rule(
-    "missing-connection-id",
-    Facts(415, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVERY_FRAME,
-    fix="Send the Acp-Connection-Id that initialize was answered with.",
-)
+@rule.error(415, "must", "client", on.EVERY_FRAME)
+@fix("Send the Acp-Connection-Id that initialize was answered with.")
 def missing_connection_id(context: Context) -> CheckResult:
     """Every request after initialize carries `Acp-Connection-Id` (missing 400, unknown 404)."""
     exchange = post_of(context)
@@ -169,20 +149,8 @@ def missing_connection_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "missing-session-header",
-    Facts(
-        416,
-        "http",
-        "error",
-        "must",
-        "client",
-        "rfds/streamable-http-websocket-transport.mdx",
-        since="2026-11",
-    ),
-    on.response(),
-    fix="Send Acp-Session-Id as the request had it.",
-)
+@rule.error(416, "must", "client", on.response(), since="2026-11")
+@fix("Send Acp-Session-Id as the request had it.")
 @check("missing-session-header", on.call(), fix="Send Acp-Session-Id as the message has it.")
 def missing_session_header(context: Context) -> CheckResult:
     """Session-scoped POSTs carry `Acp-Session-Id` equal to the body's `sessionId`; SDK servers
@@ -199,15 +167,8 @@ def missing_session_header(context: Context) -> CheckResult:
     return context.problem(f"Acp-Session-Id {what}; the message has {quoted(context.session_id)}")
 
 
-@rule(
-    "wrong-stream",
-    Facts(
-        417, "http", "warning", "implied", "agent", "rfds/streamable-http-websocket-transport.mdx"
-    ),
-    on.call(),
-    on.response(),
-    fix="Send what is about a session on its stream.",
-)
+@rule.warning(417, "implied", "agent", on.call(), on.response())
+@fix("Send what is about a session on its stream.")
 def wrong_stream(context: Context) -> CheckResult:
     """Messages arrive on the right stream: session traffic on the session stream,
     `session/new`/`session/load` responses on the connection stream.
@@ -227,20 +188,8 @@ def wrong_stream(context: Context) -> CheckResult:
     return context.problem(f"the message comes on {where}")
 
 
-@rule(
-    "http-batch-accepted",
-    Facts(
-        418,
-        "http",
-        "warning",
-        "implied",
-        "agent",
-        "rfds/streamable-http-websocket-transport.mdx",
-        since="2026-11",
-    ),
-    on.EVENTS,
-    fix="Reject arrays with 400 or 501.",
-)
+@rule.warning(418, "implied", "agent", on.EVENTS, since="2026-11")
+@fix("Reject arrays with 400 or 501.")
 def http_batch_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Batches over HTTP are refused: 501 (RFD) or 400 with a -32600 body (SDK). The Rust SDK
     accepts them.
@@ -254,12 +203,8 @@ def http_batch_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> 
     return _problem(event, f"an array is answered with {status}", exchange.frame)
 
 
-@rule(
-    "cookie-not-returned",
-    Facts(419, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVENTS,
-    fix="Send back the cookies that were set.",
-)
+@rule.error(419, "must", "client", on.EVENTS)
+@fix("Send back the cookies that were set.")
 def cookie_not_returned(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Cookies set by the server are sent back on later requests of the connection."""
     request, cookies = _request(entry), state.of(HttpState).cookies
@@ -272,20 +217,8 @@ def cookie_not_returned(entry: StderrChunk | JournalEvent, state: LintState) -> 
     return OK
 
 
-@rule(
-    "not-http2",
-    Facts(
-        420,
-        "http",
-        "warning",
-        "must",
-        "both",
-        "rfds/streamable-http-websocket-transport.mdx",
-        since="2026-11",
-    ),
-    on.EVENTS,
-    fix="Speak HTTP/2.",
-)
+@rule.warning(420, "must", "both", on.EVENTS, since="2026-11")
+@fix("Speak HTTP/2.")
 def not_http2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Streamable HTTP runs on HTTP/2 (RFD MUST; no SDK enforces it)."""
     request = _request(entry)
@@ -297,14 +230,8 @@ def not_http2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResul
     return _problem(request[0], f"the connection is over {quoted(version)}")
 
 
-@rule(
-    "used-after-delete",
-    Facts(
-        423, "http", "warning", "implied", "client", "rfds/streamable-http-websocket-transport.mdx"
-    ),
-    on.EVENTS,
-    fix="End with DELETE, and begin anew with initialize.",
-)
+@rule.warning(423, "implied", "client", on.EVENTS)
+@fix("End with DELETE, and begin anew with initialize.")
 def used_after_delete(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """DELETE ends the connection; nothing is sent with that id afterwards."""
     request, deleted = _request(entry), state.of(HttpState).deleted
@@ -316,19 +243,8 @@ def used_after_delete(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     return OK
 
 
-@rule(
-    "stream-opened-late",
-    Facts(
-        424,
-        "http",
-        "warning",
-        "heuristic",
-        "client",
-        "rfds/streamable-http-websocket-transport.mdx",
-    ),
-    on.request(),
-    fix="Open the connection's stream right after initialize.",
-)
+@rule.warning(424, "heuristic", "client", on.request())
+@fix("Open the connection's stream right after initialize.")
 def stream_opened_late(context: Context) -> CheckResult:
     """The connection stream is opened before the first request whose response it carries."""
     exchange = post_of(context)
@@ -340,12 +256,8 @@ def stream_opened_late(context: Context) -> CheckResult:
     return context.problem("no stream is open that the response could come on")
 
 
-@rule(
-    "second-stream-reader",
-    Facts(512, "http-observed", "warning", "implied", "client", "sdk 2.4.0"),
-    on.EVENTS,
-    fix="Open each stream only once.",
-)
+@http_observed.warning(512, "implied", "client", on.EVENTS)
+@fix("Open each stream only once.")
 def second_stream_reader(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """At most one reader per SSE stream (a second GET gets 409 from the SDK)."""
     request = _request(entry)
@@ -360,12 +272,8 @@ def second_stream_reader(entry: StderrChunk | JournalEvent, state: LintState) ->
     return OK
 
 
-@rule(
-    "malformed-sse-event",
-    Facts(513, "http-observed", "error", "implied", "agent", "sdk 2.4.0"),
-    on.EVERY_FRAME,
-    fix="Send one object in each event.",
-)
+@http_observed.error(513, "implied", "agent", on.EVERY_FRAME)
+@fix("Send one object in each event.")
 def malformed_sse_event(context: Context) -> CheckResult:
     """Each SSE event is one JSON object in `data`; arrays and scalars are never sent; no event
     needs `id` or `event`.
@@ -378,12 +286,8 @@ def malformed_sse_event(context: Context) -> CheckResult:
     return context.problem("the event holds no object")
 
 
-@rule(
-    "initialize-with-connection-id",
-    Facts(514, "http-observed", "error", "implied", "client", "sdk 2.4.0"),
-    on.request("initialize"),
-    fix="Send initialize first, without Acp-Connection-Id.",
-)
+@http_observed.error(514, "implied", "client", on.request("initialize"))
+@fix("Send initialize first, without Acp-Connection-Id.")
 def initialize_with_connection_id(context: Context) -> CheckResult:
     """`initialize` is not POSTed with an `Acp-Connection-Id` (400) nor sent twice on a WebSocket
     (-32600).
@@ -399,12 +303,8 @@ def initialize_with_connection_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "cancel-on-session-stream",
-    Facts(516, "http-observed", "info", "heuristic", "agent", "sdk 2.4.0"),
-    on.call(*sorted(SESSIONLESS)),
-    fix="Send it on the connection's stream.",
-)
+@http_observed.info(516, "heuristic", "agent", on.call(*sorted(SESSIONLESS)))
+@fix("Send it on the connection's stream.")
 def cancel_on_session_stream(context: Context) -> CheckResult:
     """`$/cancel_request` and `mcp/message` travel on the connection stream and may overtake
     session-stream messages; do not judge their order.
@@ -417,12 +317,8 @@ def cancel_on_session_stream(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unchecked-origin",
-    Facts(517, "http-observed", "warning", "heuristic", "agent", "sdk 2.4.0"),
-    on.EVENTS,
-    fix="Reject unknown origins.",
-)
+@http_observed.warning(517, "heuristic", "agent", on.EVENTS)
+@fix("Reject unknown origins.")
 def unchecked_origin(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """A server reachable from browsers validates `Origin`/`Host` itself (of the SDKs, only the one
     for Rust does).
@@ -591,12 +487,8 @@ CODES: Final = frozenset({1000, 1001, 1002, 1005, 1006, 1008, 1011})
 PROTOCOL: Final = 1002
 
 
-@rule(
-    "wrong-websocket-message",
-    Facts(421, "http", "error", "must", "client", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVERY_FRAME,
-    fix="Send initialize first, and each message as text.",
-)
+@rule.error(421, "must", "client", on.EVERY_FRAME)
+@fix("Send initialize first, and each message as text.")
 def wrong_websocket_message(context: Context) -> CheckResult:
     """WebSocket: first message is `initialize`; messages are text frames, one JSON-RPC message
     each.
@@ -612,12 +504,8 @@ def wrong_websocket_message(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "missing-websocket-connection-id",
-    Facts(422, "http", "error", "must", "agent", "rfds/streamable-http-websocket-transport.mdx"),
-    on.EVENTS,
-    fix="Send Acp-Connection-Id with 101.",
-)
+@rule.error(422, "must", "agent", on.EVENTS)
+@fix("Send Acp-Connection-Id with 101.")
 def missing_websocket_connection_id(
     entry: StderrChunk | JournalEvent, state: LintState
 ) -> CheckResult:
@@ -631,12 +519,8 @@ def missing_websocket_connection_id(
     return (Problem("the response 101 has no Acp-Connection-Id", (entry.seq,)),)
 
 
-@rule(
-    "wrong-close-code",
-    Facts(515, "http-observed", "info", "heuristic", "agent", "sdk 2.4.0"),
-    on.EVENTS,
-    fix="Close with 1002, 1008 or 1011, as fits.",
-)
+@http_observed.info(515, "heuristic", "agent", on.EVENTS)
+@fix("Close with 1002, 1008 or 1011, as fits.")
 def wrong_close_code(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """WebSocket close codes: 1002 for a non-`initialize` first message, 1008 for limits, 1011 for
     internal errors.

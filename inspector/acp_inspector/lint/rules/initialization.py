@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import unique
 from acp_inspector.lint.context import (
     INITIALIZE,
     OK,
@@ -18,10 +18,12 @@ from acp_inspector.lint.context import (
     is_version_1_in_disguise,
     quoted,
 )
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("initialization", page="initialization.mdx")
 
 VERSIONS: Final = range(2**16)
 SET_V1: Final = {
@@ -41,12 +43,8 @@ class _Refusal:
     point: Point | None = None
 
 
-@rule(
-    "initialize-not-first",
-    Facts(48, "initialization", "error", "must", "client", "initialization.mdx"),
-    on.call(),
-    fix="Begin each connection with initialize.",
-)
+@rule.error(48, "must", "client", on.call())
+@fix("Begin each connection with initialize.")
 def initialize_not_first(context: Context) -> CheckResult:
     """The first request on a connection is `initialize`; no other method precedes it."""
     if context.side != "client" or context.state.calls["client"]:
@@ -56,12 +54,8 @@ def initialize_not_first(context: Context) -> CheckResult:
     return context.problem(f"the first message is {quoted(context.method)}", path="method")
 
 
-@rule(
-    "request-before-initialized",
-    Facts(49, "initialization", "error", "must", "client", "session-setup.mdx"),
-    on.call(),
-    fix="Wait for the response to initialize.",
-)
+@rule.error(49, "must", "client", on.call(), source="session-setup.mdx")
+@fix("Wait for the response to initialize.")
 def request_before_initialized(context: Context) -> CheckResult:
     """Nothing that needs negotiation (sessions, auth, providers) is sent before the `initialize`
     response arrived (no pipelining).
@@ -83,14 +77,10 @@ def the_answer_came_first(context: Context) -> CheckResult:
     return OK if context.state.calls["client"] else None
 
 
-@rule(
-    "repeated-initialize",
-    Facts(
-        50, "initialization", "warning", "implied", "client", "v2/migration.mdx", since="2026-11"
-    ),
-    on.request("initialize"),
-    fix="Initialize once, before everything else.",
+@rule.warning(
+    50, "implied", "client", on.request("initialize"), source="v2/migration.mdx", since="2026-11"
 )
+@fix("Initialize once, before everything else.")
 def repeated_initialize(context: Context) -> CheckResult:
     """v1: `initialize` is sent once per connection. v2: it may be repeated before the first other
     request, again for version 2 or newer; the latest success counts (late-initialize).
@@ -103,15 +93,16 @@ def repeated_initialize(context: Context) -> CheckResult:
     return context.problem("initialize is sent a second time", earlier, path="method")
 
 
-@rule(
-    "agent-speaks-first",
-    Facts(51, "initialization", "error", "implied", "agent", "initialization.mdx"),
+@rule.error(
+    51,
+    "implied",
+    "agent",
     on.request(),
     on.notification("session/update"),
     case="initialize.first",
-    fix="Send nothing before the response to initialize.",
     exercised_by=on.result("initialize"),
 )
+@fix("Send nothing before the response to initialize.")
 def agent_speaks_first(context: Context) -> CheckResult:
     """The Agent sends no request or `session/update` before it answered `initialize`."""
     if context.side != "agent" or context.method == "proxy/successor":
@@ -126,14 +117,16 @@ def agent_speaks_first(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "invalid-protocol-version",
-    Facts(52, "initialization", "error", "schema", "both", "initialization.mdx"),
+@rule.error(
+    52,
+    "schema",
+    "both",
     on.request("initialize"),
     on.result("initialize"),
+    source="initialization.mdx",
     case={"client": "initialize.version"},
-    fix="Send a whole number such as 1.",
 )
+@fix("Send a whole number such as 1.")
 def invalid_protocol_version(context: Context) -> CheckResult:
     """`protocolVersion` is an integer 0..65535 (not `"1.0.0"`, not a date)."""
     place, version = _version(context)
@@ -143,13 +136,8 @@ def invalid_protocol_version(context: Context) -> CheckResult:
     return context.problem(f"protocolVersion {fields}", path=f"{place}.protocolVersion")
 
 
-@rule(
-    "prerelease-version",
-    Facts(53, "initialization", "warning", "schema", "both", "schema"),
-    on.request("initialize"),
-    on.result("initialize"),
-    fix="Request version 1 or newer.",
-)
+@rule.warning(53, "schema", "both", on.request("initialize"), on.result("initialize"))
+@fix("Request version 1 or newer.")
 def prerelease_version(context: Context) -> CheckResult:
     """Version 0 (pre-release) is not negotiated."""
     place, version = _version(context)
@@ -166,21 +154,16 @@ def _version(context: Context) -> tuple[str, Json]:
     return "result", context.result_object.get("protocolVersion")
 
 
-@rule(
-    "other-version-answered",
-    Facts(
-        54,
-        "initialization",
-        "info",
-        "must",
-        "agent",
-        "initialization.mdx",
-        version=1,
-        since="2026-11",
-    ),
+@rule.info(
+    54,
+    "must",
+    "agent",
     on.result("initialize"),
-    fix="Respond with the requested version if you support it.",
+    version=1,
+    source="initialization.mdx",
+    since="2026-11",
 )
+@fix("Respond with the requested version if you support it.")
 def other_version_answered(context: Context) -> CheckResult:
     """Answered version differs from the requested one: verify the Agent truly lacks the requested
     version and that it is its newest (v2: wrong-version-answered).
@@ -213,13 +196,8 @@ def _keep_refusal(context: Context) -> None:
         refusal.answered = 1
 
 
-@rule(
-    "version-mismatch-ignored",
-    Facts(55, "initialization", "error", "should", "client", "initialization.mdx"),
-    on.call(),
-    fix="Close the connection if you do not support the version in the response.",
-    exercised_by=on.result("initialize"),
-)
+@rule.error(55, "should", "client", on.call(), exercised_by=on.result("initialize"))
+@fix("Close the connection if you do not support the version in the response.")
 def version_mismatch_ignored(context: Context) -> CheckResult:
     """After an unacceptable version answer the Client closes instead of continuing with methods of
     another version.
@@ -243,15 +221,16 @@ def version_mismatch_ignored(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "shape-of-other-version",
-    Facts(56, "initialization", "error", "must", "both", "initialization.mdx"),
+@rule.error(
+    56,
+    "must",
+    "both",
     on.call(),
     on.result(),
     case={"agent": "initialize.members"},
-    fix="Use the names of the version that was agreed upon.",
     exercised_by=on.result("initialize"),
 )
+@fix("Use the names of the version that was agreed upon.")
 def shape_of_other_version(context: Context) -> CheckResult:
     """All later traffic uses the shapes of the *answered* version (v1 field names on v2 and vice
     versa are errors).
@@ -286,29 +265,14 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
 """Members by which a message shows that it is of the other version."""
 
 
-@rule(
-    "missing-implementation-info",
-    Facts(57, "initialization", "warning", "should", "both", "v1/initialization.mdx", version=1),
-    on.request("initialize"),
-    on.result("initialize"),
-    fix="Send your name and version.",
-)
+@rule.warning(57, "should", "both", on.request("initialize"), on.result("initialize"), version=1)
+@fix("Send your name and version.")
 def missing_implementation_info(context: Context) -> CheckResult:
     """`clientInfo` / `agentInfo` are present with `name` and `version`."""
     name = "clientInfo" if context.kind == "request" else "agentInfo"
     return _introduced(context, name)
 
 
-@rule(
-    "missing-info",
-    Facts(58, "initialization", "error", "must", "both", "v2/initialization.mdx", version=2),
-    on.request("initialize"),
-    on.result("initialize"),
-    says="`info` with `name` and `version` is present in params and result.",
-    case={"agent": "initialize.agent-info"},
-    fix="Send your name and version.",
-    name="info",
-)
 def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
     fields = context.params if context.kind == "request" else context.result_object
@@ -321,13 +285,30 @@ def _introduced(context: Context, name: str) -> CheckResult:
     return OK
 
 
-@rule(
-    "mixed-initialize-fields",
-    Facts(59, "initialization", "warning", "schema", "both", "v2/migration.mdx"),
+@rule.error(
+    58,
+    "must",
+    "both",
     on.request("initialize"),
     on.result("initialize"),
-    fix="Use the names of that version.",
+    version=2,
+    case={"agent": "initialize.agent-info"},
 )
+@fix("Send your name and version.")
+@checked_by(_introduced, name="info")
+def missing_info() -> None:
+    """`info` with `name` and `version` is present in params and result."""
+
+
+@rule.warning(
+    59,
+    "schema",
+    "both",
+    on.request("initialize"),
+    on.result("initialize"),
+    source="v2/migration.mdx",
+)
+@fix("Use the names of that version.")
 def mixed_initialize_fields(context: Context) -> CheckResult:
     """Initialize fields match the version:
     `clientCapabilities`/`clientInfo`/`agentCapabilities`/`agentInfo` for v1, `capabilities`/`info`
@@ -349,12 +330,8 @@ def mixed_initialize_fields(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "version-in-disguise",
-    Facts(518, "initialization", "error", "schema", "agent", "schema"),
-    on.result("initialize"),
-    fix="Respond with version 1, or with the capabilities and info of version 2.",
-)
+@rule.error(518, "schema", "agent", on.result("initialize"))
+@fix("Respond with version 1, or with the capabilities and info of version 2.")
 def version_in_disguise(context: Context) -> CheckResult:
     """The result of `initialize` has the form of its `protocolVersion`: version 2 has
     `capabilities` and `info`. One with `agentCapabilities` instead is read as version 1.
@@ -367,3 +344,10 @@ def version_in_disguise(context: Context) -> CheckResult:
         context.request,
         at="protocolVersion",
     )
+
+
+@rule.error(66, "schema", "agent", on.result("initialize"), case="initialize.auth-ids")
+@fix("Give each method to log in an id of its own.")
+@checked_by(unique, at=("authMethods.*.id", "authMethods.*.methodId"))
+def duplicate_auth_method() -> None:
+    """`authMethods` ids (`id` / `methodId`) are unique within the list."""

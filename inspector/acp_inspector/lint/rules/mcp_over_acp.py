@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
@@ -26,6 +25,9 @@ from acp_protocol.jsonrpc import (
     Json,
 )
 from acp_protocol.schema.vocabulary import OPENING
+
+rule = Subject("mcp-over-acp")
+mcp_payloads = Subject("mcp-payloads", page="schema; sdk 2.4.0")
 
 MESSAGE: Final = "mcp/message"
 OUTER_CODES: Final = frozenset(
@@ -100,12 +102,8 @@ def _end_request(context: Context) -> None:
         del open_[inner]
 
 
-@rule(
-    "unknown-mcp-server",
-    Facts(382, "mcp-over-acp", "error", "schema", "agent", "schema", since="2026-11"),
-    on.call(MESSAGE),
-    fix="Name the serverId that the client declared.",
-)
+@rule.error(382, "schema", "agent", on.call(MESSAGE), since="2026-11")
+@fix("Name the serverId that the client declared.")
 def unknown_mcp_server(context: Context) -> CheckResult:
     """`mcp/message.serverId` was declared in a `type:"acp"` server of a session (field is not
     `id`/`acpId`; `connectionId`, `mcp/connect`, `mcp/disconnect` belong to the retired binding).
@@ -122,12 +120,8 @@ def unknown_mcp_server(context: Context) -> CheckResult:
     return context.problem(f"no session declared the server {quoted(server)}", at="serverId")
 
 
-@rule(
-    "wrong-mcp-direction",
-    Facts(383, "mcp-over-acp", "error", "implied", "sender", "schema", since="2026-11"),
-    on.call(),
-    fix="Let the agent ask, and the client tell.",
-)
+@rule.error(383, "implied", "sender", on.call(), since="2026-11")
+@fix("Let the agent ask, and the client tell.")
 def wrong_mcp_direction(context: Context) -> CheckResult:
     """`mcp/message` requests go from the consumer to the declaring side (A→C), notifications the
     other way.
@@ -140,12 +134,8 @@ def wrong_mcp_direction(context: Context) -> CheckResult:
     return context.problem(f"a {context.kind} comes from the {context.side}", path="method")
 
 
-@rule(
-    "duplicate-mcp-request",
-    Facts(384, "mcp-over-acp", "error", "implied", "sender", "sdk 2.4.0", since="2026-11"),
-    on.request(MESSAGE),
-    fix="Count inner ids up.",
-)
+@rule.error(384, "implied", "sender", on.request(MESSAGE), source="sdk 2.4.0", since="2026-11")
+@fix("Count inner ids up.")
 def duplicate_mcp_request(context: Context) -> CheckResult:
     """The inner `requestId` (a string) is unique among the active requests of its `serverId` (else
     -32602).
@@ -162,12 +152,10 @@ def duplicate_mcp_request(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "stale-mcp-notification",
-    Facts(385, "mcp-over-acp", "error", "implied", "sender", "schema; sdk 2.4.0", since="2026-11"),
-    on.notification(MESSAGE),
-    fix="Report requests that are open.",
+@rule.error(
+    385, "implied", "sender", on.notification(MESSAGE), source="schema; sdk 2.4.0", since="2026-11"
 )
+@fix("Report requests that are open.")
 def stale_mcp_notification(context: Context) -> CheckResult:
     """An `mcp/message` notification names an inner request that is still active; none follows its
     response.
@@ -180,12 +168,8 @@ def stale_mcp_notification(context: Context) -> CheckResult:
     return context.problem(f"the inner request {quoted(inner[1])} is not open", at="requestId")
 
 
-@rule(
-    "nested-mcp-envelope",
-    Facts(386, "mcp-over-acp", "error", "schema", "sender", "rfds/mcp-over-acp.mdx"),
-    on.call(MESSAGE),
-    fix="Put method and params where they belong.",
-)
+@rule.error(386, "schema", "sender", on.call(MESSAGE), source="rfds/mcp-over-acp.mdx")
+@fix("Put method and params where they belong.")
 def nested_mcp_envelope(context: Context) -> CheckResult:
     """`mcp/message` is flattened (`method`, `params`); no nested JSON-RPC envelope."""
     nested = sorted(ENVELOPE & context.params.keys())
@@ -196,12 +180,8 @@ def nested_mcp_envelope(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "duplicate-mcp-server",
-    Facts(387, "mcp-over-acp", "error", "schema", "client", "schema"),
-    on.request(*OPENING),
-    fix="Give each server an id of its own.",
-)
+@rule.error(387, "schema", "client", on.request(*OPENING))
+@fix("Give each server an id of its own.")
 def duplicate_mcp_server(context: Context) -> CheckResult:
     """`serverId` is unique among acp servers visible on the connection.
 
@@ -226,12 +206,8 @@ def duplicate_mcp_server(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@rule(
-    "malformed-mcp-result",
-    Facts(507, "mcp-payloads", "error", "schema", "responder", "schema"),
-    on.result(MESSAGE),
-    fix="Answer with either result or error, inside the result.",
-)
+@mcp_payloads.error(507, "schema", "responder", on.result(MESSAGE))
+@fix("Answer with either result or error, inside the result.")
 def malformed_mcp_result(context: Context) -> CheckResult:
     """An `mcp/message` result has exactly one of `result` and `error`; `error` is an object with
     integer `code` and string `message`.
@@ -251,12 +227,8 @@ def malformed_mcp_result(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "mcp-error-sent-outside",
-    Facts(508, "mcp-payloads", "warning", "implied", "responder", "schema; sdk 2.4.0"),
-    on.response(MESSAGE),
-    fix="Put what the server says into the result.",
-)
+@mcp_payloads.warning(508, "implied", "responder", on.response(MESSAGE))
+@fix("Put what the server says into the result.")
 def mcp_error_sent_outside(context: Context) -> CheckResult:
     """Inner MCP errors are not sent as outer errors; outer codes are binding failures (-32602,
     -32800, -33000, -33001, -33002).
@@ -266,12 +238,8 @@ def mcp_error_sent_outside(context: Context) -> CheckResult:
     return context.problem(f"the outer error is {context.code}", context.request, path="error.code")
 
 
-@rule(
-    "incomplete-mcp-meta",
-    Facts(509, "mcp-payloads", "warning", "implied", "sender", "sdk 2.4.0"),
-    on.request(MESSAGE),
-    fix="Say the revision and the capabilities in each request.",
-)
+@mcp_payloads.warning(509, "implied", "sender", on.request(MESSAGE), source="sdk 2.4.0")
+@fix("Say the revision and the capabilities in each request.")
 def incomplete_mcp_meta(context: Context) -> CheckResult:
     """Inner `params._meta` has `io.modelcontextprotocol/protocolVersion` (string) and
     `io.modelcontextprotocol/clientCapabilities` (object).
@@ -284,12 +252,8 @@ def incomplete_mcp_meta(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "inner-mcp-initialize",
-    Facts(510, "mcp-payloads", "warning", "implied", "sender", "sdk 2.4.0"),
-    on.call(MESSAGE),
-    fix="Begin with what you want; there are no MCP sessions here.",
-)
+@mcp_payloads.warning(510, "implied", "sender", on.call(MESSAGE), source="sdk 2.4.0")
+@fix("Begin with what you want; there are no MCP sessions here.")
 def inner_mcp_initialize(context: Context) -> CheckResult:
     """No inner `initialize` or session handshake is sent."""
     method = context.params.get("method")
@@ -298,12 +262,8 @@ def inner_mcp_initialize(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "redeclared-mcp-server",
-    Facts(511, "mcp-payloads", "warning", "implied", "client", "schema; sdk 2.4.0"),
-    on.request(*OPENING),
-    fix="Give each server an id of its own, for ever.",
-)
+@mcp_payloads.warning(511, "implied", "client", on.request(*OPENING))
+@fix("Give each server an id of its own, for ever.")
 def redeclared_mcp_server(context: Context) -> CheckResult:
     """A `serverId` is not declared for a second server on the same connection, even after the first
     is gone.

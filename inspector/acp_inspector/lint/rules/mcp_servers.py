@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Place, Problem, Violation, quoted
-from acp_inspector.lint.registry import each_of, rule
+from acp_inspector.lint.registry import Subject, checked_by, each_of, fix
 from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OPENING
+
+rule = Subject("sessions", page="session-setup.mdx")
 
 REMOTE: Final = frozenset({"http", "sse"})
 """Transports of version 1 that have a URL."""
@@ -40,13 +41,15 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
-@rule(
-    "missing-mcp-servers",
-    Facts(86, "sessions", "error", "schema", "client", "schema", version=1),
+@rule.error(
+    86,
+    "schema",
+    "client",
     on.request("session/new", "session/load"),
+    version=1,
     case="session.servers",
-    fix='Send "mcpServers": [] where there are none.',
 )
+@fix('Send "mcpServers": [] where there are none.')
 def missing_mcp_servers(context: Context) -> CheckResult:
     """`session/new` and `session/load` contain the `mcpServers` array, even if empty."""
     servers: Json = context.params.get("mcpServers")
@@ -61,24 +64,6 @@ def missing_mcp_servers(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "undeclared-mcp-http",
-    Facts(87, "sessions", "error", "must", "client", "v1/session-setup.mdx", version=1),
-    on.request(*OPENING),
-    says='MCP `type:"http"` only with `mcpCapabilities.http: true`.',
-    fix="Send http servers only with mcpCapabilities.http: true.",
-    wanted="http",
-    path="mcpCapabilities.http",
-)
-@rule(
-    "undeclared-mcp-sse",
-    Facts(88, "sessions", "error", "must", "client", "v1/session-setup.mdx", version=1),
-    on.request(*OPENING),
-    says='MCP `type:"sse"` only with `mcpCapabilities.sse: true`.',
-    fix="Send sse servers only with mcpCapabilities.sse: true.",
-    wanted="sse",
-    path="mcpCapabilities.sse",
-)
 def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     """Find servers of one transport whose capability the agent did not claim."""
     if not context.state.is_ready:
@@ -102,13 +87,22 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     )
 
 
-@rule(
-    "undeclared-mcp-transport",
-    Facts(89, "sessions", "error", "must", "client", "v2/session-setup.mdx", version=2),
-    on.request(*OPENING),
-    case="session.server-types",
-    fix=("Send only servers of a transport listed below session.mcp in the agent's capabilities."),
-)
+@rule.error(87, "must", "client", on.request(*OPENING), version=1)
+@fix("Send http servers only with mcpCapabilities.http: true.")
+@checked_by(_gated, wanted="http", path="mcpCapabilities.http")
+def undeclared_mcp_http() -> None:
+    """MCP `type:"http"` only with `mcpCapabilities.http: true`."""
+
+
+@rule.error(88, "must", "client", on.request(*OPENING), version=1)
+@fix("Send sse servers only with mcpCapabilities.sse: true.")
+@checked_by(_gated, wanted="sse", path="mcpCapabilities.sse")
+def undeclared_mcp_sse() -> None:
+    """MCP `type:"sse"` only with `mcpCapabilities.sse: true`."""
+
+
+@rule.error(89, "must", "client", on.request(*OPENING), version=2, case="session.server-types")
+@fix("Send only servers of a transport listed below session.mcp in the agent's capabilities.")
 def undeclared_mcp_transport(context: Context) -> CheckResult:
     """MCP `type:"stdio"` only with `session.mcp.stdio`, `type:"http"` only with
     `session.mcp.http`.
@@ -118,13 +112,16 @@ def undeclared_mcp_transport(context: Context) -> CheckResult:
     return sum(problems, ()) if problems else None
 
 
-@rule(
-    "mcp-sse-in-v2",
-    Facts(90, "sessions", "error", "must", "client", "v2/migration.mdx", version=2),
+@rule.error(
+    90,
+    "must",
+    "client",
     on.request(*OPENING),
+    version=2,
+    source="v2/migration.mdx",
     case="session.server-types",
-    fix="Use http, or leave the server out.",
 )
+@fix("Use http, or leave the server out.")
 @each_of(_servers)
 def mcp_sse_in_v2(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
     """MCP `type:"sse"` does not exist in v2."""
@@ -132,13 +129,16 @@ def mcp_sse_in_v2(context: Context, place: str, server: dict[str, Json]) -> Iter
         yield "an MCP server is of type sse, which version 2 does not have", f"{place}.type"
 
 
-@rule(
-    "unknown-mcp-transport",
-    Facts(91, "sessions", "error", "schema", "client", "schema; v2/extensibility.mdx", version=2),
+@rule.error(
+    91,
+    "schema",
+    "client",
     on.request(*OPENING),
+    version=2,
+    source="schema; v2/extensibility.mdx",
     case="session.server-types",
-    fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
 )
+@fix('Give every server its type: "stdio", "http", or one that begins with “_”.')
 def unknown_mcp_transport(context: Context) -> CheckResult:
     """Every `mcpServers[]` entry has a `type`; unknown transports that do not begin with `_` are
     reserved for ACP (warning).
@@ -156,13 +156,8 @@ def unknown_mcp_transport(context: Context) -> CheckResult:
     return tuple(problems) if servers else None
 
 
-@rule(
-    "incomplete-mcp-server",
-    Facts(92, "sessions", "error", "schema", "client", "schema", version=1),
-    on.request(*OPENING),
-    case="session.server-fields",
-    fix=("Send name, command, args and env for a stdio server, name, url and headers for others."),
-)
+@rule.error(92, "schema", "client", on.request(*OPENING), version=1, case="session.server-fields")
+@fix("Send name, command, args and env for a stdio server, name, url and headers for others.")
 @each_of(_servers)
 def incomplete_mcp_server(
     context: Context, place: str, server: dict[str, Json]
@@ -194,12 +189,8 @@ def _commands(context: Context) -> list[Place]:
     ]
 
 
-@rule(
-    "relative-mcp-command",
-    Facts(93, "sessions", "error", "implied", "client", "session-setup.mdx"),
-    on.request(*OPENING),
-    fix="Resolve the command to its absolute path first.",
-)
+@rule.error(93, "implied", "client", on.request(*OPENING))
+@fix("Resolve the command to its absolute path first.")
 @each_of(_commands)
 def relative_mcp_command(
     context: Context, place: str, server: dict[str, Json]
@@ -215,13 +206,8 @@ def _with_pairs(context: Context) -> list[Place]:
     return [each for each in servers if any(each[1].get(name) is not None for name in PAIRS)]
 
 
-@rule(
-    "mcp-env-not-list",
-    Facts(94, "sessions", "error", "schema", "client", "schema"),
-    on.request(*OPENING),
-    case="session.server-fields",
-    fix='Write {"name": …, "value": …} for each, in an array.',
-)
+@rule.error(94, "schema", "client", on.request(*OPENING), case="session.server-fields")
+@fix('Write {"name": …, "value": …} for each, in an array.')
 @each_of(_with_pairs)
 def mcp_env_not_list(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
     """`env` and `headers` are arrays of `{name,value}` strings, not objects."""
@@ -240,12 +226,8 @@ def mcp_env_not_list(context: Context, place: str, server: dict[str, Json]) -> I
                     yield f"{part} is missing or no string", f"{where}.{part}"
 
 
-@rule(
-    "undeclared-acp-server",
-    Facts(95, "sessions", "error", "schema", "client", "rfds/mcp-over-acp.mdx"),
-    on.request(*OPENING),
-    fix="Send servers of type acp only if the agent claimed mcp over acp.",
-)
+@rule.error(95, "schema", "client", on.request(*OPENING), source="rfds/mcp-over-acp.mdx")
+@fix("Send servers of type acp only if the agent claimed mcp over acp.")
 def undeclared_acp_server(context: Context) -> CheckResult:
     """`type:"acp"` MCP servers only with `mcpCapabilities.acp` (v1u) / `session.mcp.acp` (v2u)."""
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, RESTORING, WHOLE_MESSAGES
+
+rule = Subject("updates", page="rfds/message-id.mdx")
 
 REMEMBERED: Final = 50_000
 """Messages of one session that are remembered."""
@@ -127,21 +129,16 @@ def _known(context: Context) -> _Message | None:
     return by_session.messages.get(id_)
 
 
-@rule(
-    "message-id-changes-role",
-    Facts(
-        185,
-        "updates",
-        "error",
-        "implied",
-        "agent",
-        "rfds/message-id.mdx",
-        version=1,
-        since="2026-11",
-    ),
+@rule.error(
+    185,
+    "implied",
+    "agent",
     on.update(*MESSAGE_CHUNKS),
-    fix="Use different messageIds for messages of different kinds.",
+    version=1,
+    source="rfds/message-id.mdx",
+    since="2026-11",
 )
+@fix("Use different messageIds for messages of different kinds.")
 def message_id_changes_role(context: Context) -> CheckResult:
     """One `messageId` is used for one role only (user, agent, thought). v2 gives each message type
     its own id space.
@@ -158,12 +155,10 @@ def message_id_changes_role(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "older-message-continued",
-    Facts(186, "updates", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
-    on.update(*MESSAGE_CHUNKS),
-    fix="End one message before the next of its kind begins.",
+@rule.warning(
+    186, "implied", "agent", on.update(*MESSAGE_CHUNKS), version=1, source="v1/prompt-turn.mdx"
 )
+@fix("End one message before the next of its kind begins.")
 def older_message_continued(context: Context) -> CheckResult:
     """After a chunk with another `messageId` of the same kind, an older `messageId` is not
     continued.
@@ -179,12 +174,10 @@ def older_message_continued(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "inconsistent-message-ids",
-    Facts(187, "updates", "info", "heuristic", "agent", "rfds/message-id.mdx", version=1),
-    on.update(*MESSAGE_CHUNKS),
-    fix="Send the messageId with every chunk, or with none.",
+@rule.info(
+    187, "heuristic", "agent", on.update(*MESSAGE_CHUNKS), version=1, source="rfds/message-id.mdx"
 )
+@fix("Send the messageId with every chunk, or with none.")
 def inconsistent_message_ids(context: Context) -> CheckResult:
     """Chunks of one stream consistently have or lack `messageId`."""
     by_session = _session_messages(context)
@@ -200,12 +193,8 @@ def inconsistent_message_ids(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "reused-message-id",
-    Facts(189, "updates", "warning", "implied", "agent", "rfds/message-id.mdx"),
-    on.update(*MESSAGE_CHUNKS),
-    fix="Give every message an id of its own.",
-)
+@rule.warning(189, "implied", "agent", on.update(*MESSAGE_CHUNKS))
+@fix("Give every message an id of its own.")
 def reused_message_id(context: Context) -> CheckResult:
     """A message id is not reused for a later, different message in the session (outside replay)."""
     message = _known(context)
@@ -282,12 +271,8 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "reordered-updates",
-    Facts(191, "updates", "info", "heuristic", "agent", "v2/prompt-lifecycle.mdx"),
-    on.update("tool_call"),
-    fix="Announce a tool call before it is updated.",
-)
+@rule.info(191, "heuristic", "agent", on.update("tool_call"), source="v2/prompt-lifecycle.mdx")
+@fix("Announce a tool call before it is updated.")
 def reordered_updates(context: Context) -> CheckResult:
     """Updates for one entity are not reordered: no chunk before the update that its text depends
     on.
@@ -310,3 +295,25 @@ def _keep_whole(context: Context) -> None:
     by_session, id_ = _session_messages(context), context.update.get("messageId")
     if by_session is not None and isinstance(id_, str) and "content" in context.update:
         by_session.pieces[f"{context.variant}_chunk", id_] = (context.point, "")
+
+
+@rule.error(
+    182,
+    "must",
+    "agent",
+    on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
+    version=2,
+    source="v2/prompt-lifecycle.mdx",
+    case="updates.message-id",
+)
+@fix("Send the messageId with every piece.")
+@checked_by(schema, at="messageId")
+def missing_message_id() -> None:
+    """Every message update and chunk has a non-null string `messageId`."""
+
+
+@rule.error(188, "implied", "client", on.call(*CLIENT_CALLS), case="prompt.no-message-id")
+@fix("Leave ids of messages to the agent.")
+@checked_by(schema, at="messageId", kinds="member")
+def client_message_id() -> None:
+    """Clients never invent message ids (no `messageId` in requests)."""

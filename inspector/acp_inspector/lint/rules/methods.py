@@ -9,10 +9,10 @@ import re
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, checked_by, fix
 from acp_inspector.lint.rules.envelope import LastNotifications, has_other_cause
+from acp_inspector.lint.schema_errors import EMPTY
 from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from acp_protocol.schema.method_spec import Kind, MethodSpec
@@ -20,6 +20,8 @@ from acp_protocol.schema.methods import METHODS, find_method, is_method
 from acp_protocol.schema.newer import METHODS as NEWER
 from acp_protocol.schema.validate import accepts
 from acp_protocol.schema.vocabulary import UNREADABLE
+
+rule = Subject("envelope", page="extensibility.mdx")
 
 _NAMESPACES: Final = frozenset(
     {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}
@@ -33,17 +35,10 @@ RETIRED: Final = re.compile(r"nes/|document/|mcp/(connect|disconnect)$")
 """Methods of unstable schemas before 2026-11."""
 RETIRED_NAMES: Final = re.compile(r"nes/(accept|reject)$|document/")
 """Those of them that were notifications."""
-EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
-"""Methods whose empty result was once null."""
 
 
-@rule(
-    "unknown-method",
-    Facts(35, "envelope", "error", "must", "sender", "extensibility.mdx"),
-    on.call(),
-    case="methods.known",
-    fix="Use methods of the version, or one that begins with “_”.",
-)
+@rule.error(35, "must", "sender", on.call(), case="methods.known")
+@fix("Use methods of the version, or one that begins with “_”.")
 def unknown_method(context: Context) -> CheckResult:
     """A method name is in the negotiated version's method table or starts with `_` (or `$/` for
     protocol notifications). Unstable names are reported as info unless unstable is enabled.
@@ -81,35 +76,6 @@ def is_ours(method: str) -> bool:
     return method.partition("/")[0] in _NAMESPACES
 
 
-@rule(
-    "v1-method",
-    Facts(
-        36, "envelope", "error", "must", "sender", "v2/migration.mdx", version=2, since="2026-11"
-    ),
-    on.call(),
-    says=(
-        "v1-only methods (`authenticate`, `logout`, `session/load`, "
-        "`session/set_mode`, `fs/*`, v1's five `terminal/*`; `terminal/cancel` is v2) "
-        "are not used after negotiating 2."
-    ),
-    case={"agent": "methods.known"},
-    fix="Use version 2's way, or ask for version 1.",
-    other=1,
-)
-@rule(
-    "v2-method",
-    Facts(
-        37, "envelope", "error", "schema", "sender", "v2/migration.mdx", version=1, since="2026-11"
-    ),
-    on.call(),
-    says=(
-        "v2-only methods (`auth/login`, `auth/logout`, `tool_call/cancel`, "
-        "`terminal/cancel`) are not used after negotiating 1."
-    ),
-    case="methods.known",
-    fix="Use version 1's way, or ask for version 2.",
-    other=2,
-)
 def _of_other_version(context: Context, other: int) -> CheckResult:
     method = context.method or ""
     if context.version is None or context.version == other or not method:
@@ -123,13 +89,44 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
     return OK
 
 
-@rule(
-    "wrong-direction",
-    Facts(38, "envelope", "error", "schema", "sender", "schema"),
+@rule.error(
+    36,
+    "must",
+    "sender",
     on.call(),
-    case="methods.direction",
-    fix="Send only what your side sends.",
+    version=2,
+    source="v2/migration.mdx",
+    since="2026-11",
+    case={"agent": "methods.known"},
 )
+@fix("Use version 2's way, or ask for version 1.")
+@checked_by(_of_other_version, other=1)
+def v1_method() -> None:
+    """v1-only methods (`authenticate`, `logout`, `session/load`, `session/set_mode`, `fs/*`, v1's
+    five `terminal/*`; `terminal/cancel` is v2) are not used after negotiating 2.
+    """
+
+
+@rule.error(
+    37,
+    "schema",
+    "sender",
+    on.call(),
+    version=1,
+    source="v2/migration.mdx",
+    since="2026-11",
+    case="methods.known",
+)
+@fix("Use version 1's way, or ask for version 2.")
+@checked_by(_of_other_version, other=2)
+def v2_method() -> None:
+    """v2-only methods (`auth/login`, `auth/logout`, `tool_call/cancel`, `terminal/cancel`) are not
+    used after negotiating 1.
+    """
+
+
+@rule.error(38, "schema", "sender", on.call(), case="methods.direction")
+@fix("Send only what your side sends.")
 def wrong_direction(context: Context) -> CheckResult:
     """Direction is right: agent-side methods only from the Client, client-side methods only from
     the Agent.
@@ -142,13 +139,8 @@ def wrong_direction(context: Context) -> CheckResult:
     return context.problem(f"{context.method} comes from the {context.side}", path="method")
 
 
-@rule(
-    "notification-with-id",
-    Facts(39, "envelope", "error", "schema", "sender", "schema", since="2026-11"),
-    on.request(),
-    case="methods.notifications",
-    fix="Send it without an id.",
-)
+@rule.error(39, "schema", "sender", on.request(), since="2026-11", case="methods.notifications")
+@fix("Send it without an id.")
 def notification_with_id(context: Context) -> CheckResult:
     """Notification-only methods carry no `id`: `session/cancel`, `session/update`,
     `elicitation/complete`, `$/cancel_request`, `auth/status_update` (unstable), retired
@@ -162,13 +154,8 @@ def notification_with_id(context: Context) -> CheckResult:
     return context.problem(f"{context.method} is a notification and has an id", path="id")
 
 
-@rule(
-    "request-without-id",
-    Facts(40, "envelope", "error", "schema", "sender", "schema"),
-    on.notification(),
-    case="methods.requests",
-    fix="Send it with an id, and wait for the response.",
-)
+@rule.error(40, "schema", "sender", on.notification(), case="methods.requests")
+@fix("Send it with an id, and wait for the response.")
 def request_without_id(context: Context) -> CheckResult:
     """Request-only methods carry an `id` (e.g. `session/request_permission` or `session/prompt`
     sent as a notification).
@@ -181,12 +168,8 @@ def request_without_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-method-not-refused",
-    Facts(41, "envelope", "error", "json-rpc", "responder", "extensibility.mdx"),
-    on.response(),
-    fix="Answer unknown methods with -32601.",
-)
+@rule.error(41, "json-rpc", "responder", on.response())
+@fix("Answer unknown methods with -32601.")
 def unknown_method_not_refused(context: Context) -> CheckResult:
     """An unknown request method gets -32601, not silence, not -32603. (-32600 is right if the
     request is invalid in itself, or comes before `initialize`.)
@@ -222,13 +205,8 @@ def _of_the_other_version(context: Context) -> CheckResult:
     return OK if context.code == METHOD_NOT_FOUND else None
 
 
-@rule(
-    "unknown-notification-has-effect",
-    Facts(42, "envelope", "warning", "should", "responder", "extensibility.mdx"),
-    on.error(),
-    fix="Pass over notifications that are not known.",
-    exercised_by=on.notification(),
-)
+@rule.warning(42, "should", "responder", on.error(), exercised_by=on.notification())
+@fix("Pass over notifications that are not known.")
 def unknown_notification_has_effect(context: Context) -> CheckResult:
     """An unknown notification has no visible effect (no error response, no disconnect)."""
     notification = context.state.of(LastNotifications).get(opposite(context.side))
@@ -244,13 +222,10 @@ def unknown_notification_has_effect(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "supported-method-refused",
-    Facts(43, "envelope", "error", "must", "responder", "initialization.mdx"),
-    on.error(),
-    case="methods.baseline",
-    fix="Answer what was claimed, or do not claim it.",
+@rule.error(
+    43, "must", "responder", on.error(), source="initialization.mdx", case="methods.baseline"
 )
+@fix("Answer what was claimed, or do not claim it.")
 def supported_method_refused(context: Context) -> CheckResult:
     """A baseline method, or one whose capability was advertised, is never answered with -32601."""
     ask = context.request
@@ -280,12 +255,8 @@ def _is_due(state: LintState, row: MethodSpec) -> bool:
     return state.claims("client" if whose == "clientCapabilities" else "agent", path)
 
 
-@rule(
-    "null-result",
-    Facts(44, "envelope", "warning", "schema", "responder", "schema"),
-    on.result(),
-    fix="Answer with {} where there is nothing to tell.",
-)
+@rule.warning(44, "schema", "responder", on.result())
+@fix("Answer with {} where there is nothing to tell.")
 def null_result(context: Context) -> CheckResult:
     """Empty results are `{}`; `result: null` is the older spelling for `session/load`,
     `fs/write_text_file`, `authenticate`.

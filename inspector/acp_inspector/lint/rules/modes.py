@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.rules.config_options import SeenOptions, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OPENING
+
+rule = Subject("modes", page="session-modes.mdx")
 
 MODE: Final = "mode"
 """The category of the config option that selects the mode."""
@@ -84,12 +86,8 @@ def _ids(fields: dict[str, Json]) -> list[Json]:
     return [as_object(each).get("id") for each in as_list(fields.get("availableModes"))]
 
 
-@rule(
-    "session-without-modes",
-    Facts(288, "modes", "error", "implied", "client", "v1/session-modes.mdx", version=1),
-    on.request("session/set_mode"),
-    fix="Offer modes only where a session has some.",
-)
+@rule.error(288, "implied", "client", on.request("session/set_mode"), version=1)
+@fix("Offer modes only where a session has some.")
 def session_without_modes(context: Context) -> CheckResult:
     """`session/set_mode` only if the session has `modes`."""
     modes = context.state.of(_Modes)
@@ -101,13 +99,8 @@ def session_without_modes(context: Context) -> CheckResult:
     return OK if context.session_id in modes.of else None
 
 
-@rule(
-    "unknown-mode",
-    Facts(289, "modes", "error", "must", "client", "v1/session-modes.mdx", version=1),
-    on.request("session/set_mode"),
-    case="modes.known",
-    fix="Set one of the available modes.",
-)
+@rule.error(289, "must", "client", on.request("session/set_mode"), version=1, case="modes.known")
+@fix("Set one of the available modes.")
 def unknown_mode(context: Context) -> CheckResult:
     """`modeId` is one of `availableModes[].id`."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
@@ -121,12 +114,8 @@ def unknown_mode(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unknown-current-mode",
-    Facts(290, "modes", "error", "implied", "agent", "v1/session-modes.mdx", version=1),
-    on.result(*OPENING),
-    fix="Begin in one of the available modes.",
-)
+@rule.error(290, "implied", "agent", on.result(*OPENING), version=1)
+@fix("Begin in one of the available modes.")
 def unknown_current_mode(context: Context) -> CheckResult:
     """`modes.currentModeId` is one of `availableModes[].id`."""
     fields = _mode_fields(context)
@@ -141,13 +130,10 @@ def unknown_current_mode(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "misnamed-mode-id",
-    Facts(291, "modes", "error", "schema", "agent", "schema", version=1),
-    on.update("current_mode_update"),
-    case="modes.update",
-    fix="Call it currentModeId.",
+@rule.error(
+    291, "schema", "agent", on.update("current_mode_update"), version=1, case="modes.update"
 )
+@fix("Call it currentModeId.")
 def misnamed_mode_id(context: Context) -> CheckResult:
     """`current_mode_update` uses `currentModeId` (not `modeId`)."""
     if "modeId" in context.update and "currentModeId" not in context.update:
@@ -157,13 +143,10 @@ def misnamed_mode_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-reported-mode",
-    Facts(292, "modes", "error", "implied", "agent", "v1/session-modes.mdx", version=1),
-    on.update("current_mode_update"),
-    case="modes.update",
-    fix="Switch to one of the available modes.",
+@rule.error(
+    292, "implied", "agent", on.update("current_mode_update"), version=1, case="modes.update"
 )
+@fix("Switch to one of the available modes.")
 def unknown_reported_mode(context: Context) -> CheckResult:
     """`current_mode_update.currentModeId` is an available mode."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
@@ -177,12 +160,15 @@ def unknown_reported_mode(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "mode-differs-from-option",
-    Facts(309, "modes", "warning", "should", "agent", "v1/session-config-options.mdx", version=1),
+@rule.warning(
+    309,
+    "should",
+    "agent",
     on.result("session/prompt"),
-    fix="Update the mode and its config option together.",
+    version=1,
+    source="v1/session-config-options.mdx",
 )
+@fix("Update the mode and its config option together.")
 def mode_differs_from_option(context: Context) -> CheckResult:
     """If both `modes` and a `mode` config option exist they change together."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
@@ -203,15 +189,32 @@ def mode_differs_from_option(context: Context) -> CheckResult:
     return None
 
 
-@rule(
-    "set-mode-despite-options",
-    Facts(310, "modes", "info", "should", "client", "v1/session-config-options.mdx", version=1),
+@rule.info(
+    310,
+    "should",
+    "client",
     on.request("session/set_mode"),
-    fix="Use session/set_config_option.",
+    version=1,
+    source="v1/session-config-options.mdx",
 )
+@fix("Use session/set_config_option.")
 def set_mode_despite_options(context: Context) -> CheckResult:
     """With `configOptions` present the Client does not use `session/set_mode`."""
     options = context.state.of(SeenOptions).get(context.session_id or "")
     if options is None or not options.by_id:
         return OK
     return context.problem("the session has config options", options.point, path="method")
+
+
+@rule.error(293, "schema", "agent", on.result(*OPENING), version=1)
+@fix("Give each mode an id of its own.")
+@checked_by(unique, at="modes.availableModes.*.id")
+def duplicate_mode() -> None:
+    """Mode ids are unique."""
+
+
+@rule.warning(311, "must", "agent", on.result(*OPENING), version=2, source="v2/migration.mdx")
+@fix("Report modes by a config option.")
+@checked_by(schema, at="modes", kinds="member")
+def modes_in_v2() -> None:
+    """No `modes` field in session responses."""

@@ -8,21 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem
-from acp_inspector.lint.registry import rule
+from acp_inspector.lint.registry import Subject, fix
 from acp_inspector.lint.rules.config_options import each_option
-from acp_inspector.lint.rules.schemas import SchemaSubject, newer_members, schema_subject
+from acp_inspector.lint.schema_errors import SchemaSubject, newer_members, schema_subject
 from acp_protocol.schema.newer import METHODS, UPDATES, feature_of_value
 
+rule = Subject("extensibility", page="rfds")
 
-@rule(
-    "newer-name",
-    Facts(523, "extensibility", "info", "heuristic", "sender", "rfds"),
-    on.call(),
-    on.result(),
-    fix="Nothing is wrong; check it with a newer version.",
-)
+
+@rule.info(523, "heuristic", "sender", on.call(), on.result())
+@fix("Nothing is wrong; check it with a newer version.")
 def newer_name(context: Context) -> CheckResult:
     """A name that is newer than the built-in schema (session options, cursors, prompt suggestions,
     skills, `replay_complete`, the category `speed`) is known, and what belongs to it is not

@@ -9,7 +9,7 @@ import json
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -19,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.rules.tool_calls import (
     EXECUTED_STATUSES,
     TOOL_CALL_UPDATES,
@@ -36,6 +36,9 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
 from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES
 
+rule = Subject("permissions", page="tool-calls.mdx")
+version_2 = Subject("version-2", version=2)
+
 PERMISSION: Final = "session/request_permission"
 ALWAYS: Final = frozenset({"allow_always", "reject_always"})
 REMEMBERED: Final = 10_000
@@ -51,12 +54,8 @@ def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
     return [as_object(each) for each in as_list(params.get("options"))]
 
 
-@rule(
-    "no-permission-options",
-    Facts(222, "permissions", "error", "schema", "agent", "tool-calls.mdx"),
-    on.request(PERMISSION),
-    fix="Offer at least one option.",
-)
+@rule.error(222, "schema", "agent", on.request(PERMISSION), source="tool-calls.mdx")
+@fix("Offer at least one option.")
 def no_permission_options(context: Context) -> CheckResult:
     """`options` is a non-empty array (schema minimum in v2, useless otherwise in v1)."""
     options: Json = context.params.get("options")
@@ -66,13 +65,16 @@ def no_permission_options(context: Context) -> CheckResult:
     return context.problem(f"options is {what}", at="options")
 
 
-@rule(
-    "permission-without-title",
-    Facts(234, "permissions", "error", "schema", "agent", "v2/migration.mdx", version=2),
+@rule.error(
+    234,
+    "schema",
+    "agent",
     on.request(PERMISSION),
+    version=2,
+    source="v2/migration.mdx",
     case="permission.tool-call",
-    fix="Send title, and what it is about as subject.",
 )
+@fix("Send title, and what it is about as subject.")
 def permission_without_title(context: Context) -> CheckResult:
     """`title` is present; `toolCall` is not at params root (use `subject`)."""
     problems: list[Problem] = []
@@ -83,13 +85,8 @@ def permission_without_title(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "incomplete-command-subject",
-    Facts(235, "permissions", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
-    on.request(PERMISSION),
-    case="permission.tool-call",
-    fix="Send the command, and the absolute cwd it is to run in.",
-)
+@rule.error(235, "must", "agent", on.request(PERMISSION), version=2, case="permission.tool-call")
+@fix("Send the command, and the absolute cwd it is to run in.")
 def incomplete_command_subject(context: Context) -> CheckResult:
     """A `command` subject has `command` and an absolute `cwd`."""
     subject = as_object(context.params.get("subject"))
@@ -104,12 +101,8 @@ def incomplete_command_subject(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "permission-for-finished-call",
-    Facts(236, "permissions", "warning", "implied", "agent", "tool-calls.mdx"),
-    on.request(PERMISSION),
-    fix="Ask before the tool call is carried out.",
-)
+@rule.warning(236, "implied", "agent", on.request(PERMISSION))
+@fix("Ask before the tool call is carried out.")
 def permission_for_finished_call(context: Context) -> CheckResult:
     """Permission is not requested for a call that already has a terminal status."""
     tool, session = known_tool(context), context.session
@@ -126,12 +119,8 @@ def permission_for_finished_call(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "permission-renames-call",
-    Facts(237, "permissions", "warning", "implied", "agent", "v2/migration.mdx", version=2),
-    on.request(PERMISSION),
-    fix="Set the request's title; do not change the tool call's.",
-)
+@rule.warning(237, "implied", "agent", on.request(PERMISSION), version=2, source="v2/migration.mdx")
+@fix("Set the request's title; do not change the tool call's.")
 def permission_renames_call(context: Context) -> CheckResult:
     """`subject.toolCall.title` is not used for prompt copy (it would rename the call)."""
     reported, tool = permission_tool(context.params), known_tool(context)
@@ -147,12 +136,8 @@ def permission_renames_call(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "no-reject-option",
-    Facts(238, "permissions", "info", "heuristic", "agent", "tool-calls.mdx"),
-    on.request(PERMISSION),
-    fix="Offer a way to reject.",
-)
+@rule.info(238, "heuristic", "agent", on.request(PERMISSION))
+@fix("Offer a way to reject.")
 def no_reject_option(context: Context) -> CheckResult:
     """At least one reject option is offered."""
     kinds = [each.get("kind") for each in options_of(context.params)]
@@ -163,13 +148,8 @@ def no_reject_option(context: Context) -> CheckResult:
     return context.problem("no option rejects", at="options")
 
 
-@rule(
-    "permission-asked-again",
-    Facts(239, "permissions", "info", "heuristic", "client", "tool-calls.mdx"),
-    on.request(PERMISSION),
-    fix="Remember what was chosen for good.",
-    exercised_by=on.result(PERMISSION),
-)
+@rule.info(239, "heuristic", "client", on.request(PERMISSION), exercised_by=on.result(PERMISSION))
+@fix("Remember what was chosen for good.")
 def permission_asked_again(context: Context) -> CheckResult:
     """After `allow_always`/`reject_always` the same kind of request is not asked again."""
     choices = context.state.of(_Choices)
@@ -217,12 +197,8 @@ def _outcome(context: Context) -> dict[str, Json]:
     return as_object(context.result_object.get("outcome"))
 
 
-@rule(
-    "option-not-offered",
-    Facts(226, "permissions", "error", "implied", "client", "tool-calls.mdx"),
-    on.result(PERMISSION),
-    fix="Select one of the options that were offered.",
-)
+@rule.error(226, "implied", "client", on.result(PERMISSION))
+@fix("Select one of the options that were offered.")
 def option_not_offered(context: Context) -> CheckResult:
     """The selected `optionId` was offered in that request."""
     outcome, ask = _outcome(context), context.request
@@ -236,12 +212,8 @@ def option_not_offered(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unknown-permission-outcome",
-    Facts(228, "permissions", "error", "schema", "client", "schema", version=1),
-    on.result(PERMISSION),
-    fix='Answer "selected" with an optionId, or "cancelled".',
-)
+@rule.error(228, "schema", "client", on.result(PERMISSION), version=1)
+@fix('Answer "selected" with an optionId, or "cancelled".')
 def unknown_permission_outcome(context: Context) -> CheckResult:
     """`outcome.outcome` is `selected` (with `optionId`) or `cancelled`."""
     outcome = _outcome(context)
@@ -261,12 +233,8 @@ def unknown_permission_outcome(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-outcome-approves",
-    Facts(230, "permissions", "error", "must", "agent", "v2/tool-calls.mdx", version=2),
-    TOOL_CALL_UPDATES,
-    fix="Treat an unknown outcome as a refusal.",
-)
+@rule.error(230, "must", "agent", TOOL_CALL_UPDATES, version=2)
+@fix("Treat an unknown outcome as a refusal.")
 def unknown_outcome_approves(context: Context) -> CheckResult:
     """An unknown outcome is never treated as approval (no `in_progress` afterwards)."""
     tool = live_tool(context)
@@ -296,21 +264,16 @@ def _keep_stop(context: Context) -> None:
         context.state.of(_Stops)[context.session.id] = context.point
 
 
-@rule(
-    "rejection-as-cancelled",
-    Facts(
-        231,
-        "permissions",
-        "warning",
-        "implied",
-        "client",
-        "tool-calls.mdx",
-        version=1,
-        since="2026-11",
-    ),
+@rule.warning(
+    231,
+    "implied",
+    "client",
     on.result(PERMISSION),
-    fix='Select an option that rejects; "cancelled" is for work that was stopped.',
+    version=1,
+    source="tool-calls.mdx",
+    since="2026-11",
 )
+@fix('Select an option that rejects; "cancelled" is for work that was stopped.')
 def rejection_as_cancelled(context: Context) -> CheckResult:
     """`cancelled` is used only when the turn/work was cancelled or the session closed; a user
     rejection selects a reject option. (v2 also allows it for dismissal and policy decline.)
@@ -330,23 +293,18 @@ def rejection_as_cancelled(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "permission-outlives-turn",
-    Facts(
-        232,
-        "permissions",
-        "error",
-        "implied",
-        "client",
-        "prompt-turn.mdx",
-        version=1,
-        since="2026-11",
-    ),
+@rule.error(
+    232,
+    "implied",
+    "client",
     on.response("session/prompt"),
+    version=1,
+    source="prompt-turn.mdx",
+    since="2026-11",
     case="permission.in-turn",
-    fix="Answer requests for permission while the turn runs.",
     exercised_by=on.result(PERMISSION),
 )
+@fix("Answer requests for permission while the turn runs.")
 def permission_outlives_turn(context: Context) -> CheckResult:
     """A permission request is answered before the turn ends (v2: requests for background work may
     stay open).
@@ -414,12 +372,8 @@ def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "permission-not-withdrawn",
-    Facts(459, "version-2", "warning", "should", "agent", "schema", version=2),
-    on.END,
-    fix="Cancel open requests of cancelled work with $/cancel_request.",
-)
+@version_2.warning(459, "should", "agent", on.END)
+@fix("Cancel open requests of cancelled work with $/cancel_request.")
 def permission_not_withdrawn(ending: EndContext) -> CheckResult:
     """After `session/cancel` the Agent sends `$/cancel_request` for the cancelled work's pending
     permission (and no longer needed elicitation) requests and ignores late answers.
@@ -457,12 +411,8 @@ def _is_in(id_: Json, ids: set[str]) -> bool:
     return isinstance(id_, str) and id_ in ids
 
 
-@rule(
-    "withdrawn-permission-not-cancelled",
-    Facts(460, "version-2", "warning", "implied", "client", "schema", version=2),
-    on.response("session/request_permission"),
-    fix="Answer withdrawn requests for permission with the outcome cancelled.",
-)
+@version_2.warning(460, "implied", "client", on.response("session/request_permission"))
+@fix("Answer withdrawn requests for permission with the outcome cancelled.")
 def withdrawn_permission_not_cancelled(context: Context) -> CheckResult:
     """A permission request named by the Agent's `$/cancel_request` is answered with outcome
     `cancelled`.
@@ -482,12 +432,8 @@ def withdrawn_permission_not_cancelled(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "runs-without-approval",
-    Facts(461, "version-2", "error", "must", "agent", "schema", version=2),
-    on.update("tool_call_update"),
-    fix="Treat a cancelled or unknown outcome as a refusal.",
-)
+@version_2.error(461, "must", "agent", on.update("tool_call_update"))
+@fix("Treat a cancelled or unknown outcome as a refusal.")
 def runs_without_approval(context: Context) -> CheckResult:
     """Outcome `cancelled`, or an `optionId` that was not offered, never leads to execution.
 
@@ -511,3 +457,54 @@ def runs_without_approval(context: Context) -> CheckResult:
             at="status",
         )
     return OK
+
+
+@rule.error(223, "must", "agent", on.request("session/request_permission"), since="2026-11")
+@fix("Give every option of a request an optionId of its own.")
+@checked_by(unique, at="options.*.optionId")
+def duplicate_permission_option() -> None:
+    """`optionId`s are unique within a request (v2: MUST)."""
+
+
+@rule.error(224, "schema", "agent", on.request("session/request_permission"))
+@fix("Give every option optionId, name and kind.")
+@checked_by(schema, at="options.*.optionId|name|kind")
+def incomplete_permission_option() -> None:
+    """Each option has `optionId`, `name`, `kind`."""
+
+
+@rule.error(225, "schema", "agent", on.request("session/request_permission"), version=1)
+@fix("Use allow_once, allow_always, reject_once or …_always.")
+@checked_by(schema, at="options.*.kind", kinds="word")
+def unknown_option_kind() -> None:
+    """`kind` is `allow_once`, `allow_always`, `reject_once` or `reject_always`."""
+
+
+@rule.error(
+    233,
+    "schema",
+    "agent",
+    on.request("session/request_permission"),
+    version=1,
+    case="permission.tool-call",
+)
+@fix('Send "toolCall": {"toolCallId": …} in params.')
+@checked_by(schema, at=("toolCall", "toolCall.toolCallId"))
+def permission_without_tool_call() -> None:
+    """`toolCall` with `toolCallId` is present at params root."""
+
+
+@rule.error(227, "schema", "client", on.result("session/request_permission"))
+@fix('Answer {"outcome": {"outcome": "selected", "optionId": …}}.')
+@checked_by(schema, at=("outcome", "outcome.outcome"))
+def malformed_permission_outcome() -> None:
+    """The result is `{outcome:{outcome:…}}`; flattened or string outcomes (`"allow_once"`) are
+    invalid.
+    """
+
+
+@rule.warning(229, "must", "client", on.result("session/request_permission"), version=2)
+@fix("Begin outcomes of your own with “_”.")
+@checked_by(schema, at="outcome.outcome", kinds="reserved")
+def reserved_permission_outcome() -> None:
+    """Unknown outcomes start with `_`."""

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed_by_client, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import PLAN_ENTRY_PRIORITIES, PLAN_ENTRY_STATUSES
+
+rule = Subject("plans", page="agent-plan.mdx")
 
 REQUIRED: Final = ("content", "priority", "status")
 WORDS: Final = {
@@ -50,12 +52,8 @@ class _Plans(dict[Key, _Plan]):
     """The last reported plans."""
 
 
-@rule(
-    "partial-plan",
-    Facts(278, "plans", "warning", "must", "agent", "agent-plan.mdx"),
-    on.update("plan", "plan_update"),
-    fix="Send all entries each time.",
-)
+@rule.warning(278, "must", "agent", on.update("plan", "plan_update"))
+@fix("Send all entries each time.")
 def partial_plan(context: Context) -> CheckResult:
     """Each plan update is complete: an update that drops most unfinished entries of the previous
     one looks like a delta.
@@ -79,12 +77,8 @@ def partial_plan(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "incomplete-plan",
-    Facts(280, "plans", "error", "schema", "agent", "v2/agent-plan.mdx", version=2),
-    on.update("plan_update"),
-    fix="Give each plan a type and a planId.",
-)
+@rule.error(280, "schema", "agent", on.update("plan_update"), version=2, source="v2/agent-plan.mdx")
+@fix("Give each plan a type and a planId.")
 def incomplete_plan(context: Context) -> CheckResult:
     """`plan_update.plan` has `type` and `planId`, also for unknown types."""
     plan: Json = context.update.get("plan")
@@ -98,12 +92,8 @@ def incomplete_plan(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "misnamed-plan-id",
-    Facts(282, "plans", "error", "schema", "agent", "schema"),
-    on.update("plan_update", "plan_removed"),
-    fix="Call the plan's id planId.",
-)
+@rule.error(282, "schema", "agent", on.update("plan_update", "plan_removed"))
+@fix("Call the plan's id planId.")
 def misnamed_plan_id(context: Context) -> CheckResult:
     """Plan ids are sent as `planId` (not `id`)."""
     is_update = context.variant == "plan_update"
@@ -114,12 +104,8 @@ def misnamed_plan_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-plan-removed",
-    Facts(283, "plans", "warning", "implied", "agent", "rfds/plan-operations.mdx"),
-    on.update("plan_removed"),
-    fix="Remove plans that you reported, once.",
-)
+@rule.warning(283, "implied", "agent", on.update("plan_removed"), source="rfds/plan-operations.mdx")
+@fix("Remove plans that you reported, once.")
 def unknown_plan_removed(context: Context) -> CheckResult:
     """`plan_removed` names a plan that exists."""
     key, session = _key(context), context.session
@@ -133,12 +119,10 @@ def unknown_plan_removed(context: Context) -> CheckResult:
     return context.problem(f"there is no plan {quoted(key[1])}", at="planId")
 
 
-@rule(
-    "relative-plan-uri",
-    Facts(284, "plans", "error", "must", "agent", "v2/draft/agent-plan.mdx", version=2),
-    on.update("plan_update"),
-    fix="Send the file's absolute URI.",
+@rule.error(
+    284, "must", "agent", on.update("plan_update"), version=2, source="v2/draft/agent-plan.mdx"
 )
+@fix("Send the file's absolute URI.")
 def relative_plan_uri(context: Context) -> CheckResult:
     """File plan `uri` is absolute (unstable)."""
     plan = as_object(context.update.get("plan"))
@@ -151,12 +135,8 @@ def relative_plan_uri(context: Context) -> CheckResult:
     return context.problem(f"the plan's uri is {quoted(uri)}", at="plan.uri")
 
 
-@rule(
-    "plan-entry-reopened",
-    Facts(285, "plans", "info", "heuristic", "agent", "agent-plan.mdx"),
-    on.update("plan", "plan_update"),
-    fix="Go on from entry to entry.",
-)
+@rule.info(285, "heuristic", "agent", on.update("plan", "plan_update"))
+@fix("Go on from entry to entry.")
 def plan_entry_reopened(context: Context) -> CheckResult:
     """Entry status does not regress from `completed`; at most one entry is `in_progress`.
 
@@ -178,13 +158,8 @@ def plan_entry_reopened(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "plan-left-in-progress",
-    Facts(286, "plans", "info", "heuristic", "agent", "agent-plan.mdx"),
-    on.result("session/prompt"),
-    on.update("state_update"),
-    fix="Report how each entry ended before the turn does.",
-)
+@rule.info(286, "heuristic", "agent", on.result("session/prompt"), on.update("state_update"))
+@fix("Report how each entry ended before the turn does.")
 def plan_left_in_progress(context: Context) -> CheckResult:
     """At `end_turn` no entry is left `in_progress`."""
     source = context.result_object if context.kind == "result" else context.update
@@ -208,12 +183,8 @@ def plan_left_in_progress(context: Context) -> CheckResult:
     return found
 
 
-@rule(
-    "plan-entry-not-object",
-    Facts(287, "plans", "error", "schema", "agent", "schema"),
-    on.update("plan", "plan_update"),
-    fix="Send entries as objects, in entries.",
-)
+@rule.error(287, "schema", "agent", on.update("plan", "plan_update"))
+@fix("Send entries as objects, in entries.")
 def plan_entry_not_object(context: Context) -> CheckResult:
     """`plan.entries` are objects, not strings (`steps` arrays are a dialect)."""
     place, plan = _body(context)
@@ -279,3 +250,46 @@ def _statuses(context: Context) -> dict[str, str]:
         if isinstance(text, str) and isinstance(status, str) and len(statuses) < ENTRIES:
             statuses[text] = status
     return statuses
+
+
+@rule.error(
+    279,
+    "must",
+    "agent",
+    on.update("plan_update", "plan_removed"),
+    version=1,
+    source="v1/draft/agent-plan.mdx",
+)
+@fix("Send the update plan instead.")
+@checked_by(claimed_by_client, capability="plan")
+def undeclared_plan() -> None:
+    """`plan_update` / `plan_removed` only if the Client advertised `plan` (unstable)."""
+
+
+@rule.error(276, "schema", "agent", on.update("plan", "plan_update"), source="agent-plan.mdx")
+@fix("Give entries content, priority and status.")
+@checked_by(
+    schema, at=("entries.*.content|priority|status", "plan.entries.*.content|priority|status")
+)
+def incomplete_plan_entry() -> None:
+    """Plan entries have `content`, `priority`, `status`."""
+
+
+@rule.error(
+    277, "schema", "agent", on.update("plan", "plan_update"), version=1, source="agent-plan.mdx"
+)
+@fix("Use the priorities and statuses there are.")
+@checked_by(
+    schema, at=("entries.*.priority|status", "plan.entries.*.priority|status"), kinds="word"
+)
+def unknown_plan_word() -> None:
+    """`priority` ∈ high/medium/low and `status` ∈ pending/in_progress/completed (v2 adds
+    `cancelled`; unknown values need `_`).
+    """
+
+
+@rule.warning(281, "must", "agent", on.update("plan_update"), version=2)
+@fix("Begin custom types with “_”.")
+@checked_by(schema, at="plan.type", kinds="reserved")
+def reserved_plan_type() -> None:
+    """Unknown `plan.type` values start with `_`."""

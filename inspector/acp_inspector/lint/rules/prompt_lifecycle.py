@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -19,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, rule
+from acp_inspector.lint.registry import Subject, check, checked_by, fix
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
@@ -30,16 +30,17 @@ from acp_protocol.jsonrpc import INVALID_PARAMS, REQUEST_CANCELLED, Json
 from acp_protocol.schema.newer import feature_of_value
 from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES, USER_MESSAGES
 
+rule = Subject("version-2", version=2)
+prompt_lifecycle = Subject("prompt-lifecycle", version=2)
+
 MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""
 
 
-@rule(
-    "prompt-result-after-work",
-    Facts(159, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
-    on.result("session/prompt"),
-    fix="Respond as soon as the prompt is accepted.",
+@prompt_lifecycle.error(
+    159, "must", "agent", on.result("session/prompt"), source="v2/prompt-lifecycle.mdx"
 )
+@fix("Respond as soon as the prompt is accepted.")
 def prompt_result_after_work(context: Context) -> CheckResult:
     """The prompt response does not wait for completion: an idle state update ending the work before
     the response is a v1 habit.
@@ -76,14 +77,6 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
     fix="Report each accepted prompt by a user_message with the id of its result.",
     is_under_other_id=False,
 )
-@rule(
-    "echo-with-other-id",
-    Facts(432, "version-2", "error", "must", "agent", "schema", version=2),
-    on.update("state_update"),
-    says="The live echo of a prompt uses exactly the `messageId` of its result.",
-    fix="Use the id of the result in the user message.",
-    is_under_other_id=True,
-)
 def prompts_are_reported_in_time(context: Context, *, is_under_other_id: bool) -> CheckResult:
     if context.update.get("state") != "idle" or context.session is None:
         return None
@@ -96,17 +89,13 @@ def prompts_are_reported_in_time(context: Context, *, is_under_other_id: bool) -
     )
 
 
-@rule(
-    "prompt-not-echoed",
-    Facts(160, "prompt-lifecycle", "error", "must", "agent", "schema", version=2, since="2026-11"),
-    on.END,
-    says=(
-        "Each accepted prompt is echoed live by a `user_message` or "
-        "`user_message_chunk` with the `messageId` of its result; either order."
-    ),
-    fix="Report each accepted prompt by a user_message.",
-    is_under_other_id=False,
-)
+@rule.error(432, "must", "agent", on.update("state_update"))
+@fix("Use the id of the result in the user message.")
+@checked_by(prompts_are_reported_in_time, is_under_other_id=True)
+def echo_with_other_id() -> None:
+    """The live echo of a prompt uses exactly the `messageId` of its result."""
+
+
 @check("echo-with-other-id", on.END, is_under_other_id=True)
 def prompts_are_reported_by_the_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
     found: list[Problem] = []
@@ -119,6 +108,15 @@ def prompts_are_reported_by_the_end(ending: EndContext, *, is_under_other_id: bo
             for text, frames in _unreported(own, is_under_other_id=is_under_other_id)
         ]
     return tuple(found) or None
+
+
+@prompt_lifecycle.error(160, "must", "agent", on.END, since="2026-11")
+@fix("Report each accepted prompt by a user_message.")
+@checked_by(prompts_are_reported_by_the_end, is_under_other_id=False)
+def prompt_not_echoed() -> None:
+    """Each accepted prompt is echoed live by a `user_message` or `user_message_chunk` with the
+    `messageId` of its result; either order.
+    """
 
 
 def _unreported(
@@ -171,14 +169,8 @@ def _normalized(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     return " ".join(words), tuple(sorted(others))
 
 
-@rule(
-    "long-held-prompt",
-    Facts(
-        168, "prompt-lifecycle", "info", "implied", "client", "schema", version=2, since="2026-11"
-    ),
-    on.response("session/prompt"),
-    fix="Report that the prompt is waiting.",
-)
+@prompt_lifecycle.info(168, "implied", "client", on.response("session/prompt"), since="2026-11")
+@fix("Report that the prompt is waiting.")
 def long_held_prompt(context: Context) -> CheckResult:
     """`session/prompt` during work is legal: the Agent inserts it or holds it (request stays open).
     Report long-held prompts.
@@ -191,12 +183,8 @@ def long_held_prompt(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "rejected-prompt-echoed",
-    Facts(173, "prompt-lifecycle", "error", "must", "agent", "schema", version=2, since="2026-11"),
-    on.update(*USER_MESSAGES),
-    fix="Do not report rejected prompts as user messages.",
-)
+@prompt_lifecycle.error(173, "must", "agent", on.update(*USER_MESSAGES), since="2026-11")
+@fix("Do not report rejected prompts as user messages.")
 def rejected_prompt_echoed(context: Context) -> CheckResult:
     """A rejected prompt (error response) produces no user-message update."""
     session = context.session
@@ -216,21 +204,15 @@ def rejected_prompt_echoed(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "echo-differs-from-prompt",
-    Facts(
-        174,
-        "prompt-lifecycle",
-        "warning",
-        "heuristic",
-        "agent",
-        "v2/prompt-lifecycle.mdx",
-        version=2,
-    ),
+@prompt_lifecycle.warning(
+    174,
+    "heuristic",
+    "agent",
     on.result("session/prompt"),
     on.update("user_message"),
-    fix="Send the user's message back as it was sent.",
+    source="v2/prompt-lifecycle.mdx",
 )
+@fix("Send the user's message back as it was sent.")
 def echo_differs_from_prompt(context: Context) -> CheckResult:
     """The acknowledged user message content equals the prompt content.
 
@@ -254,12 +236,8 @@ def echo_differs_from_prompt(context: Context) -> CheckResult:
     return context.problem("the user message differs from its prompt", ask, at)
 
 
-@rule(
-    "echoed-prompt-fails",
-    Facts(433, "version-2", "error", "must", "agent", "schema", version=2),
-    on.error("session/prompt"),
-    fix="End the work with the stop reason error.",
-)
+@rule.error(433, "must", "agent", on.error("session/prompt"))
+@fix("End the work with the stop reason error.")
 def echoed_prompt_fails(context: Context) -> CheckResult:
     """After the user message was inserted (echo seen) the prompt is not answered with an error;
     failures end in idle with `stopReason:"error"`.
@@ -278,12 +256,8 @@ def echoed_prompt_fails(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unsupported-block-accepted",
-    Facts(435, "version-2", "warning", "must", "agent", "schema", version=2),
-    on.response("session/prompt"),
-    fix="Reject prompts with unsupported blocks with -32602.",
-)
+@rule.warning(435, "must", "agent", on.response("session/prompt"))
+@fix("Reject prompts with unsupported blocks with -32602.")
 def unsupported_block_accepted(context: Context) -> CheckResult:
     """A prompt with an unsupported (unadvertised or unknown) block type is answered -32602, not
     accepted.
@@ -335,12 +309,8 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "held-prompt-unanswered",
-    Facts(439, "version-2", "error", "must", "agent", "schema", version=2),
-    on.END,
-    fix="Respond to the prompts that are pending when a session is closed.",
-)
+@rule.error(439, "must", "agent", on.END)
+@fix("Respond to the prompts that are pending when a session is closed.")
 def held_prompt_unanswered(ending: EndContext) -> CheckResult:
     """Prompts still held when the session closes are answered: -32800 if not inserted,
     `{messageId}` if inserted.
@@ -355,3 +325,17 @@ def held_prompt_unanswered(ending: EndContext) -> CheckResult:
             if ask.seq < session.closed.seq
         ]
     return tuple(found) or None
+
+
+@rule.error(431, "schema", "agent", on.result("session/prompt"))
+@fix("Name the user message's id in the result.")
+@checked_by(schema, at="messageId")
+def prompt_result_without_id() -> None:
+    """The `session/prompt` result has a non-null string `messageId` (`{}` is the alpha.3 shape)."""
+
+
+@rule.error(434, "must", "client", on.request("session/prompt"), case="prompt.not-empty")
+@fix("Send at least one content block.")
+@checked_by(schema, at="prompt", kinds="range")
+def empty_prompt() -> None:
+    """`prompt` is not an empty array."""

@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import DELIVERY_TIMEOUT_S, OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OUTPUT
 from acp_protocol.schema.words import STOP_REASONS
+
+rule = Subject("prompt-turn", page="prompt-turn.mdx")
 
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
 
@@ -28,12 +30,8 @@ class _UserEchoes(dict[str, int]):
     """
 
 
-@rule(
-    "concurrent-prompts",
-    Facts(134, "prompt-turn", "warning", "implied", "client", "v1/prompt-turn.mdx", version=1),
-    on.request("session/prompt"),
-    fix="Wait for the response before the next prompt.",
-)
+@rule.warning(134, "implied", "client", on.request("session/prompt"), version=1)
+@fix("Wait for the response before the next prompt.")
 def concurrent_prompts(context: Context) -> CheckResult:
     """At most one `session/prompt` per session is in flight; the next one follows the previous
     response.
@@ -50,13 +48,8 @@ def concurrent_prompts(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "prompt-not-list",
-    Facts(135, "prompt-turn", "error", "schema", "client", "schema"),
-    on.request("session/prompt"),
-    case="prompt.blocks",
-    fix="Send the prompt as an array of content blocks.",
-)
+@rule.error(135, "schema", "client", on.request("session/prompt"), case="prompt.blocks")
+@fix("Send the prompt as an array of content blocks.")
 def prompt_not_list(context: Context) -> CheckResult:
     """`prompt` is an array of content blocks (not a string, not named `content`)."""
     if "prompt" not in context.params:
@@ -69,21 +62,16 @@ def prompt_not_list(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "blank-prompt",
-    Facts(
-        136,
-        "prompt-turn",
-        "warning",
-        "heuristic",
-        "client",
-        "prompt-turn.mdx",
-        version=1,
-        since="2026-11",
-    ),
+@rule.warning(
+    136,
+    "heuristic",
+    "client",
     on.request("session/prompt"),
-    fix="Send a prompt that says something.",
+    version=1,
+    source="prompt-turn.mdx",
+    since="2026-11",
 )
+@fix("Send a prompt that says something.")
 def blank_prompt(context: Context) -> CheckResult:
     """`prompt` is not empty and contains at least one non-blank block (v2: empty-prompt)."""
     prompt: Json = context.params.get("prompt")
@@ -97,12 +85,10 @@ def blank_prompt(context: Context) -> CheckResult:
     return context.problem(f"the prompt {what}", at="prompt")
 
 
-@rule(
-    "invalid-stop-reason",
-    Facts(144, "prompt-turn", "error", "schema", "agent", "v1/prompt-turn.mdx", version=1),
-    on.result("session/prompt"),
-    fix="End the turn with one of the stop reasons.",
+@rule.error(
+    144, "schema", "agent", on.result("session/prompt"), version=1, source="v1/prompt-turn.mdx"
 )
+@fix("End the turn with one of the stop reasons.")
 def invalid_stop_reason(context: Context) -> CheckResult:
     """The prompt result has a `stopReason` from the closed enum (`end_turn`, `max_tokens`,
     `max_turn_requests`, `refusal`, `cancelled`).
@@ -120,12 +106,8 @@ def invalid_stop_reason(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "update-outside-turn",
-    Facts(149, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
-    on.update(*OUTPUT),
-    fix="Report work while a prompt has no response yet.",
-)
+@rule.warning(149, "implied", "agent", on.update(*OUTPUT), version=1)
+@fix("Report work while a prompt has no response yet.")
 def update_outside_turn(context: Context) -> CheckResult:
     """Turn-type updates (`agent_message_chunk`, `agent_thought_chunk`, `tool_call`,
     `tool_call_update`, `plan`) do not arrive while no prompt or load is in flight.
@@ -163,12 +145,8 @@ def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest 
     return ask
 
 
-@rule(
-    "unfinished-tool-call",
-    Facts(150, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
-    on.result("session/prompt"),
-    fix="Report how each tool call ended first.",
-)
+@rule.warning(150, "implied", "agent", on.result("session/prompt"), version=1)
+@fix("Report how each tool call ended first.")
 def unfinished_tool_call(context: Context) -> CheckResult:
     """At `end_turn` no tool call of the turn is still `pending` or `in_progress`."""
     session, ask = context.session, context.request
@@ -203,12 +181,8 @@ def _is_only_requested(tool: SeenToolCall) -> bool:
     )
 
 
-@rule(
-    "request-outlives-turn",
-    Facts(152, "prompt-turn", "warning", "implied", "agent", "v1/prompt-turn.mdx", version=1),
-    on.response("session/prompt"),
-    fix="Wait for your own requests before the response.",
-)
+@rule.warning(152, "implied", "agent", on.response("session/prompt"), version=1)
+@fix("Wait for your own requests before the response.")
 def request_outlives_turn(context: Context) -> CheckResult:
     """No pending agent request (permission, terminal wait, fs) of the session is left open when the
     prompt response is sent.
@@ -224,12 +198,8 @@ def request_outlives_turn(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "user-message-echo",
-    Facts(154, "prompt-turn", "info", "heuristic", "agent", "v1/prompt-turn.mdx", version=1),
-    on.update("user_message_chunk"),
-    fix="Send the user's words in replays only.",
-)
+@rule.info(154, "heuristic", "agent", on.update("user_message_chunk"), version=1)
+@fix("Send the user's words in replays only.")
 def user_message_echo(context: Context) -> CheckResult:
     """`user_message_chunk` outside a load replay (echo) may be rendered twice."""
     session = context.session
@@ -250,3 +220,23 @@ def _keep_echo(context: Context) -> None:
     if session is not None and not session.is_replaying:
         turn = 0 if session.last_prompt is None else session.last_prompt.seq
         context.state.of(_UserEchoes)[session.id] = turn
+
+
+@rule.warning(155, "schema", "agent", on.result("session/prompt"), version=1)
+@fix("Send it in agent_message_chunk updates.")
+@checked_by(schema, at="content|message|messages|text|output|response", kinds="member")
+def content_in_prompt_result() -> None:
+    """The prompt result has no extra content (`content`, `message`); output belongs in updates."""
+
+
+@rule.warning(156, "must", "client", on.request("session/prompt"), source="extensibility.mdx")
+@fix("Leave out the mode; use config options.")
+@checked_by(
+    schema,
+    at="model|stream|temperature|maxTokens|max_tokens|topP|top_p|messageId|messages|system|tools",
+    kinds="member",
+)
+def foreign_prompt_field() -> None:
+    """Prompt params carry no foreign fields (`model`, `stream`, `temperature`, `maxTokens`,
+    `messageId`).
+    """

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, Json
+
+rule = Subject("providers", page="rfds/custom-llm-endpoint.mdx")
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
 PROVIDERS: Final = 10_000
@@ -68,12 +70,8 @@ def _switch_provider(context: Context) -> None:
         named[1].disabled = context.point if context.method == "providers/disable" else None
 
 
-@rule(
-    "undeclared-providers",
-    Facts(399, "providers", "error", "should", "client", "rfds/custom-llm-endpoint.mdx"),
-    on.request(*METHODS),
-    fix="Use providers only where the agent claims them.",
-)
+@rule.error(399, "should", "client", on.request(*METHODS))
+@fix("Use providers only where the agent claims them.")
 def undeclared_providers(context: Context) -> CheckResult:
     """`providers/*` only with the `providers` capability."""
     if context.state.claims("agent", "providers"):
@@ -83,12 +81,8 @@ def undeclared_providers(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "required-provider-disabled",
-    Facts(400, "providers", "error", "must", "agent", "rfds/custom-llm-endpoint.mdx"),
-    on.response("providers/disable"),
-    fix="Refuse with -32602.",
-)
+@rule.error(400, "must", "agent", on.response("providers/disable"))
+@fix("Refuse with -32602.")
 def required_provider_disabled(context: Context) -> CheckResult:
     """Disabling a `required` provider is answered -32602."""
     named = _named(context)
@@ -104,12 +98,8 @@ def required_provider_disabled(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "disabled-provider-missing",
-    Facts(401, "providers", "error", "must", "agent", "rfds/custom-llm-endpoint.mdx"),
-    on.result("providers/list"),
-    fix="List it, without current.",
-)
+@rule.error(401, "must", "agent", on.result("providers/list"))
+@fix("List it, without current.")
 def disabled_provider_missing(context: Context) -> CheckResult:
     """A disabled provider stays listed with `current` null or absent."""
     pairs = ((each.get("providerId"), each) for each in _listed(context))
@@ -128,12 +118,8 @@ def disabled_provider_missing(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@rule(
-    "unsupported-api-type",
-    Facts(403, "providers", "warning", "should", "client", "rfds/custom-llm-endpoint.mdx"),
-    on.request("providers/set"),
-    fix="Set listed providers to kinds that they support; refuse others with -32602.",
-)
+@rule.warning(403, "should", "client", on.request("providers/set"))
+@fix("Set listed providers to kinds that they support; refuse others with -32602.")
 def unsupported_api_type(context: Context) -> CheckResult:
     """`apiType` is in `supported`; unknown ids expect -32602."""
     named, kind = _named(context), context.params.get("apiType")
@@ -158,3 +144,10 @@ def unknown_providers_are_refused(context: Context) -> CheckResult:
         return None
     what = "a result" if context.kind == "result" else str(context.code)
     return context.problem(f"{quoted(id_)} was not listed; setting it is answered with {what}", ask)
+
+
+@rule.error(402, "implied", "agent", on.result("providers/list"))
+@fix("Leave out headers; they hold secrets.")
+@checked_by(schema, at=("providers.*.headers", "providers.*.current.headers"), kinds="member")
+def provider_headers_listed() -> None:
+    """`providers/list` never returns headers."""

@@ -13,15 +13,17 @@ from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, parse
 from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import schema_type
+
+rule = Subject("proxy-chains")
+extensibility = Subject("extensibility", page="extensibility.mdx", version=2)
 
 SUCCESSOR: Final = "proxy/successor"
 INITIALIZE: Final = "proxy/initialize"
@@ -51,12 +53,8 @@ def _keep_version(context: Context) -> None:
         hop.version = context.result_object.get("protocolVersion")
 
 
-@rule(
-    "wrong-proxy-initialize",
-    Facts(501, "proxy-chains", "error", "must", "proxy", "schema; rfds/proxy-chains.mdx"),
-    on.call(SUCCESSOR),
-    fix="Begin each component with a successor as a proxy.",
-)
+@rule.error(501, "must", "proxy", on.call(SUCCESSOR), source="schema; rfds/proxy-chains.mdx")
+@fix("Begin each component with a successor as a proxy.")
 def wrong_proxy_initialize(context: Context) -> CheckResult:
     """The conductor sends `proxy/initialize` to every component with a successor and plain
     `initialize` to the last one.
@@ -69,12 +67,8 @@ def wrong_proxy_initialize(context: Context) -> CheckResult:
     return context.problem("the hop began with a plain initialize", begun, path="method")
 
 
-@rule(
-    "initialize-not-forwarded",
-    Facts(502, "proxy-chains", "error", "must", "proxy", "schema"),
-    on.response(INITIALIZE),
-    fix="Ask the successor before answering.",
-)
+@rule.error(502, "must", "proxy", on.response(INITIALIZE))
+@fix("Ask the successor before answering.")
 def initialize_not_forwarded(context: Context) -> CheckResult:
     """A proxy forwards `initialize` through `proxy/successor` before it answers `proxy/initialize`
     successfully.
@@ -86,12 +80,8 @@ def initialize_not_forwarded(context: Context) -> CheckResult:
     return context.problem("the successor got no initialize request", context.request)
 
 
-@rule(
-    "proxy-changes-version",
-    Facts(503, "proxy-chains", "error", "must", "proxy", "schema"),
-    on.result(INITIALIZE),
-    fix="Answer with the successor's version.",
-)
+@rule.error(503, "must", "proxy", on.result(INITIALIZE))
+@fix("Answer with the successor's version.")
 def proxy_changes_version(context: Context) -> CheckResult:
     """The `proxy/initialize` response keeps the successor's `protocolVersion`."""
     hop = context.state.of(_Hop)
@@ -107,12 +97,8 @@ def proxy_changes_version(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "malformed-successor-params",
-    Facts(504, "proxy-chains", "error", "must", "proxy", "schema"),
-    on.call(SUCCESSOR),
-    fix="Wrap params as they are: an object or an array.",
-)
+@rule.error(504, "must", "proxy", on.call(SUCCESSOR))
+@fix("Wrap params as they are: an object or an array.")
 def malformed_successor_params(context: Context) -> CheckResult:
     """`proxy/successor.params`, if present and non-null, is an object or array; result and error of
     the wrapped request pass unchanged.
@@ -123,12 +109,8 @@ def malformed_successor_params(context: Context) -> CheckResult:
     return context.problem(f"the wrapped params are {quoted(params)}", at="params")
 
 
-@rule(
-    "proxy-copies-meta",
-    Facts(505, "proxy-chains", "warning", "implied", "proxy", "schema"),
-    on.call(SUCCESSOR),
-    fix="Leave the wrapped _meta alone.",
-)
+@rule.warning(505, "implied", "proxy", on.call(SUCCESSOR))
+@fix("Leave the wrapped _meta alone.")
 def proxy_copies_meta(context: Context) -> CheckResult:
     """Envelope `_meta` is not copied into the wrapped message, and the wrapped `_meta` is left
     alone.
@@ -142,12 +124,8 @@ def proxy_copies_meta(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "cancel-wrapped",
-    Facts(506, "proxy-chains", "error", "must", "proxy", "schema"),
-    on.call(SUCCESSOR),
-    fix="Cancel the envelope's request on its own hop.",
-)
+@rule.error(506, "must", "proxy", on.call(SUCCESSOR))
+@fix("Cancel the envelope's request on its own hop.")
 def cancel_wrapped(context: Context) -> CheckResult:
     """`$/cancel_request` is not wrapped or forwarded to another hop; it names the envelope request
     of its own hop.
@@ -161,12 +139,8 @@ DEPTH: Final = 64
 """Levels of a message to search."""
 
 
-@rule(
-    "unknown-value-lost",
-    Facts(380, "extensibility", "warning", "should", "proxy", "v2/extensibility.mdx", version=2),
-    on.EVENTS,
-    fix="Pass on what you do not know, and every _meta, as it came.",
-)
+@extensibility.warning(380, "should", "proxy", on.EVENTS)
+@fix("Pass on what you do not know, and every _meta, as it came.")
 def unknown_value_lost(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """A proxy or replayer preserves unknown values and `_meta` (compare both sides of a hop)."""
     if not isinstance(entry, JournalEvent) or entry.name != "edited":

@@ -10,11 +10,12 @@ from typing import Final
 from zlib import crc32
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
+
+rule = Subject("updates", page="prompt-turn.mdx")
 
 SPOKEN: Final = ("agent_message_chunk", "agent_thought_chunk")
 MIN_CHARACTERS: Final = 20
@@ -77,12 +78,8 @@ def _text(context: Context) -> str:
     return text if isinstance(text, str) else ""
 
 
-@rule(
-    "repeated-message-text",
-    Facts(525, "updates", "info", "heuristic", "agent", "prompt-turn.mdx"),
-    on.update(*SPOKEN),
-    fix="Send each piece once: clients append every chunk to the message.",
-)
+@rule.info(525, "heuristic", "agent", on.update(*SPOKEN))
+@fix("Send each piece once: clients append every chunk to the message.")
 def repeated_message_text(context: Context) -> CheckResult:
     """A chunk holds the next piece of a message: neither the whole message again after its pieces,
     nor all of the text before it.

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import check, rule, track
-from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
@@ -26,6 +25,8 @@ from acp_protocol.jsonrpc import (
     Json,
 )
 from acp_protocol.schema.vocabulary import RESTORING
+
+rule = Subject("session-admin")
 
 FILTERS: Final = frozenset({"exclude", "include", "only"})
 ARCHIVE_METHODS: Final = ("session/archive", "session/unarchive")
@@ -52,23 +53,15 @@ def _filter(params: dict[str, Json]) -> Json:
     return "exclude" if wanted is None else wanted
 
 
-@rule(
-    "undeclared-archive",
-    Facts(466, "session-admin", "error", "schema", "client", "schema"),
-    on.request(*ARCHIVE_METHODS),
-    fix="Archive sessions only where the agent claimed archive.",
-)
+@rule.error(466, "schema", "client", on.request(*ARCHIVE_METHODS))
+@fix("Archive sessions only where the agent claimed archive.")
 def undeclared_archive(context: Context) -> CheckResult:
     """`session/archive` and `session/unarchive` only with the `archive` capability."""
-    return gated(context, "sessionCapabilities.archive", "session.archive")
+    return claimed(context, "sessionCapabilities.archive", "session.archive")
 
 
-@rule(
-    "archive-without-list",
-    Facts(467, "session-admin", "error", "must", "agent", "schema", version=1),
-    on.result("initialize"),
-    fix="Claim list together with archive.",
-)
+@rule.error(467, "must", "agent", on.result("initialize"), version=1)
+@fix("Claim list together with archive.")
 def archive_without_list(context: Context) -> CheckResult:
     """`sessionCapabilities.archive` implies `sessionCapabilities.list`."""
     claims = as_object(context.result_object.get("agentCapabilities"))
@@ -83,15 +76,11 @@ def archive_without_list(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "missing-archived-flag",
-    Facts(468, "session-admin", "error", "must", "agent", "schema"),
-    on.result("session/list"),
-    fix="List every session with archived: true or false.",
-)
+@rule.error(468, "must", "agent", on.result("session/list"))
+@fix("List every session with archived: true or false.")
 def missing_archived_flag(context: Context) -> CheckResult:
     """With `archive` advertised every listed session has a boolean `archived`."""
-    if gated(context, "sessionCapabilities.archive", "session.archive") != OK:
+    if claimed(context, "sessionCapabilities.archive", "session.archive") != OK:
         return None
     return context.problems(
         ("a listed session has no archived field", f"{place}.archived")
@@ -100,12 +89,8 @@ def missing_archived_flag(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "invalid-archived-filter",
-    Facts(469, "session-admin", "error", "must", "client", "schema"),
-    on.request("session/list"),
-    fix="Filter by archived only where it is claimed, and the same way on every page.",
-)
+@rule.error(469, "must", "client", on.request("session/list"))
+@fix("Filter by archived only where it is claimed, and the same way on every page.")
 def invalid_archived_filter(context: Context) -> CheckResult:
     """The `archived` filter is sent only with the capability and keeps its value while paging."""
     wanted, cursor = context.params.get("archived"), context.params.get("cursor")
@@ -116,15 +101,11 @@ def invalid_archived_filter(context: Context) -> CheckResult:
         return context.problem(f"archived was {quoted(before)} on the page before", at="archived")
     if wanted is None:
         return OK
-    return gated(context, "sessionCapabilities.archive", "session.archive")
+    return claimed(context, "sessionCapabilities.archive", "session.archive")
 
 
-@rule(
-    "archived-filter-ignored",
-    Facts(470, "session-admin", "error", "implied", "agent", "schema"),
-    on.result("session/list"),
-    fix="List only sessions that fit the filter.",
-)
+@rule.error(470, "implied", "agent", on.result("session/list"))
+@fix("List only sessions that fit the filter.")
 def archived_filter_ignored(context: Context) -> CheckResult:
     """List results match the filter (`exclude` default: none archived; `only`: all archived)."""
     if context.request is None:
@@ -157,12 +138,8 @@ def prompts_of_archived_sessions_are_cancelled(context: Context) -> CheckResult:
     return ended_by(context, "session/archive") if context.version == 1 else None
 
 
-@rule(
-    "archive-leaves-work",
-    Facts(471, "session-admin", "error", "must", "agent", "schema"),
-    on.result("session/archive"),
-    fix='Send idle with the stopReason "cancelled" before the session is archived.',
-)
+@rule.error(471, "must", "agent", on.result("session/archive"))
+@fix('Send idle with the stopReason "cancelled" before the session is archived.')
 def archive_leaves_work(context: Context) -> CheckResult:
     """Archiving an active session first ends its work like `session/close` (v1 pending prompt
     `cancelled`; v2 idle `cancelled` before the response).
@@ -170,12 +147,8 @@ def archive_leaves_work(context: Context) -> CheckResult:
     return idle_before(context) if context.version == 2 else None
 
 
-@rule(
-    "repeated-archive-fails",
-    Facts(472, "session-admin", "warning", "implied", "agent", "schema"),
-    on.response(*ARCHIVE_METHODS),
-    fix="Succeed where nothing is to be done; -32002 if unknown.",
-)
+@rule.warning(472, "implied", "agent", on.response(*ARCHIVE_METHODS))
+@fix("Succeed where nothing is to be done; -32002 if unknown.")
 def repeated_archive_fails(context: Context) -> CheckResult:
     """Repeated archive/unarchive succeeds; an unknown session gets -32002.
 
@@ -199,12 +172,8 @@ def repeated_archive_fails(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unknown-filter-accepted",
-    Facts(473, "session-admin", "error", "must", "agent", "schema"),
-    on.response("session/list"),
-    fix="Respond with -32602 to an unknown archived filter.",
-)
+@rule.error(473, "must", "agent", on.response("session/list"))
+@fix("Respond with -32602 to an unknown archived filter.")
 def unknown_filter_accepted(context: Context) -> CheckResult:
     """An unsupported `archived` value is answered -32602, not treated as `exclude`."""
     wanted = context.request.params.get("archived") if context.request is not None else None
@@ -221,13 +190,10 @@ def unknown_filter_accepted(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unarchive-loads",
-    Facts(474, "session-admin", "error", "implied", "agent", "schema"),
-    on.call("session/update"),
-    fix="Wait for a load or resume before anything is reported.",
-    exercised_by=on.result("session/unarchive"),
+@rule.error(
+    474, "implied", "agent", on.call("session/update"), exercised_by=on.result("session/unarchive")
 )
+@fix("Wait for a load or resume before anything is reported.")
 def unarchive_loads(context: Context) -> CheckResult:
     """`session/unarchive` loads nothing: no replay, no updates; the session needs load/resume
     before use.
@@ -240,12 +206,8 @@ def unarchive_loads(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "archived-session-loaded",
-    Facts(475, "session-admin", "info", "should", "client", "schema"),
-    on.request(*RESTORING),
-    fix="Unarchive the session first.",
-)
+@rule.info(475, "should", "client", on.request(*RESTORING))
+@fix("Unarchive the session first.")
 def archived_session_loaded(context: Context) -> CheckResult:
     """An archived session is unarchived before load/resume."""
     known = context.state.of(_Archive).flags.get(context.session_id or "")
@@ -292,3 +254,10 @@ def _keep_quiet(context: Context) -> None:
 def _keep_noise(context: Context) -> None:
     if quiet := context.state.of(_Archive).quiet:
         quiet.pop(context.session_id or "", None)
+
+
+@rule.error(476, "schema", "client", on.request("session/status"))
+@fix("Request the status only if the agent claimed status.")
+@checked_by(claimed, v1="sessionCapabilities.status", v2="session.status")
+def undeclared_session_status() -> None:
+    """`session/status` only with the `status` capability."""

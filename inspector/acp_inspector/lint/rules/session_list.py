@@ -11,15 +11,16 @@ from datetime import datetime
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import rule, track
-from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("sessions", page="session-list.mdx")
 
 FILTERS: Final = frozenset({"cwd", "cursor", "archived", "_meta"})
 """The filters of a list request."""
@@ -40,12 +41,8 @@ def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
     ]
 
 
-@rule(
-    "deleted-session-listed",
-    Facts(120, "sessions", "error", "implied", "agent", "session-delete.mdx"),
-    on.result("session/list"),
-    fix="Leave deleted sessions out of the list.",
-)
+@rule.error(120, "implied", "agent", on.result("session/list"), source="session-delete.mdx")
+@fix("Leave deleted sessions out of the list.")
 def deleted_session_listed(context: Context) -> CheckResult:
     """A deleted session does not show up in later `session/list` results."""
     if context.request is None:
@@ -64,12 +61,8 @@ def deleted_session_listed(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "sessions-not-list",
-    Facts(122, "sessions", "error", "schema", "agent", "session-list.mdx"),
-    on.result("session/list"),
-    fix='Answer with "sessions": [] where there are none.',
-)
+@rule.error(122, "schema", "agent", on.result("session/list"), source="session-list.mdx")
+@fix('Answer with "sessions": [] where there are none.')
 def sessions_not_list(context: Context) -> CheckResult:
     """`session/list` result has `sessions` as an array (`[]` when nothing matches), never null or
     missing.
@@ -83,12 +76,8 @@ def sessions_not_list(context: Context) -> CheckResult:
     return context.problem(f"sessions is {what}", context.request, at="sessions")
 
 
-@rule(
-    "incomplete-listed-session",
-    Facts(123, "sessions", "error", "schema", "agent", "session-list.mdx"),
-    on.result("session/list"),
-    fix="List each session with its id and absolute cwd.",
-)
+@rule.error(123, "schema", "agent", on.result("session/list"), source="session-list.mdx")
+@fix("List each session with its id and absolute cwd.")
 def incomplete_listed_session(context: Context) -> CheckResult:
     """Each listed session has `sessionId` and absolute `cwd`."""
     if context.request is None or not listed(context):
@@ -105,12 +94,8 @@ def incomplete_listed_session(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "session-of-other-directory",
-    Facts(124, "sessions", "error", "implied", "agent", "session-list.mdx", since="2026-11"),
-    on.result("session/list"),
-    fix="List only the sessions of the requested directory.",
-)
+@rule.error(124, "implied", "agent", on.result("session/list"), since="2026-11")
+@fix("List only the sessions of the requested directory.")
 def session_of_other_directory(context: Context) -> CheckResult:
     """With a `cwd` filter only sessions with that same directory are returned (no subdirectories or
     extra roots; path normalization allowed).
@@ -141,22 +126,6 @@ def session_of_other_directory(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "updated-at-not-iso",
-    Facts(128, "sessions", "warning", "implied", "agent", "v1/session-list.mdx", version=1),
-    DATED,
-    says="`updatedAt` is ISO 8601.",
-    fix="Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.",
-    is_strict=False,
-)
-@rule(
-    "updated-at-not-rfc3339",
-    Facts(129, "sessions", "error", "schema", "agent", "v2/session-list.mdx", version=2),
-    DATED,
-    says="`updatedAt` is RFC 3339.",
-    fix="Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.",
-    is_strict=True,
-)
 def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     listings = listed(context) if context.kind == "result" else [("params.update", context.update)]
     dates = [
@@ -174,6 +143,20 @@ def _dated(context: Context, *, is_strict: bool) -> CheckResult:
     )
 
 
+@rule.warning(128, "implied", "agent", DATED, version=1)
+@fix("Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.")
+@checked_by(_dated, is_strict=False)
+def updated_at_not_iso() -> None:
+    """`updatedAt` is ISO 8601."""
+
+
+@rule.error(129, "schema", "agent", DATED, version=2, source="v2/session-list.mdx")
+@fix("Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.")
+@checked_by(_dated, is_strict=True)
+def updated_at_not_rfc3339() -> None:
+    """`updatedAt` is RFC 3339."""
+
+
 def _is_date(date: Json, *, is_strict: bool) -> bool:
     if not isinstance(date, str) or (is_strict and not _RFC_3339.fullmatch(date)):
         return False
@@ -186,12 +169,8 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
     return True
 
 
-@rule(
-    "undeclared-listed-directories",
-    Facts(130, "sessions", "error", "must", "agent", "session-list.mdx"),
-    on.result("session/list"),
-    fix="List absolute additionalDirectories, and only where they are claimed.",
-)
+@rule.error(130, "must", "agent", on.result("session/list"))
+@fix("List absolute additionalDirectories, and only where they are claimed.")
 def undeclared_listed_directories(context: Context) -> CheckResult:
     """`SessionInfo.additionalDirectories` only with the advertised capability; entries absolute."""
     listings = [
@@ -200,7 +179,9 @@ def undeclared_listed_directories(context: Context) -> CheckResult:
     if not listings:
         return None
     where = f"{listings[0][0]}.additionalDirectories"
-    if gated(context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"):
+    if claimed(
+        context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
+    ):
         return context.problem(
             "a session is listed with additionalDirectories though they were not claimed",
             context.state.initialize,
@@ -218,12 +199,8 @@ def undeclared_listed_directories(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "unknown-list-filter",
-    Facts(133, "sessions", "info", "heuristic", "client", "session-list.mdx", since="2026-11"),
-    on.request("session/list"),
-    fix="Filter what was listed yourself.",
-)
+@rule.info(133, "heuristic", "client", on.request("session/list"), since="2026-11")
+@fix("Filter what was listed yourself.")
 def unknown_list_filter(context: Context) -> CheckResult:
     """A client-supplied filter other than `cwd`/`cursor` (and unstable `archived`) is unknown to
     ACP (`search`, `limit`, `createdAfter`).
@@ -263,13 +240,8 @@ def _cursor(context: Context) -> str | None:
     return cursor if isinstance(cursor, str) and context.state.is_ready else None
 
 
-@rule(
-    "unknown-list-cursor",
-    Facts(125, "sessions", "error", "must", "client", "session-list.mdx"),
-    on.request("session/list"),
-    case="list.cursor",
-    fix="Send a nextCursor back unchanged, and only on this connection.",
-)
+@rule.error(125, "must", "client", on.request("session/list"), case="list.cursor")
+@fix("Send a nextCursor back unchanged, and only on this connection.")
 def unknown_list_cursor(context: Context) -> CheckResult:
     """`cursor` equals a `nextCursor` received earlier for the same filter (opaque, not
     constructed).
@@ -285,12 +257,8 @@ def unknown_list_cursor(context: Context) -> CheckResult:
     return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], at="cursor")
 
 
-@rule(
-    "page-after-last",
-    Facts(126, "sessions", "warning", "implied", "client", "session-list.mdx", since="2026-11"),
-    on.request("session/list"),
-    fix="Stop at the page without nextCursor.",
-)
+@rule.warning(126, "implied", "client", on.request("session/list"), since="2026-11")
+@fix("Stop at the page without nextCursor.")
 def page_after_last(context: Context) -> CheckResult:
     """No further page is requested after a response without `nextCursor` (an empty string is a
     valid v2 cursor).
@@ -307,12 +275,8 @@ def page_after_last(context: Context) -> CheckResult:
     return context.problem("a page after the last one is requested", last, at="cursor")
 
 
-@rule(
-    "repeated-page",
-    Facts(127, "sessions", "warning", "heuristic", "agent", "session-list.mdx"),
-    on.result("session/list"),
-    fix="Go on after the last session of the page before.",
-)
+@rule.warning(127, "heuristic", "agent", on.result("session/list"))
+@fix("Go on after the last session of the page before.")
 def repeated_page(context: Context) -> CheckResult:
     """Pagination makes progress: a page does not repeat its own cursor or earlier session ids."""
     ask, next_ = context.request, context.result_object.get("nextCursor")
@@ -361,3 +325,26 @@ def _keep_page(context: Context) -> None:
         before |= {each for each in ids if isinstance(each, str)}
     if len(pages.cursors) < REMEMBERED:
         pages.cursors[filter_, next_] = (context.point, before)
+
+
+@rule.error(105, "must", "client", on.request("session/list"), version=1)
+@fix("Call session/list only with sessionCapabilities.list.")
+@checked_by(claimed, v1="sessionCapabilities.list")
+def undeclared_session_list() -> None:
+    """`session/list` only with `sessionCapabilities.list`."""
+
+
+@rule.error(107, "must", "client", on.request("session/delete"), source="session-delete.mdx")
+@fix("Call session/delete only where the agent claimed delete.")
+@checked_by(claimed, v1="sessionCapabilities.delete", v2="session.delete")
+def undeclared_session_delete() -> None:
+    """`session/delete` only with the delete marker (v1 `sessionCapabilities.delete`, v2
+    `session.delete`).
+    """
+
+
+@rule.warning(131, "implied", "agent", on.update("session_info_update"))
+@fix("Update only title, updatedAt and _meta of a session.")
+@checked_by(schema, at="sessionId|cwd|additionalDirectories", kinds="member")
+def foreign_session_info_field() -> None:
+    """`session_info_update` does not contain `sessionId`, `cwd` or `additionalDirectories`."""

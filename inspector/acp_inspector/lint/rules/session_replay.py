@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -23,6 +23,8 @@ from acp_protocol.schema.vocabulary import (
     USER_MESSAGES,
     WHOLE_MESSAGES,
 )
+
+rule = Subject("sessions", page="session-setup.mdx")
 
 MESSAGES: Final = MESSAGE_CHUNKS | WHOLE_MESSAGES
 """Updates with messages of a conversation."""
@@ -163,14 +165,16 @@ def _may_be_echo(context: Context) -> bool:
     return bool(session.prompts) or answer.get("messageId", "") == context.update.get("messageId")
 
 
-@rule(
-    "resume-replays-history",
-    Facts(110, "sessions", "error", "must", "agent", "v1/session-setup.mdx", version=1),
+@rule.error(
+    110,
+    "must",
+    "agent",
     on.update(*MESSAGE_CHUNKS),
     on.update("tool_call", "tool_call_update", "plan"),
-    fix="Replay history only for session/load.",
+    version=1,
     exercised_by=on.request("session/resume"),
 )
+@fix("Replay history only for session/load.")
 def resume_replays_history(context: Context) -> CheckResult:
     """`session/resume` replays no history before its response (message chunks, tool calls,
     plans).
@@ -185,12 +189,8 @@ def resume_replays_history(context: Context) -> CheckResult:
     return context.problem(f"{context.variant} came before the resume was answered", restore.ask)
 
 
-@rule(
-    "unrequested-replay",
-    Facts(111, "sessions", "error", "must", "agent", "v2/session-setup.mdx", version=2),
-    on.result("session/resume"),
-    fix="Replay history only if replayFrom asks for it.",
-)
+@rule.error(111, "must", "agent", on.result("session/resume"), version=2)
+@fix("Replay history only if replayFrom asks for it.")
 def unrequested_replay(context: Context) -> CheckResult:
     """`session/resume` without `replayFrom` replays no history before its response.
 
@@ -216,12 +216,8 @@ def unrequested_replay(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "missing-replay",
-    Facts(112, "sessions", "error", "must", "agent", "session-setup.mdx", since="2026-11"),
-    on.result(*RESTORING),
-    fix="Send the whole conversation before the response.",
-)
+@rule.error(112, "must", "agent", on.result(*RESTORING), since="2026-11")
+@fix("Send the whole conversation before the response.")
 def missing_replay(context: Context) -> CheckResult:
     """`session/load` / `replayFrom:start`: if the session had messages (seen earlier in the
     recording), they are replayed before the response. v2 obliges only *retained* history: report as
@@ -250,12 +246,8 @@ def _was_refused(prompt: SentRequest | None) -> bool:
     return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
-@rule(
-    "late-replay",
-    Facts(113, "sessions", "warning", "must", "agent", "session-setup.mdx"),
-    on.update(*USER_MESSAGES),
-    fix="Send history before the session is answered for.",
-)
+@rule.warning(113, "must", "agent", on.update(*USER_MESSAGES))
+@fix("Send history before the session is answered for.")
 def late_replay(context: Context) -> CheckResult:
     """No replayed `user_message*` or other history of a load/resume arrives after its response:
     neither while no prompt is active nor during a prompt that it does not repeat.
@@ -293,12 +285,10 @@ def _is_of_earlier_turn(context: Context, done: _Restore) -> bool:
     return not is_echo(prompt.params.get("prompt"), context.update.get("content"))
 
 
-@rule(
-    "replay-cursor-not-refused",
-    Facts(114, "sessions", "error", "must", "agent", "schema", version=2, since="2026-11"),
-    on.response("session/resume"),
-    fix="Respond with -32602 to an unknown replayFrom.",
+@rule.error(
+    114, "must", "agent", on.response("session/resume"), version=2, source="schema", since="2026-11"
 )
+@fix("Respond with -32602 to an unknown replayFrom.")
 def replay_cursor_not_refused(context: Context) -> CheckResult:
     """An unsupported or malformed `replayFrom` is answered -32602, never replaced by another cursor
     or by no replay.
@@ -322,3 +312,10 @@ def replay_cursor_not_refused(context: Context) -> CheckResult:
     return context.problem(
         f"the resume succeeded although the replayFrom {quoted(cursor)} is unknown", context.request
     )
+
+
+@rule.error(115, "schema", "client", on.request("session/resume"), version=2, since="2026-11")
+@fix('Send "replayFrom": {"type": "start"}.')
+@checked_by(schema, at=("replayFrom", "replayFrom.type"), within="replayFrom")
+def replay_cursor_not_object() -> None:
+    """`replayFrom` is an object with `type`, not a string (strict field now: -32602)."""

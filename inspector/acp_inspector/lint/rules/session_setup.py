@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
-from acp_inspector.lint.registry import check, rule, track
-from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.registry import Subject, check, fix, track
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.schemas import NULL_TOLERANT, is_malformed_list
@@ -25,16 +24,16 @@ from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate as schema_errors_of
 from acp_protocol.schema.vocabulary import OPENING, RESTORING
 
+rule = Subject("version-2")
+sessions = Subject("sessions", page="rfds/additional-directories.mdx")
+
 ROOTS = "params.additionalDirectories"
 
 
-@rule(
-    "relative-cwd",
-    Facts(85, "sessions", "error", "must", "client", "session-setup.mdx"),
-    on.request(*OPENING),
-    case="session.cwd",
-    fix="Send the absolute path of the session's directory as cwd.",
+@sessions.error(
+    85, "must", "client", on.request(*OPENING), source="session-setup.mdx", case="session.cwd"
 )
+@fix("Send the absolute path of the session's directory as cwd.")
 def relative_cwd(context: Context) -> CheckResult:
     """`cwd` of new/load/resume/fork is present and absolute (POSIX `/…`, Windows drive or UNC
     path).
@@ -47,18 +46,15 @@ def relative_cwd(context: Context) -> CheckResult:
     return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
 
-@rule(
-    "undeclared-additional-directories",
-    Facts(96, "sessions", "error", "must", "client", "session-setup.mdx"),
-    on.request(*OPENING),
-    case="session.roots",
-    fix="Send additionalDirectories only where the agent claimed them.",
+@sessions.error(
+    96, "must", "client", on.request(*OPENING), source="session-setup.mdx", case="session.roots"
 )
+@fix("Send additionalDirectories only where the agent claimed them.")
 def undeclared_additional_directories(context: Context) -> CheckResult:
     """`additionalDirectories` (non-empty) only if the Agent advertised the capability."""
     if not as_list(context.params.get("additionalDirectories")):
         return None
-    found = gated(
+    found = claimed(
         context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
     )
     if not found:
@@ -70,13 +66,8 @@ def undeclared_additional_directories(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "invalid-additional-directory",
-    Facts(97, "sessions", "error", "must", "client", "rfds/additional-directories.mdx"),
-    on.request(*OPENING),
-    case="session.roots",
-    fix="List absolute paths, or leave the member out.",
-)
+@sessions.error(97, "must", "client", on.request(*OPENING), case="session.roots")
+@fix("List absolute paths, or leave the member out.")
 def invalid_additional_directory(context: Context) -> CheckResult:
     """Every `additionalDirectories` entry is a non-empty absolute string; the field is an array,
     not null.
@@ -95,12 +86,8 @@ def invalid_additional_directory(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "duplicate-additional-directory",
-    Facts(98, "sessions", "warning", "should", "client", "rfds/additional-directories.mdx"),
-    on.request(*OPENING),
-    fix="Name each directory once, and cwd only as cwd.",
-)
+@sessions.warning(98, "should", "client", on.request(*OPENING))
+@fix("Name each directory once, and cwd only as cwd.")
 def duplicate_additional_directory(context: Context) -> CheckResult:
     """No exact duplicates in `additionalDirectories` and none equal to `cwd`."""
     roots = as_list(context.params.get("additionalDirectories"))
@@ -122,12 +109,8 @@ def duplicate_additional_directory(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "invalid-directory-ignored",
-    Facts(99, "sessions", "error", "must", "agent", "rfds/additional-directories.mdx"),
-    on.result(*OPENING),
-    fix="Respond with -32602 if a directory cannot be granted.",
-)
+@sessions.error(99, "must", "agent", on.result(*OPENING))
+@fix("Respond with -32602 if a directory cannot be granted.")
 def invalid_directory_ignored(context: Context) -> CheckResult:
     """Invalid or ungrantable roots lead to an error, not to a session with fewer roots.
 
@@ -168,20 +151,15 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
     return tuple(problems) if is_reported else None
 
 
-@rule(
-    "session-cwd-changed",
-    Facts(
-        132,
-        "sessions",
-        "warning",
-        "must",
-        "client",
-        "schema; rfds/additional-directories.mdx",
-        since="2026-11",
-    ),
+@sessions.warning(
+    132,
+    "must",
+    "client",
     on.request(*RESTORING),
-    fix="Load or resume a session in the directory that it was created with.",
+    source="schema; rfds/additional-directories.mdx",
+    since="2026-11",
 )
+@fix("Load or resume a session in the directory that it was created with.")
 def session_cwd_changed(context: Context) -> CheckResult:
     """load/resume uses the session's known `cwd` (v2: MUST; the Agent may answer -32602 or
     normalize).
@@ -210,12 +188,8 @@ class _Refused(dict[str, SentRequest]):
     """The last refused setting of each session, if nothing was set since."""
 
 
-@rule(
-    "resume-without-state",
-    Facts(436, "version-2", "error", "must", "agent", "schema", version=2),
-    on.result("session/resume"),
-    fix="Send the session's state before the response.",
-)
+@rule.error(436, "must", "agent", on.result("session/resume"), version=2)
+@fix("Send the session's state before the response.")
 def resume_without_state(context: Context) -> CheckResult:
     """`session/resume`: a `state_update` for the session is sent after any replay and before the
     response.
@@ -236,13 +210,15 @@ def resume_without_state(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "message-after-close",
-    Facts(437, "version-2", "error", "must", "agent", "schema", version=2),
+@rule.error(
+    437,
+    "must",
+    "agent",
     on.update(),
     on.request("session/request_permission", "elicitation/create"),
-    fix="Send remaining updates of a session before you respond to session/close.",
+    version=2,
 )
+@fix("Send remaining updates of a session before you respond to session/close.")
 def message_after_close(context: Context) -> CheckResult:
     """After its `session/close` response the Agent sends nothing more for that session on the
     connection.
@@ -258,12 +234,8 @@ def message_after_close(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "missing-session-close-fails",
-    Facts(438, "version-2", "warning", "should", "both", "schema", version=2),
-    on.response("session/close"),
-    fix="Respond with {} if there is nothing to close.",
-)
+@rule.warning(438, "should", "both", on.response("session/close"), version=2)
+@fix("Respond with {} if there is nothing to close.")
 def missing_session_close_fails(context: Context) -> CheckResult:
     """Closing a missing or inactive session succeeds; a Client does not report -32002 on close as a
     failure.
@@ -275,13 +247,8 @@ def missing_session_close_fails(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "null-session-lists",
-    Facts(455, "version-2", "error", "must", "agent", "schema", version=2),
-    on.result(*SETUPS_WITHOUT_LOAD),
-    case="session.lists",
-    fix="Send [] where there is nothing to list.",
-)
+@rule.error(455, "must", "agent", on.result(*SETUPS_WITHOUT_LOAD), version=2, case="session.lists")
+@fix("Send [] where there is nothing to list.")
 def null_session_lists(context: Context) -> CheckResult:
     """`configOptions` and `availableCommands` of session results are arrays, never null."""
     found: CheckResult = None
@@ -315,12 +282,8 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
     return context.problem(f"setting {quoted(id_)} is {how}, though {fault}", ask, options.point)
 
 
-@rule(
-    "invalid-option-accepted",
-    Facts(456, "version-2", "error", "must", "agent", "schema", version=2),
-    on.update("config_option_update"),
-    fix="Do not change an option that you refused to set.",
-)
+@rule.error(456, "must", "agent", on.update("config_option_update"), version=2)
+@fix("Do not change an option that you refused to set.")
 def invalid_option_accepted(context: Context) -> CheckResult:
     """An unknown `configId`, invalid value or unsupported value type is answered -32602 and changes
     no option.
@@ -376,12 +339,8 @@ def _fault(option: SeenOption | None, params: dict[str, Json]) -> str | None:
     return None
 
 
-@rule(
-    "unsupported-transport-accepted",
-    Facts(457, "version-2", "error", "must", "agent", "schema", version=2),
-    on.response(*SETUPS_WITHOUT_LOAD),
-    fix="Reject servers with a transport that you do not claim with -32602.",
-)
+@rule.error(457, "must", "agent", on.response(*SETUPS_WITHOUT_LOAD), version=2)
+@fix("Reject servers with a transport that you do not claim with -32602.")
 def unsupported_transport_accepted(context: Context) -> CheckResult:
     """An MCP server with an unadvertised or unknown transport is answered -32602, not skipped.
 
@@ -408,12 +367,10 @@ def unsupported_transport_accepted(context: Context) -> CheckResult:
     return None
 
 
-@rule(
-    "duplicate-env-name",
-    Facts(458, "version-2", "warning", "should", "client", "schema; sdk 2.4.0", version=2),
-    on.request(*SETUPS_WITHOUT_LOAD),
-    fix="Name each server, and each variable of one, once.",
+@rule.warning(
+    458, "should", "client", on.request(*SETUPS_WITHOUT_LOAD), version=2, source="schema; sdk 2.4.0"
 )
+@fix("Name each server, and each variable of one, once.")
 def duplicate_env_name(context: Context) -> CheckResult:
     """MCP `env` names are unique within a server (server names within the list: info, only a helper
     of the SDK says so).
@@ -436,12 +393,8 @@ def duplicate_env_name(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "malformed-list-accepted",
-    Facts(464, "version-2", "error", "schema", "responder", "schema"),
-    on.response(*OPENING, "terminal/create"),
-    fix="Respond with -32602 to additionalDirectories that are not a list of strings.",
-)
+@rule.error(464, "schema", "responder", on.response(*OPENING, "terminal/create"))
+@fix("Respond with -32602 to additionalDirectories that are not a list of strings.")
 def malformed_list_accepted(context: Context) -> CheckResult:
     """A wrong type or a bad entry in a null-tolerant field (tolerated-schema-error) is answered
     -32602, not silently dropped.

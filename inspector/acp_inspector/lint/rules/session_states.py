@@ -12,14 +12,17 @@ from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import check, rule
+from acp_inspector.lint.registry import Subject, check, checked_by, fix
 from acp_inspector.lint.rules.v2_turn_state import foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.schema.vocabulary import AGENT_CHUNKS
 from acp_protocol.schema.words import SESSION_STATES
+
+rule = Subject("prompt-lifecycle", page="prompt-lifecycle.mdx", version=2)
+version_2 = Subject("version-2", version=2)
 
 STANDARD: Final = frozenset(SESSION_STATES[2])
 STATES_WITH_FIXED_FIELDS: Final = frozenset({"running", "requires_action", "unknown"})
@@ -38,12 +41,8 @@ class _Ends:
     client_closed: bool = False
 
 
-@rule(
-    "output-before-running",
-    Facts(161, "prompt-lifecycle", "error", "must", "agent", "schema", version=2, since="2026-11"),
-    on.update("state_update"),
-    fix="Report that the session runs before its output.",
-)
+@rule.error(161, "must", "agent", on.update("state_update"), source="schema", since="2026-11")
+@fix("Report that the session runs before its output.")
 def output_before_running(context: Context) -> CheckResult:
     """When foreground work starts or resumes, a `state_update running` (or `requires_action` if it
     starts blocked) precedes its output.
@@ -81,12 +80,8 @@ def work_was_reported_at_all(ending: EndContext) -> CheckResult:
     return tuple(found) if is_any else None
 
 
-@rule(
-    "work-not-ended",
-    Facts(162, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
-    on.update("state_update"),
-    fix="Report that the session is idle when work is done.",
-)
+@rule.error(162, "must", "agent", on.update("state_update"))
+@fix("Report that the session is idle when work is done.")
 def work_not_ended(context: Context) -> CheckResult:
     """Foreground work that was `running` ends with a `state_update idle`."""
     if context.session is None or not foreground(context).is_busy:
@@ -117,14 +112,8 @@ def agents_do_not_end_at_work(entry: StderrChunk | JournalEvent, state: LintStat
     )
 
 
-@rule(
-    "idle-without-stop-reason",
-    Facts(
-        163, "prompt-lifecycle", "warning", "should", "agent", "schema", version=2, since="2026-11"
-    ),
-    on.update("state_update"),
-    fix="Send a stopReason that says why the work ended.",
-)
+@rule.warning(163, "should", "agent", on.update("state_update"), source="schema", since="2026-11")
+@fix("Send a stopReason that says why the work ended.")
 def idle_without_stop_reason(context: Context) -> CheckResult:
     """An idle update that ends foreground work carries `stopReason` (was MUST in Aug; MUST remains
     for `cancelled`, idle-without-cancelled).
@@ -139,14 +128,8 @@ def idle_without_stop_reason(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "stop-reason-outside-idle",
-    Facts(
-        164, "prompt-lifecycle", "warning", "schema", "agent", "schema", version=2, since="2026-11"
-    ),
-    on.update("state_update"),
-    fix="Report reason, error and usage when idle, only.",
-)
+@rule.warning(164, "schema", "agent", on.update("state_update"), since="2026-11")
+@fix("Report reason, error and usage when idle, only.")
 def stop_reason_outside_idle(context: Context) -> CheckResult:
     """`stopReason`, `error` (and `usage`) appear only on `idle`."""
     state = context.update.get("state")
@@ -158,12 +141,8 @@ def stop_reason_outside_idle(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "idle-without-cancelled",
-    Facts(165, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
-    on.update("state_update"),
-    fix="End cancelled work with the reason cancelled.",
-)
+@rule.error(165, "must", "agent", on.update("state_update"))
+@fix("End cancelled work with the reason cancelled.")
 def idle_without_cancelled(context: Context) -> CheckResult:
     """After `session/cancel` while running, the next idle has `stopReason:"cancelled"`."""
     session = context.session
@@ -207,12 +186,8 @@ def work_ends_as_cancelled_though_nothing_proves_it(context: Context) -> CheckRe
     )
 
 
-@rule(
-    "update-after-cancelled-work",
-    Facts(166, "prompt-lifecycle", "error", "must", "agent", "v2/prompt-lifecycle.mdx", version=2),
-    on.update(*AGENT_CHUNKS, "tool_call_update", "state_update"),
-    fix="Send remaining updates of cancelled work before you report its end.",
-)
+@rule.error(166, "must", "agent", on.update(*AGENT_CHUNKS, "tool_call_update", "state_update"))
+@fix("Send remaining updates of cancelled work before you report its end.")
 def update_after_cancelled_work(context: Context) -> CheckResult:
     """Updates of the cancelled work precede that idle update.
 
@@ -238,12 +213,15 @@ def update_after_cancelled_work(context: Context) -> CheckResult:
     return OK if own.after_cancel else None
 
 
-@rule(
-    "misused-requires-action",
-    Facts(167, "prompt-lifecycle", "info", "should", "agent", "schema", version=2, since="2026-11"),
+@rule.info(
+    167,
+    "should",
+    "agent",
     on.update("state_update", *AGENT_CHUNKS),
-    fix="Report requires_action while the work waits for the user, then running.",
+    source="schema",
+    since="2026-11",
 )
+@fix("Report requires_action while the work waits for the user, then running.")
 def misused_requires_action(context: Context) -> CheckResult:
     """`requires_action` is reported while the *whole* foreground workflow waits for the user (not
     for each pending request, never for background requests); `running` or `idle` follows
@@ -263,21 +241,8 @@ def misused_requires_action(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "repeated-snapshot",
-    Facts(
-        170,
-        "prompt-lifecycle",
-        "info",
-        "heuristic",
-        "agent",
-        "v2/prompt-lifecycle.mdx",
-        version=2,
-        since="2026-11",
-    ),
-    on.update("state_update"),
-    fix="Report a state when it changes.",
-)
+@rule.info(170, "heuristic", "agent", on.update("state_update"), since="2026-11")
+@fix("Report a state when it changes.")
 def repeated_snapshot(context: Context) -> CheckResult:
     """Repeated equal snapshots are legal and idempotent; report only bursts that carry no new
     information.
@@ -297,14 +262,8 @@ def repeated_snapshot(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "output-while-idle",
-    Facts(
-        172, "prompt-lifecycle", "info", "implied", "agent", "v2/prompt-lifecycle.mdx", version=2
-    ),
-    on.update("agent_message", "agent_message_chunk"),
-    fix="Report that the session runs before it answers.",
-)
+@rule.info(172, "implied", "agent", on.update("agent_message", "agent_message_chunk"))
+@fix("Report that the session runs before it answers.")
 def output_while_idle(context: Context) -> CheckResult:
     """Output while `idle` is background activity; report if it looks like the response to the last
     prompt.
@@ -321,12 +280,8 @@ def output_while_idle(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "requires-action-without-end",
-    Facts(444, "version-2", "error", "must", "agent", "schema", version=2),
-    on.END,
-    fix="Report that the session runs, or is idle, once the user acted.",
-)
+@version_2.error(444, "must", "agent", on.END)
+@fix("Report that the session runs, or is idle, once the user acted.")
 def requires_action_without_end(ending: EndContext) -> CheckResult:
     """`requires_action` is eventually followed by `running` or `idle`."""
     found: list[Problem] = []
@@ -346,12 +301,8 @@ def requires_action_without_end(ending: EndContext) -> CheckResult:
     return tuple(found) if has_waited else None
 
 
-@rule(
-    "cancelled-without-cause",
-    Facts(445, "version-2", "warning", "implied", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="End work that you stop yourself with error.",
-)
+@version_2.warning(445, "implied", "agent", on.update("state_update"))
+@fix("End work that you stop yourself with error.")
 def cancelled_without_cause(context: Context) -> CheckResult:
     """`stopReason:"cancelled"` follows a user or client action (cancel, close, chosen stop option);
     agent-side aborts use `error`.
@@ -371,12 +322,8 @@ def cancelled_without_cause(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "error-without-details",
-    Facts(446, "version-2", "info", "should", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="Report the error by its code and message.",
-)
+@version_2.info(446, "should", "agent", on.update("state_update"))
+@fix("Report the error by its code and message.")
 def error_without_details(context: Context) -> CheckResult:
     """`stopReason:"error"` comes with an `error` object (integer `code`, string `message`)."""
     if context.update.get("stopReason") != "error":
@@ -387,12 +334,8 @@ def error_without_details(context: Context) -> CheckResult:
     return context.problem("the work failed, but the update has no error", at="error")
 
 
-@rule(
-    "custom-state-without-standard",
-    Facts(447, "version-2", "warning", "must", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="Report the standard states, too.",
-)
+@version_2.warning(447, "must", "agent", on.update("state_update"))
+@fix("Report the standard states, too.")
 def custom_state_without_standard(context: Context) -> CheckResult:
     """Custom states do not replace the standard ones unless the Client opted in.
 
@@ -409,3 +352,26 @@ def custom_state_without_standard(context: Context) -> CheckResult:
         f"the work was reported by {quoted(min(own.states))} only, not by a standard state",
         own.began,
     )
+
+
+@rule.error(
+    158,
+    "schema",
+    "agent",
+    on.result("session/prompt"),
+    source="v2/prompt-lifecycle.mdx",
+    since="2026-11",
+)
+@fix("Name the messageId; tell the stop when idle.")
+@checked_by(schema, at="stopReason", kinds="member")
+def stop_reason_in_result() -> None:
+    """The `session/prompt` result has no `stopReason`; it acknowledges insertion and names the
+    `messageId`.
+    """
+
+
+@rule.warning(169, "must", "agent", on.update("state_update"))
+@fix("Begin custom names with “_”.")
+@checked_by(schema, at="state|stopReason", kinds="reserved")
+def reserved_session_state() -> None:
+    """Unknown `state` and `stopReason` values start with `_`."""

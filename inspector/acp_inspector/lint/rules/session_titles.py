@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import rule, track
-from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import USES
@@ -26,6 +25,8 @@ from acp_protocol.jsonrpc import (
     Json,
 )
 from acp_protocol.schema.vocabulary import RESTORING
+
+rule = Subject("session-admin")
 
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""
@@ -49,13 +50,10 @@ def _is_open(context: Context) -> bool:
     return context.session is not None and context.session.is_open
 
 
-@rule(
-    "status-has-effect",
-    Facts(477, "session-admin", "error", "must", "agent", "schema"),
-    on.call("session/update"),
-    fix="Look, and leave everything as it is.",
-    exercised_by=on.result("session/status"),
+@rule.error(
+    477, "must", "agent", on.call("session/update"), exercised_by=on.result("session/status")
 )
+@fix("Look, and leave everything as it is.")
 def status_has_effect(context: Context) -> CheckResult:
     """`session/status` has no side effect: no attach, load, close, state change or replay follows
     from it.
@@ -71,13 +69,14 @@ def status_has_effect(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unloaded-session-prompted",
-    Facts(478, "session-admin", "error", "must", "client", "schema"),
+@rule.error(
+    478,
+    "must",
+    "client",
     on.call(*USES, "session/cancel"),
-    fix="Load or resume the session here first.",
     exercised_by=on.result("session/status"),
 )
+@fix("Load or resume the session here first.")
 def unloaded_session_prompted(context: Context) -> CheckResult:
     """A session only known as `open` through `session/status` is loaded or resumed on this
     connection before it is prompted.
@@ -92,12 +91,8 @@ def unloaded_session_prompted(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "wrong-status-error",
-    Facts(479, "session-admin", "warning", "implied", "agent", "schema"),
-    on.response("session/status"),
-    fix='Answer -32002 with "data": {"sessionId": …} for a session that is not known.',
-)
+@rule.warning(479, "implied", "agent", on.response("session/status"))
+@fix('Answer -32002 with "data": {"sessionId": …} for a session that is not known.')
 def wrong_status_error(context: Context) -> CheckResult:
     """`session/status` on an unknown session is answered -32002 with `data.sessionId`.
 
@@ -122,27 +117,18 @@ def wrong_status_error(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "undeclared-set-title",
-    Facts(480, "session-admin", "error", "schema", "client", "schema"),
-    on.request("session/set_title"),
-    fix="Send a string as title, and only where the agent claimed title.",
-)
+@rule.error(480, "schema", "client", on.request("session/set_title"))
+@fix("Send a string as title, and only where the agent claimed title.")
 def undeclared_set_title(context: Context) -> CheckResult:
     """`session/set_title` only with the `title` capability and with a string `title`."""
     if not isinstance(context.params.get("title"), str):
         what = "no string" if "title" in context.params else "missing"
         return context.problem(f"the title is {what}", at="title")
-    return gated(context, "sessionCapabilities.title", "session.title")
+    return claimed(context, "sessionCapabilities.title", "session.title")
 
 
-@rule(
-    "title-replaced",
-    Facts(482, "session-admin", "warning", "should", "agent", "schema"),
-    on.update("session_info_update"),
-    on.result("session/list"),
-    fix="Do not replace a title that the client has set.",
-)
+@rule.warning(482, "should", "agent", on.update("session_info_update"), on.result("session/list"))
+@fix("Do not replace a title that the client has set.")
 def title_replaced(context: Context) -> CheckResult:
     """After a successful `session/set_title` the Agent does not replace the title with a generated
     one (`session_info_update`, `session/list`).
@@ -171,12 +157,8 @@ def _is_older(context: Context, point: Point) -> bool:
     return context.request is not None and context.request.seq < point.seq
 
 
-@rule(
-    "wrong-title-error",
-    Facts(483, "session-admin", "warning", "implied", "agent", "schema"),
-    on.response("session/set_title"),
-    fix="Respond with -32602 to a bad title, with -32002 to an unknown session.",
-)
+@rule.warning(483, "implied", "agent", on.response("session/set_title"))
+@fix("Respond with -32602 to a bad title, with -32002 to an unknown session.")
 def wrong_title_error(context: Context) -> CheckResult:
     """A title that fails validation is answered -32602, an unknown session -32002."""
     if context.request is None:
@@ -220,3 +202,10 @@ def _forget(context: Context) -> None:
     known = context.state.of(_Known)
     known.status_requested.pop(context.session_id or "", None)
     known.elsewhere.pop(context.session_id or "", None)
+
+
+@rule.error(481, "schema", "agent", on.result("session/set_title"))
+@fix("Return the title as it was stored.")
+@checked_by(schema, at="title")
+def missing_stored_title() -> None:
+    """The `session/set_title` result has the stored `title`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -20,11 +20,29 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from acp_protocol.schema.vocabulary import CREATING, RESTORING
 
+rule = Subject("sessions", page="session-setup.mdx")
+
+SESSION_CALLS: Final = (
+    "session/new",
+    "session/resume",
+    "session/list",
+    "session/close",
+    "session/delete",
+    "session/fork",
+    "session/prompt",
+    "session/cancel",
+    "session/set_config_option",
+    "session/archive",
+    "session/unarchive",
+    "session/status",
+    "session/set_title",
+)
+"""Session methods of version 2 that a client calls."""
 USES: Final = (
     "session/prompt",
     "session/set_mode",
@@ -64,12 +82,8 @@ class UnknownSessions:
     """Ids that were reported."""
 
 
-@rule(
-    "duplicate-session-id",
-    Facts(100, "sessions", "error", "must", "agent", "session-setup.mdx"),
-    on.result(*CREATING),
-    fix="Give every session an id of its own.",
-)
+@rule.error(100, "must", "agent", on.result(*CREATING))
+@fix("Give every session an id of its own.")
 def duplicate_session_id(context: Context) -> CheckResult:
     """`session/new` (and fork) return a `sessionId` that no other session on the connection has."""
     id_, ask = context.result_object.get("sessionId"), context.request
@@ -86,13 +100,14 @@ def duplicate_session_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-session",
-    Facts(101, "sessions", "error", "implied", "client", "session-setup.mdx"),
+@rule.error(
+    101,
+    "implied",
+    "client",
     on.call(*USES, "session/cancel", "session/close"),
     case="session.known",
-    fix="Create, load or resume a session before it is used.",
 )
+@fix("Create, load or resume a session before it is used.")
 def unknown_session(context: Context) -> CheckResult:
     """Session-scoped messages name a `sessionId` that was created, loaded, resumed or forked on
     this connection.
@@ -129,13 +144,8 @@ def is_taken_up(context: Context) -> bool:
     )
 
 
-@rule(
-    "agent-names-unknown-session",
-    Facts(102, "sessions", "error", "implied", "agent", "session-setup.mdx"),
-    OF_AGENT,
-    case="session.known",
-    fix="Name a session that the client created or took up.",
-)
+@rule.error(102, "implied", "agent", OF_AGENT, case="session.known")
+@fix("Name a session that the client created or took up.")
 def agent_names_unknown_session(context: Context) -> CheckResult:
     """`session/update` and agent requests name a known `sessionId`; tolerated: updates for a
     session whose new/load/resume response is still pending and then returns that id.
@@ -194,12 +204,8 @@ def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "update-before-session",
-    Facts(524, "sessions", "info", "heuristic", "agent", "session-setup.mdx"),
-    on.response(*CREATING),
-    fix="Respond to the request before you send updates of the new session.",
-)
+@rule.info(524, "heuristic", "agent", on.response(*CREATING))
+@fix("Respond to the request before you send updates of the new session.")
 def update_before_session(context: Context) -> CheckResult:
     """Updates of a new session follow the response that names it; clients that learn the id from
     the response drop what comes before, such as the commands.
@@ -251,14 +257,15 @@ def _keep_child(context: Context) -> None:
         children.add(id_)
 
 
-@rule(
-    "closed-session-used",
-    Facts(116, "sessions", "error", "implied", "client", "session-setup.mdx"),
+@rule.error(
+    116,
+    "implied",
+    "client",
     on.request(*USES),
     case="close.unused",
-    fix="Load or resume it first.",
     exercised_by=on.result("session/close"),
 )
+@fix("Load or resume it first.")
 def closed_session_used(context: Context) -> CheckResult:
     """After `session/close` succeeded, the session is not used again without load/resume."""
     session = context.session
@@ -271,22 +278,17 @@ def closed_session_used(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "update-after-close",
-    Facts(
-        117,
-        "sessions",
-        "warning",
-        "implied",
-        "agent",
-        "session-setup.mdx",
-        version=1,
-        since="2026-11",
-    ),
+@rule.warning(
+    117,
+    "implied",
+    "agent",
     on.call("session/update"),
-    fix="Send the last updates before the response that the session is closed.",
+    version=1,
+    source="session-setup.mdx",
+    since="2026-11",
     exercised_by=on.result("session/close"),
 )
+@fix("Send the last updates before the response that the session is closed.")
 def update_after_close(context: Context) -> CheckResult:
     """No `session/update` for a session after its `session/close` response (v2:
     message-after-close).
@@ -339,14 +341,6 @@ def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
     return tuple(found) or None
 
 
-@rule(
-    "close-without-cancelled",
-    Facts(118, "sessions", "error", "must", "agent", "v1/session-setup.mdx", version=1),
-    on.response("session/prompt"),
-    says=("`session/close` during a running turn: the pending prompt is answered `cancelled`."),
-    fix='End running work first, with the stopReason "cancelled".',
-    method="session/close",
-)
 def ended_by(context: Context, method: str) -> CheckResult:
     """Check that a prompt ends as `cancelled` if `method` ended its session.
 
@@ -369,16 +363,13 @@ def ended_by(context: Context, method: str) -> CheckResult:
     )
 
 
-@rule(
-    "close-without-idle",
-    Facts(119, "sessions", "error", "must", "agent", "v2/session-setup.mdx", version=2),
-    on.result("session/close"),
-    says=(
-        "`session/close` during foreground work: an idle `cancelled` state update "
-        "comes before the close response."
-    ),
-    fix='Send idle with the stopReason "cancelled" before the session is closed.',
-)
+@rule.error(118, "must", "agent", on.response("session/prompt"), version=1)
+@fix('End running work first, with the stopReason "cancelled".')
+@checked_by(ended_by, method="session/close")
+def close_without_cancelled() -> None:
+    """`session/close` during a running turn: the pending prompt is answered `cancelled`."""
+
+
 def idle_before(context: Context) -> CheckResult:
     """Return whether foreground work was reported to have ended when its session does."""
     session, ask = context.session, context.request
@@ -397,6 +388,15 @@ def idle_before(context: Context) -> CheckResult:
     )
 
 
+@rule.error(119, "must", "agent", on.result("session/close"), version=2)
+@fix('Send idle with the stopReason "cancelled" before the session is closed.')
+@checked_by(idle_before)
+def close_without_idle() -> None:
+    """`session/close` during foreground work: an idle `cancelled` state update comes before the
+    close response.
+    """
+
+
 @track(on.update("state_update"))
 def _keep_idle(context: Context) -> None:
     endings, id_ = context.state.of(Endings), context.session_id
@@ -411,12 +411,8 @@ def _keep_idle(context: Context) -> None:
             endings.idle[id_] = context.point
 
 
-@rule(
-    "repeated-delete-fails",
-    Facts(121, "sessions", "warning", "should", "agent", "session-delete.mdx"),
-    on.response("session/delete"),
-    fix="Respond with {} if there is nothing left to delete.",
-)
+@rule.warning(121, "should", "agent", on.response("session/delete"), source="session-delete.mdx")
+@fix("Respond with {} if there is nothing left to delete.")
 def repeated_delete_fails(context: Context) -> CheckResult:
     """Deleting an unknown or already deleted session succeeds."""
     if context.request is None:
@@ -434,3 +430,40 @@ def repeated_delete_fails(context: Context) -> CheckResult:
             context.request,
         )
     return OK
+
+
+@rule.error(103, "must", "client", on.request("session/load"), version=1)
+@fix("Call session/load only with loadSession: true.")
+@checked_by(claimed, v1="loadSession")
+def undeclared_session_load() -> None:
+    """`session/load` only with `loadSession: true`."""
+
+
+@rule.error(104, "must", "client", on.request("session/resume"), version=1)
+@fix("Call session/resume only with sessionCapabilities.resume.")
+@checked_by(claimed, v1="sessionCapabilities.resume")
+def undeclared_session_resume() -> None:
+    """`session/resume` only with `sessionCapabilities.resume`."""
+
+
+@rule.error(106, "must", "client", on.request("session/close"), version=1)
+@fix("Call session/close only with sessionCapabilities.close.")
+@checked_by(claimed, v1="sessionCapabilities.close")
+def undeclared_session_close() -> None:
+    """`session/close` only with `sessionCapabilities.close`."""
+
+
+@rule.error(108, "schema", "client", on.request("session/fork"), source="rfds/session-fork.mdx")
+@fix("Call session/fork only where the agent claimed fork.")
+@checked_by(claimed, v1="sessionCapabilities.fork", v2="session.fork")
+def undeclared_session_fork() -> None:
+    """`session/fork` only with the fork marker (unstable)."""
+
+
+@rule.error(
+    109, "schema", "client", on.call(*SESSION_CALLS), version=2, source="v2/initialization.mdx"
+)
+@fix("Call no session method of an agent that claims no sessions.")
+@checked_by(claimed, v1="session")
+def undeclared_sessions() -> None:
+    """No `session/*` call if `capabilities.session` is absent or null."""

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import RESTORING
+
+rule = Subject("subagents")
 
 UPDATE: Final = on.update("subagent_update")
 MESSAGES: Final = on.update("session_message", "session_message_chunk")
@@ -74,13 +75,8 @@ def _keep_child(context: Context) -> None:
         child.mirrored = context.point
 
 
-@rule(
-    "undeclared-subagents",
-    Facts(494, "subagents", "error", "must", "agent", "schema", version=1),
-    UPDATE,
-    MESSAGES,
-    fix="Send it only where the client claims subagents.",
-)
+@rule.error(494, "must", "agent", UPDATE, MESSAGES, version=1)
+@fix("Send it only where the client claims subagents.")
 def undeclared_subagents(context: Context) -> CheckResult:
     """`subagent_update`, `session_message` and `session_message_chunk` only with client
     `subagents`.
@@ -92,12 +88,8 @@ def undeclared_subagents(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "unannounced-subagent",
-    Facts(495, "subagents", "error", "must", "agent", "schema"),
-    UPDATE,
-    fix="Announce a child before it speaks.",
-)
+@rule.error(495, "must", "agent", UPDATE)
+@fix("Announce a child before it speaks.")
 def unannounced_subagent(context: Context) -> CheckResult:
     """A child session is announced by `subagent_update` before any live message of it or
     naming it.
@@ -127,12 +119,8 @@ def _keep_first_mention(context: Context) -> None:
             first_seen.setdefault(context.session_id, context.point)
 
 
-@rule(
-    "wrong-subagent-parent",
-    Facts(496, "subagents", "error", "implied", "agent", "schema"),
-    UPDATE,
-    fix="Let a child stay with its parent.",
-)
+@rule.error(496, "implied", "agent", UPDATE)
+@fix("Let a child stay with its parent.")
 def wrong_subagent_parent(context: Context) -> CheckResult:
     """`params.sessionId` of a `subagent_update` is the immediate parent, differs from
     `update.sessionId`, and ownership never moves.
@@ -152,12 +140,8 @@ def wrong_subagent_parent(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "subagent-not-controllable",
-    Facts(497, "subagents", "error", "must", "client", "schema"),
-    on.call(*sorted(MUTATIONS)),
-    fix="Do to a child what its capabilities allow.",
-)
+@rule.error(497, "must", "client", on.call(*sorted(MUTATIONS)))
+@fix("Do to a child what its capabilities allow.")
 def subagent_not_controllable(context: Context) -> CheckResult:
     """No session mutation (prompt, cancel, close, delete, config, …) is sent to a child unless its
     current `capabilities` allow it; `session/cancel` needs `capabilities.cancel`.
@@ -175,12 +159,8 @@ def subagent_not_controllable(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "relative-subagent-path",
-    Facts(498, "subagents", "error", "must", "agent", "schema"),
-    UPDATE,
-    fix="Send absolute paths.",
-)
+@rule.error(498, "must", "agent", UPDATE)
+@fix("Send absolute paths.")
 def relative_subagent_path(context: Context) -> CheckResult:
     """`cwd` and `additionalDirectories` of a child are absolute."""
     directories = [("cwd", context.update.get("cwd"))]
@@ -193,12 +173,8 @@ def relative_subagent_path(context: Context) -> CheckResult:
     return OK if known else None
 
 
-@rule(
-    "unknown-message-peer",
-    Facts(499, "subagents", "warning", "implied", "agent", "schema"),
-    on.update("session_message"),
-    fix="Name both sessions, one of them this one.",
-)
+@rule.warning(499, "implied", "agent", on.update("session_message"))
+@fix("Name both sessions, one of them this one.")
 def unknown_message_peer(context: Context) -> CheckResult:
     """`senderSessionId` / `recipientSessionId` name known sessions, and one of them is the
     enclosing session.
@@ -216,12 +192,8 @@ def unknown_message_peer(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "subagent-state-differs",
-    Facts(500, "subagents", "info", "should", "agent", "schema", version=2),
-    on.update("state_update"),
-    fix="Mirror the child's state in its parent.",
-)
+@rule.info(500, "should", "agent", on.update("state_update"), version=2)
+@fix("Mirror the child's state in its parent.")
 def subagent_state_differs(context: Context) -> CheckResult:
     """The parent's `state` mirror agrees with the child's own last `state_update`."""
     child = context.state.of(_Children).get(context.session_id or "")

@@ -9,14 +9,15 @@ import json
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
-from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.registry import Subject, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CREATING, OPENING, RESTORING
+
+rule = Subject("system-prompts")
 
 MODES: Final = frozenset({"append", "override"})
 REMEMBERED: Final = 10_000
@@ -43,17 +44,13 @@ def _claim(context: Context, path: str = "") -> str:
     return f"{'session' if context.version == 2 else 'sessionCapabilities'}.systemPrompt{path}"
 
 
-@rule(
-    "undeclared-system-prompt",
-    Facts(484, "system-prompts", "error", "must", "client", "schema"),
-    on.request(*OPENING),
-    fix="Send systemPrompt only where the agent claimed it.",
-)
+@rule.error(484, "must", "client", on.request(*OPENING))
+@fix("Send systemPrompt only where the agent claimed it.")
 def undeclared_system_prompt(context: Context) -> CheckResult:
     """`systemPrompt` on new/load/resume/fork only with the `systemPrompt` capability."""
     if _checked_prompt(context, context.params) is None:
         return None
-    if not gated(context, _claim(context)):
+    if not claimed(context, _claim(context)):
         return OK if context.state.is_ready else None
     return context.problem(
         f"systemPrompt was sent though the agent did not claim {_claim(context)}",
@@ -62,18 +59,14 @@ def undeclared_system_prompt(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "undeclared-prompt-override",
-    Facts(485, "system-prompts", "error", "must", "client", "schema"),
-    on.request(*OPENING),
-    fix="Override only where the agent claimed mode.override.",
-)
+@rule.error(485, "must", "client", on.request(*OPENING))
+@fix("Override only where the agent claimed mode.override.")
 def undeclared_prompt_override(context: Context) -> CheckResult:
     """`mode:"override"` only with `systemPrompt.mode.override`."""
     prompt = _checked_prompt(context, context.params)
     if prompt is None or prompt.get("mode") != "override":
         return None
-    if not gated(context, _claim(context, ".mode.override")):
+    if not claimed(context, _claim(context, ".mode.override")):
         return OK if context.state.is_ready else None
     return context.problem(
         f"the mode is override though the agent did not claim {_claim(context, '.mode.override')}",
@@ -82,12 +75,8 @@ def undeclared_prompt_override(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "malformed-system-prompt",
-    Facts(486, "system-prompts", "error", "must", "client", "schema"),
-    on.request(*OPENING),
-    fix="Send at least one block, and only of text.",
-)
+@rule.error(486, "must", "client", on.request(*OPENING))
+@fix("Send at least one block, and only of text.")
 def malformed_system_prompt(context: Context) -> CheckResult:
     """`systemPrompt.content` is a non-empty array of `text` blocks."""
     prompt = _checked_prompt(context, context.params)
@@ -109,12 +98,8 @@ def malformed_system_prompt(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "system-prompt-ignored",
-    Facts(487, "system-prompts", "error", "must", "agent", "schema"),
-    on.result(*OPENING),
-    fix="Answer an error where a prompt cannot be taken as it is.",
-)
+@rule.error(487, "must", "agent", on.result(*OPENING))
+@fix("Answer an error where a prompt cannot be taken as it is.")
 def system_prompt_ignored(context: Context) -> CheckResult:
     """An unsupported mode or block in `systemPrompt` fails the request; no session results.
 
@@ -142,12 +127,8 @@ def system_prompt_ignored(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "system-prompt-not-repeated",
-    Facts(488, "system-prompts", "info", "should", "client", "schema"),
-    on.request(*RESTORING, "session/fork"),
-    fix="Send the systemPrompt again that the session began with.",
-)
+@rule.info(488, "should", "client", on.request(*RESTORING, "session/fork"))
+@fix("Send the systemPrompt again that the session began with.")
 def system_prompt_not_repeated(context: Context) -> CheckResult:
     """Load, resume and fork repeat the `systemPrompt` used at creation."""
     created = context.state.of(_Prompts).get(context.session_id or "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import absolute, schema
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -20,23 +20,21 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
 from acp_inspector.lint.tracker import find_terminal
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("terminals", page="terminals.mdx", version=1)
 
 _ARGUMENT: Final = re.compile(r"-|[|&;<>]")
 """The beginning of a word that belongs to no path."""
 USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 
 
-@rule(
-    "undeclared-terminal",
-    Facts(250, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
-    on.request("terminal/create", *USES),
-    fix="Use terminals of clients that claim them, only.",
-)
+@rule.error(250, "must", "agent", on.request("terminal/create", *USES))
+@fix("Use terminals of clients that claim them, only.")
 def undeclared_terminal(context: Context) -> CheckResult:
     """`terminal/*` only with `clientCapabilities.terminal: true`."""
     if not context.state.is_ready:
@@ -50,12 +48,8 @@ def undeclared_terminal(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "command-line-as-command",
-    Facts(521, "terminals", "warning", "heuristic", "agent", "v1/terminals.mdx", version=1),
-    on.request("terminal/create"),
-    fix="Put the program into command and each argument into args.",
-)
+@rule.warning(521, "heuristic", "agent", on.request("terminal/create"))
+@fix("Put the program into command and each argument into args.")
 def command_line_as_command(context: Context) -> CheckResult:
     """`terminal/create` names a program in `command` and its arguments in `args`; a client that
     starts it without a shell does not find a whole command line.
@@ -72,13 +66,8 @@ def command_line_as_command(context: Context) -> CheckResult:
     return context.problem(f"the command is a whole command line: {quoted(command)}", at="command")
 
 
-@rule(
-    "unknown-terminal",
-    Facts(253, "terminals", "error", "implied", "agent", "v1/terminals.mdx", version=1),
-    on.request(*USES),
-    case="terminal.known",
-    fix="Name a terminal that terminal/create returned.",
-)
+@rule.error(253, "implied", "agent", on.request(*USES), case="terminal.known")
+@fix("Name a terminal that terminal/create returned.")
 def unknown_terminal(context: Context) -> CheckResult:
     """output/wait/kill/release name a terminal that was created."""
     id_: Json = context.params.get("terminalId")
@@ -89,13 +78,8 @@ def unknown_terminal(context: Context) -> CheckResult:
     return context.problem(f"there is no terminal {quoted(id_)}", at="terminalId")
 
 
-@rule(
-    "released-terminal-used",
-    Facts(254, "terminals", "error", "must", "agent", "v1/terminals.mdx", version=1),
-    on.request(*USES),
-    case="terminal.not-after-release",
-    fix="Use terminals no more once you released them.",
-)
+@rule.error(254, "must", "agent", on.request(*USES), case="terminal.not-after-release")
+@fix("Use terminals no more once you released them.")
 def released_terminal_used(context: Context) -> CheckResult:
     """No `terminal/*` call uses an id after `terminal/release` (double release included)."""
     terminal = find_terminal(context)
@@ -110,12 +94,8 @@ def released_terminal_used(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unreleased-terminal",
-    Facts(255, "terminals", "warning", "must", "agent", "v1/terminals.mdx", version=1),
-    on.result("session/close"),
-    fix="Release every terminal that you created.",
-)
+@rule.warning(255, "must", "agent", on.result("session/close"))
+@fix("Release every terminal that you created.")
 def unreleased_terminal(context: Context) -> CheckResult:
     """Every created terminal is released before the session closes or the connection ends."""
     if context.session is None:
@@ -144,15 +124,6 @@ def terminals_were_released(ending: EndContext) -> CheckResult:
     return _left(ending, "the connection ended, but terminal {} was not released", is_killed=False)
 
 
-@rule(
-    "killed-terminal-not-released",
-    Facts(265, "terminals", "info", "heuristic", "agent", "v1/terminals.mdx", version=1),
-    on.END,
-    says="A killed terminal is followed by release.",
-    fix="Release a terminal after you killed it.",
-    text="the terminal {} was killed, but not released",
-    is_killed=True,
-)
 def _left(ending: EndContext, text: str, *, is_killed: bool) -> CheckResult:
     found: list[Problem] = []
     has_any = False
@@ -172,17 +143,20 @@ def _left(ending: EndContext, text: str, *, is_killed: bool) -> CheckResult:
     return tuple(found) if has_any else None
 
 
+@rule.info(265, "heuristic", "agent", on.END)
+@fix("Release a terminal after you killed it.")
+@checked_by(_left, text="the terminal {} was killed, but not released", is_killed=True)
+def killed_terminal_not_released() -> None:
+    """A killed terminal is followed by release."""
+
+
 def _had_time(ending: EndContext, session: SeenSession, since: float) -> bool:
     is_closed = session.closed is not None or session.deleted is not None
     return not session.prompts and not is_closed and ending.point.time - since > DELIVERY_TIMEOUT_S
 
 
-@rule(
-    "terminal-of-other-session",
-    Facts(262, "terminals", "warning", "heuristic", "agent", "v1/terminals.mdx", version=1),
-    on.request(*USES),
-    fix="Name the session that the terminal was created for.",
-)
+@rule.warning(262, "heuristic", "agent", on.request(*USES))
+@fix("Name the session that the terminal was created for.")
 def terminal_of_other_session(context: Context) -> CheckResult:
     """The `sessionId` of terminal calls equals that of `terminal/create`."""
     terminal = find_terminal(context)
@@ -224,12 +198,8 @@ class _Outputs:
     """Terminals whose output was requested."""
 
 
-@rule(
-    "duplicate-terminal-id",
-    Facts(256, "terminals", "error", "implied", "client", "v1/terminals.mdx", version=1),
-    on.result("terminal/create"),
-    fix="Give each terminal an id of its own.",
-)
+@rule.error(256, "implied", "client", on.result("terminal/create"))
+@fix("Give each terminal an id of its own.")
 def duplicate_terminal_id(context: Context) -> CheckResult:
     """`terminalId`s of live terminals are unique."""
     id_ = context.result_object.get("terminalId")
@@ -248,12 +218,8 @@ def duplicate_terminal_id(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "output-over-limit",
-    Facts(258, "terminals", "error", "must", "client", "v1/terminals.mdx", version=1),
-    on.result(OUTPUT),
-    fix="Cut output at the front, to the limit in UTF-8 bytes.",
-)
+@rule.error(258, "must", "client", on.result(OUTPUT))
+@fix("Cut output at the front, to the limit in UTF-8 bytes.")
 def output_over_limit(context: Context) -> CheckResult:
     """`output` is at most `outputByteLimit` UTF-8 bytes; cut at the front, at a character boundary.
 
@@ -283,12 +249,8 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
     return context.problem("the output was truncated, but begins as it did before", at, at="output")
 
 
-@rule(
-    "truncated-without-need",
-    Facts(259, "terminals", "warning", "implied", "client", "v1/terminals.mdx", version=1),
-    on.result(OUTPUT),
-    fix="Say truncated where a limit was exceeded, only.",
-)
+@rule.warning(259, "implied", "client", on.result(OUTPUT))
+@fix("Say truncated where a limit was exceeded, only.")
 def truncated_without_need(context: Context) -> CheckResult:
     """`truncated:true` only if a limit was set and exceeded.
 
@@ -320,12 +282,8 @@ def _limit(context: Context) -> int | None:
     return limit if type(limit) is int else None
 
 
-@rule(
-    "exit-status-changes",
-    Facts(260, "terminals", "warning", "implied", "client", "v1/terminals.mdx", version=1),
-    on.result(OUTPUT, EXIT),
-    fix="Report an exit once it happened, and the same way.",
-)
+@rule.warning(260, "implied", "client", on.result(OUTPUT, EXIT))
+@fix("Report an exit once it happened, and the same way.")
 def exit_status_changes(context: Context) -> CheckResult:
     """`exitStatus` is absent while running and does not change or vanish after exit; it agrees with
     `terminal/wait_for_exit`.
@@ -361,12 +319,8 @@ def _status(exit_fields: Json) -> tuple[str, str]:
     return quoted(status.get("exitCode")), quoted(status.get("signal"))
 
 
-@rule(
-    "invalid-exit-code",
-    Facts(261, "terminals", "error", "schema", "client", "schema", version=1),
-    on.result(OUTPUT, EXIT),
-    fix="Give the exit code as a number from 0, or null.",
-)
+@rule.error(261, "schema", "client", on.result(OUTPUT, EXIT))
+@fix("Give the exit code as a number from 0, or null.")
 def invalid_exit_code(context: Context) -> CheckResult:
     """`exitCode` is a non-negative integer or null."""
     exit_fields = as_object(_exit(context))
@@ -379,12 +333,8 @@ def invalid_exit_code(context: Context) -> CheckResult:
     return context.problem(f"the exit code is {quoted(code)}", path=f"{place}.exitCode")
 
 
-@rule(
-    "slow-terminal-create",
-    Facts(263, "terminals", "error", "implied", "client", "v1/terminals.mdx", version=1),
-    on.result(OUTPUT, EXIT),
-    fix="Answer terminal/create when the command has begun.",
-)
+@rule.error(263, "implied", "client", on.result(OUTPUT, EXIT))
+@fix("Answer terminal/create when the command has begun.")
 def slow_terminal_create(context: Context) -> CheckResult:
     """`terminal/create` returns at once, not when the command ends (compare with exit times).
 
@@ -406,12 +356,8 @@ def slow_terminal_create(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "output-shrinks",
-    Facts(264, "terminals", "warning", "implied", "client", "v1/terminals.mdx", version=1),
-    on.result(OUTPUT),
-    fix="Keep output until the terminal is released.",
-)
+@rule.warning(264, "implied", "client", on.result(OUTPUT))
+@fix("Keep output until the terminal is released.")
 def output_shrinks(context: Context) -> CheckResult:
     """Output of an unreleased terminal never shrinks except by front truncation."""
     terminal, ask = find_terminal(context), context.request
@@ -460,3 +406,26 @@ def _forget_output(context: Context) -> None:
         own.last.pop((context.session.id, id_), None)
         own.heads.pop((context.session.id, id_), None)
         own.requested_outputs.discard((context.session.id, id_))
+
+
+@rule.error(252, "must", "agent", on.request("terminal/create"), case="terminal.cwd")
+@fix("Send an absolute cwd, or none.")
+@checked_by(absolute, at="cwd")
+def relative_terminal_cwd() -> None:
+    """`cwd`, if given, is absolute."""
+
+
+@rule.error(251, "schema", "agent", on.request("terminal/create"), case="terminal.create")
+@fix("Send a command, strings as args, pairs as env.")
+@checked_by(schema, at=("command|args|env", "args.*", "env.*", "env.*.name|value"))
+def malformed_terminal_create() -> None:
+    """`terminal/create` has `command`; `args` is a string array; `env` is an array of
+    `{name,value}`.
+    """
+
+
+@rule.error(257, "schema", "client", on.result("terminal/output"))
+@fix("Answer with output, a string, and truncated, a boolean.")
+@checked_by(schema, at="output|truncated")
+def incomplete_terminal_output() -> None:
+    """`terminal/output` result has `output` and `truncated`."""

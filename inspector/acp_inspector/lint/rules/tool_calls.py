@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import absolute, schema
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -20,13 +20,15 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import BLOCK_KINDS, FINAL_STATUSES
 from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS
+
+rule = Subject("tool-calls", page="tool-calls.mdx")
 
 TOOL_CALL_UPDATES: Final[Triggers] = on.update("tool_call", "tool_call_update")
 TOOL_CALL_MESSAGES: Final[Triggers] = (
@@ -62,12 +64,8 @@ def known_tool(context: Context) -> SeenToolCall | None:
     return context.session.tools.get(id_)
 
 
-@rule(
-    "unannounced-tool-call",
-    Facts(192, "tool-calls", "warning", "implied", "agent", "v1/tool-calls.mdx", version=1),
-    on.update("tool_call_update"),
-    fix="Announce a tool call by tool_call first.",
-)
+@rule.warning(192, "implied", "agent", on.update("tool_call_update"), version=1)
+@fix("Announce a tool call by tool_call first.")
 def unannounced_tool_call(context: Context) -> CheckResult:
     """`tool_call_update` refers to a `toolCallId` announced by `tool_call` or a permission
     request.
@@ -82,13 +80,8 @@ def unannounced_tool_call(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "duplicate-tool-call",
-    Facts(194, "tool-calls", "error", "implied", "agent", "v1/tool-calls.mdx", version=1),
-    on.update("tool_call"),
-    case="tool-call.once",
-    fix="Send tool_call_update for a call that is known.",
-)
+@rule.error(194, "implied", "agent", on.update("tool_call"), version=1, case="tool-call.once")
+@fix("Send tool_call_update for a call that is known.")
 def duplicate_tool_call(context: Context) -> CheckResult:
     """No second `tool_call` with the same id in a session (outside load replay)."""
     tool = known_tool(context)
@@ -101,12 +94,8 @@ def duplicate_tool_call(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "untitled-tool-call",
-    Facts(195, "tool-calls", "warning", "should", "agent", "v2/tool-calls.mdx", version=2),
-    on.update("tool_call_update"),
-    fix="Send a title with the first update.",
-)
+@rule.warning(195, "should", "agent", on.update("tool_call_update"), version=2)
+@fix("Send a title with the first update.")
 def untitled_tool_call(context: Context) -> CheckResult:
     """The first `tool_call_update` for an id carries a `title`."""
     tool = known_tool(context)
@@ -117,29 +106,6 @@ def untitled_tool_call(context: Context) -> CheckResult:
     return context.problem("the first update of the tool call has no title", at="title")
 
 
-@rule(
-    "unknown-tool-status",
-    Facts(196, "tool-calls", "error", "schema", "agent", "v1/tool-calls.mdx", version=1),
-    TOOL_CALL_MESSAGES,
-    says=(
-        "`status` is `pending`, `in_progress`, `completed` or `failed` (`cancelled` "
-        "does not exist in v1)."
-    ),
-    case="tool-call.status",
-    fix="Use pending, in_progress, completed or failed.",
-    name="status",
-    known=TOOL_CALL_STATUSES[1],
-)
-@rule(
-    "unknown-tool-kind",
-    Facts(201, "tool-calls", "error", "schema", "agent", "schema", version=1),
-    TOOL_CALL_MESSAGES,
-    says="`kind` is one of the ten v1 kinds (incl. `switch_mode`).",
-    case="tool-call.kind",
-    fix="Use one of the ten kinds; “other” if none fits.",
-    name="kind",
-    known=TOOL_KINDS[1],
-)
 def words_are_known(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if value is None:
@@ -151,24 +117,30 @@ def words_are_known(context: Context, name: str, known: tuple[str, ...]) -> Chec
     )
 
 
-@rule(
-    "reserved-tool-status",
-    Facts(197, "tool-calls", "warning", "must", "agent", "v2/tool-calls.mdx", version=2),
+@rule.error(
+    196,
+    "schema",
+    "agent",
     TOOL_CALL_MESSAGES,
-    says="Unknown `status` values start with `_`.",
-    fix="Begin statuses of your own with “_”.",
-    name="status",
-    known=TOOL_CALL_STATUSES[2],
+    version=1,
+    source="v1/tool-calls.mdx",
+    case="tool-call.status",
 )
-@rule(
-    "reserved-tool-kind",
-    Facts(202, "tool-calls", "warning", "must", "agent", "v2/tool-calls.mdx", version=2),
-    TOOL_CALL_MESSAGES,
-    says="Unknown `kind` values start with `_`.",
-    fix="Begin kinds of your own with “_”.",
-    name="kind",
-    known=TOOL_KINDS[2],
-)
+@fix("Use pending, in_progress, completed or failed.")
+@checked_by(words_are_known, name="status", known=TOOL_CALL_STATUSES[1])
+def unknown_tool_status() -> None:
+    """`status` is `pending`, `in_progress`, `completed` or `failed` (`cancelled` does not exist in
+    v1).
+    """
+
+
+@rule.error(201, "schema", "agent", TOOL_CALL_MESSAGES, version=1, case="tool-call.kind")
+@fix("Use one of the ten kinds; “other” if none fits.")
+@checked_by(words_are_known, name="kind", known=TOOL_KINDS[1])
+def unknown_tool_kind() -> None:
+    """`kind` is one of the ten v1 kinds (incl. `switch_mode`)."""
+
+
 def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
     value = tool_call_fields(context).get(name)
     if not isinstance(value, str):
@@ -180,12 +152,22 @@ def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResul
     )
 
 
-@rule(
-    "raw-data-not-object",
-    Facts(217, "tool-calls", "info", "implied", "agent", "tool-calls.mdx"),
-    TOOL_CALL_UPDATES,
-    fix="Send raw input and output as objects.",
-)
+@rule.warning(197, "must", "agent", TOOL_CALL_MESSAGES, version=2)
+@fix("Begin statuses of your own with “_”.")
+@checked_by(_own_name, name="status", known=TOOL_CALL_STATUSES[2])
+def reserved_tool_status() -> None:
+    """Unknown `status` values start with `_`."""
+
+
+@rule.warning(202, "must", "agent", TOOL_CALL_MESSAGES, version=2)
+@fix("Begin kinds of your own with “_”.")
+@checked_by(_own_name, name="kind", known=TOOL_KINDS[2])
+def reserved_tool_kind() -> None:
+    """Unknown `kind` values start with `_`."""
+
+
+@rule.info(217, "implied", "agent", TOOL_CALL_UPDATES)
+@fix("Send raw input and output as objects.")
 def raw_data_not_object(context: Context) -> CheckResult:
     """`rawInput`/`rawOutput` are objects (schema allows any JSON)."""
     reported = context.state.of(_Raw)
@@ -209,14 +191,10 @@ def _keep_raw(context: Context) -> None:
             reported.add((context.session_id or "", name))
 
 
-@rule(
-    "tool-name-changes",
-    Facts(
-        220, "tool-calls", "info", "implied", "agent", "rfds/tool-call-name.mdx", since="2026-11"
-    ),
-    TOOL_CALL_MESSAGES,
-    fix="Keep the name that a tool call came up with.",
+@rule.info(
+    220, "implied", "agent", TOOL_CALL_MESSAGES, source="rfds/tool-call-name.mdx", since="2026-11"
 )
+@fix("Keep the name that a tool call came up with.")
 def tool_name_changes(context: Context) -> CheckResult:
     """The `name` field (stable now) is used consistently (not changed later)."""
     tool, name = known_tool(context), tool_call_fields(context).get("name")
@@ -231,14 +209,15 @@ def tool_name_changes(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "null-clears-nothing",
-    Facts(
-        221, "tool-calls", "info", "heuristic", "agent", "rfds/v2/tool-call-updates.mdx", version=1
-    ),
+@rule.info(
+    221,
+    "heuristic",
+    "agent",
     on.update("tool_call_update"),
-    fix="Leave out what does not change.",
+    version=1,
+    source="rfds/v2/tool-call-updates.mdx",
 )
+@fix("Leave out what does not change.")
 def null_clears_nothing(context: Context) -> CheckResult:
     """`title: null` or `kind: null` in a v1 update changes nothing; a sender that expects a clear
     is mistaken.
@@ -278,13 +257,15 @@ def content_is_wrapped(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule(
-    "bare-tool-content",
-    Facts(203, "tool-calls", "error", "schema", "agent", "tool-calls.mdx"),
+@rule.error(
+    203,
+    "schema",
+    "agent",
     on.update("tool_call_content_chunk"),
+    source="tool-calls.mdx",
     case="tool-call.content",
-    fix='Wrap blocks: {"type": "content", "content": {…}}.',
 )
+@fix('Wrap blocks: {"type": "content", "content": {…}}.')
 def bare_tool_content(context: Context) -> CheckResult:
     """Tool-call content items are `content`/`diff`/`terminal` objects; bare content blocks must be
     wrapped.
@@ -313,12 +294,8 @@ def _locations(context: Context) -> list[Place]:
     return items(f"{place_of(context)}.locations", tool_call_fields(context).get("locations"))
 
 
-@rule(
-    "location-line-below-one",
-    Facts(213, "tool-calls", "warning", "must", "agent", "overview.mdx", since="2026-11"),
-    TOOL_CALL_MESSAGES,
-    fix="Count lines from 1.",
-)
+@rule.warning(213, "must", "agent", TOOL_CALL_MESSAGES, source="overview.mdx", since="2026-11")
+@fix("Count lines from 1.")
 def location_line_below_one(context: Context) -> CheckResult:
     """`locations[].line` is ≥ 1 (v2: schema minimum, error).
 
@@ -337,13 +314,16 @@ def location_line_below_one(context: Context) -> CheckResult:
     return tuple(problems) or found
 
 
-@rule(
-    "unknown-embedded-terminal",
-    Facts(214, "tool-calls", "error", "must", "agent", "v1/terminals.mdx", version=1),
+@rule.error(
+    214,
+    "must",
+    "agent",
     TOOL_CALL_MESSAGES,
+    version=1,
+    source="v1/terminals.mdx",
     case="tool-call.terminal",
-    fix="Show a terminal that the client created, before it is released.",
 )
+@fix("Show a terminal that the client created, before it is released.")
 def unknown_embedded_terminal(context: Context) -> CheckResult:
     """Terminal content names a terminal created on this connection and not yet released when first
     embedded.
@@ -390,12 +370,8 @@ def _terminal(context: Context, id_: str) -> SeenTerminal | None:
     return None
 
 
-@rule(
-    "chunk-of-unknown-call",
-    Facts(215, "tool-calls", "warning", "implied", "agent", "v2/tool-calls.mdx", version=2),
-    on.update("tool_call_content_chunk"),
-    fix="Announce a tool call by an update.",
-)
+@rule.warning(215, "implied", "agent", on.update("tool_call_content_chunk"), version=2)
+@fix("Announce a tool call by an update.")
 def chunk_of_unknown_call(context: Context) -> CheckResult:
     """`tool_call_content_chunk` refers to a known `toolCallId`."""
     id_ = context.update.get("toolCallId")
@@ -430,22 +406,16 @@ def live_tool(context: Context) -> SeenToolCall | None:
     return known_tool(context)
 
 
-@rule(
-    "reopened-tool-call",
-    Facts(
-        198,
-        "tool-calls",
-        "error",
-        "implied",
-        "agent",
-        "tool-calls.mdx",
-        since="2026-11",
-        in_version_1="warning",
-    ),
+@rule.error(
+    198,
+    "implied",
+    "agent",
     UPDATED,
+    since="2026-11",
+    in_version_1="warning",
     case="tool-call.final",
-    fix="Use a new tool call for what is done anew.",
 )
+@fix("Use a new tool call for what is done anew.")
 def reopened_tool_call(context: Context) -> CheckResult:
     """A terminal status (`completed`, `failed`, v2: `cancelled`, not `paused`) is not left again
     (v1 does not say so).
@@ -463,12 +433,8 @@ def reopened_tool_call(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "tool-call-steps-back",
-    Facts(199, "tool-calls", "warning", "implied", "agent", "tool-calls.mdx"),
-    UPDATED,
-    fix="Leave a call in progress until it ends.",
-)
+@rule.warning(199, "implied", "agent", UPDATED)
+@fix("Leave a call in progress until it ends.")
 def tool_call_steps_back(context: Context) -> CheckResult:
     """`in_progress` does not go back to `pending`."""
     tool = live_tool(context)
@@ -483,13 +449,8 @@ def tool_call_steps_back(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "finished-tool-call-changes",
-    Facts(200, "tool-calls", "warning", "heuristic", "agent", "tool-calls.mdx"),
-    UPDATED,
-    on.update("tool_call_content_chunk"),
-    fix="Send the content with, or before, the final status.",
-)
+@rule.warning(200, "heuristic", "agent", UPDATED, on.update("tool_call_content_chunk"))
+@fix("Send the content with, or before, the final status.")
 def finished_tool_call_changes(context: Context) -> CheckResult:
     """No content or status changes after a terminal status (late cosmetic updates excepted)."""
     tool = live_tool(context)
@@ -504,12 +465,8 @@ def finished_tool_call_changes(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "runs-before-permission",
-    Facts(218, "tool-calls", "warning", "should", "agent", "prompt-turn.mdx"),
-    TOOL_CALL_MESSAGES,
-    fix="Begin when permission is granted.",
-)
+@rule.warning(218, "should", "agent", TOOL_CALL_MESSAGES, source="prompt-turn.mdx")
+@fix("Begin when permission is granted.")
 def runs_before_permission(context: Context) -> CheckResult:
     """A call does not become `in_progress` or `completed` while its own permission request is
     pending.
@@ -534,12 +491,8 @@ def runs_before_permission(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "runs-after-rejection",
-    Facts(219, "tool-calls", "error", "implied", "agent", "tool-calls.mdx"),
-    TOOL_CALL_UPDATES,
-    fix="Report a call that was not permitted as failed.",
-)
+@rule.error(219, "implied", "agent", TOOL_CALL_UPDATES)
+@fix("Report a call that was not permitted as failed.")
 def runs_after_rejection(context: Context) -> CheckResult:
     """A call whose permission was rejected (selected `reject_*` option) or cancelled does not
     become `in_progress`/`completed` afterwards.
@@ -564,14 +517,29 @@ def runs_after_rejection(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "tool-chunk-list",
-    Facts(216, "tool-calls", "error", "schema", "agent", "schema", version=2),
-    on.update("tool_call_content_chunk"),
-    fix="Send each item in a chunk of its own.",
-)
+@rule.error(216, "schema", "agent", on.update("tool_call_content_chunk"), version=2)
+@fix("Send each item in a chunk of its own.")
 def tool_chunk_list(context: Context) -> CheckResult:
     """`tool_call_content_chunk.content` is one item, not an array."""
     if isinstance(context.update.get("content"), list):
         return context.problem("the content of the chunk is an array", at="content")
     return OK
+
+
+@rule.error(
+    212, "must", "agent", TOOL_CALL_MESSAGES, source="overview.mdx", case="tool-call.location"
+)
+@fix("Send absolute paths as locations.")
+@checked_by(
+    absolute,
+    at=("locations.*.path", "toolCall.locations.*.path", "subject.toolCall.locations.*.path"),
+)
+def relative_location() -> None:
+    """`locations[].path` is absolute."""
+
+
+@rule.error(193, "schema", "agent", on.update("tool_call"), version=1, case="tool-call.title")
+@fix("Announce a tool call with toolCallId and title.")
+@checked_by(schema, at="toolCallId|title")
+def incomplete_tool_call() -> None:
+    """`tool_call` has `toolCallId` and `title`."""

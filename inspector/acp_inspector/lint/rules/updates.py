@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
-from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import rule
-from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
+from acp_inspector.lint.checks import schema
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import Subject, checked_by, fix
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import UPDATES as NEWER
-from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS
+from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, WHOLE_MESSAGES
 from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
+
+rule = Subject("updates", page="migration.mdx")
 
 REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
 """Variants that version 2 no longer has."""
@@ -42,17 +43,10 @@ PAYLOAD: Final = {
     "agent_thought": "messageId",
 }
 """A field that identifies the content of a variant."""
-MAX_ERRORS: Final = 5
-"""Most paths reported for one update."""
 
 
-@rule(
-    "malformed-update",
-    Facts(175, "updates", "error", "schema", "agent", "schema"),
-    on.call("session/update"),
-    case="updates.variant",
-    fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
-)
+@rule.error(175, "schema", "agent", on.call("session/update"), case="updates.variant")
+@fix('Send "update": {"sessionUpdate": …} with what belongs to it.')
 def malformed_update(context: Context) -> CheckResult:
     """`params.update` is an object with a string `sessionUpdate`."""
     if context.variant is not None:
@@ -65,13 +59,8 @@ def malformed_update(context: Context) -> CheckResult:
     return context.problem(f"sessionUpdate is {what}", at="sessionUpdate")
 
 
-@rule(
-    "wrong-update-discriminator",
-    Facts(176, "updates", "error", "schema", "agent", "schema"),
-    on.call("session/update"),
-    case="updates.variant",
-    fix="Name the variant by sessionUpdate, with its members beside it.",
-)
+@rule.error(176, "schema", "agent", on.call("session/update"), case="updates.variant")
+@fix("Name the variant by sessionUpdate, with its members beside it.")
 def wrong_update_discriminator(context: Context) -> CheckResult:
     """No other discriminator is used (`kind`, `type`, `event`), and payload fields are not wrapped
     in an extra `content` object.
@@ -98,13 +87,8 @@ def wrong_update_discriminator(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unknown-update",
-    Facts(177, "updates", "error", "schema", "agent", "schema", version=1),
-    on.update(),
-    case="updates.known",
-    fix="Send only variants that version 1 has.",
-)
+@rule.error(177, "schema", "agent", on.update(), version=1, case="updates.known")
+@fix("Send only variants that version 1 has.")
 def unknown_update(context: Context) -> CheckResult:
     """`sessionUpdate` is a known v1 variant (closed union; `_` values are not legal in v1)."""
     variant = context.variant
@@ -125,14 +109,17 @@ def _known(context: Context, variant: str, version: int) -> CheckResult:
     return OK
 
 
-@rule(
-    "removed-update",
-    Facts(178, "updates", "error", "schema", "agent", "v2/migration.mdx", version=2),
+@rule.error(
+    178,
+    "schema",
+    "agent",
     on.update(*REMOVED),
+    version=2,
+    source="v2/migration.mdx",
     case="updates.known",
-    fix="Send what version 2 has instead.",
     exercised_by=on.update(),
 )
+@fix("Send what version 2 has instead.")
 def removed_update(context: Context) -> CheckResult:
     """Removed v1 variants (`tool_call`, `plan`, `current_mode_update`) are not sent on v2."""
     return context.problem(
@@ -140,14 +127,16 @@ def removed_update(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "v2-update",
-    Facts(179, "updates", "error", "schema", "agent", "schema", version=1),
+@rule.error(
+    179,
+    "schema",
+    "agent",
     on.update(*ADDED),
+    version=1,
     case="updates.known",
-    fix="Send what version 1 has instead.",
     exercised_by=on.update(),
 )
+@fix("Send what version 1 has instead.")
 def v2_update(context: Context) -> CheckResult:
     """v2-only variants (`state_update`, `user_message`, `agent_message`, `agent_thought`,
     `tool_call_content_chunk`, `terminal_update`, `terminal_output_chunk`) are not sent on v1.
@@ -157,12 +146,8 @@ def v2_update(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "reserved-update",
-    Facts(180, "updates", "warning", "must", "agent", "v2/extensibility.mdx", version=2),
-    on.update(),
-    fix="Begin the names of variants of your own with “_”.",
-)
+@rule.warning(180, "must", "agent", on.update(), version=2, source="v2/extensibility.mdx")
+@fix("Begin the names of variants of your own with “_”.")
 def reserved_update(context: Context) -> CheckResult:
     """Unknown variants start with `_` (others are reserved for ACP)."""
     variant = context.variant
@@ -171,37 +156,8 @@ def reserved_update(context: Context) -> CheckResult:
     return OK if variant.startswith("_") else _known(context, variant, 2)
 
 
-@rule(
-    "invalid-update",
-    Facts(181, "updates", "error", "schema", "agent", "v2/migration.mdx"),
-    on.update(),
-    case="updates.schema",
-    fix="Send what the schema requires; see the variant's page.",
-)
-def invalid_update(context: Context) -> CheckResult:
-    """A known variant matches its schema; malformed known variants are not treated as unknown
-    ones.
-    """
-    version = context.version
-    if version is None or context.variant not in UPDATE_KINDS[version]:
-        return None
-    what = schema_subject(context)
-    if not isinstance(what, SchemaSubject):
-        return OK
-    found = [
-        Problem(f"{context.variant}: {each}", (context.seq,), path=each.path)
-        for each in what.schema_errors()
-        if not each.is_tolerated and each.path.startswith("params.update")
-    ]
-    return tuple(found[:MAX_ERRORS])
-
-
-@rule(
-    "empty-chunk",
-    Facts(190, "updates", "warning", "heuristic", "agent", "content.mdx"),
-    on.update(*MESSAGE_CHUNKS),
-    fix="Send a chunk only when there is text.",
-)
+@rule.warning(190, "heuristic", "agent", on.update(*MESSAGE_CHUNKS), source="content.mdx")
+@fix("Send a chunk only when there is text.")
 def empty_chunk(context: Context) -> CheckResult:
     """Empty text chunks are not sent."""
     content = as_object(context.update.get("content"))
@@ -210,14 +166,19 @@ def empty_chunk(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "chunk-content-list",
-    Facts(183, "updates", "error", "schema", "agent", "schema"),
-    on.update(*MESSAGE_CHUNKS),
-    fix="Send each block in a chunk of its own.",
-)
+@rule.error(183, "schema", "agent", on.update(*MESSAGE_CHUNKS))
+@fix("Send each block in a chunk of its own.")
 def chunk_content_list(context: Context) -> CheckResult:
     """A chunk's `content` is one block, not an array."""
     if isinstance(context.update.get("content"), list):
         return context.problem(f"the content of {context.variant} is an array", at="content")
     return OK
+
+
+@rule.error(184, "schema", "agent", on.update(*WHOLE_MESSAGES), version=2)
+@fix("Send all blocks of the message in an array.")
+@checked_by(schema, at="content", kinds="type")
+def message_content_not_list() -> None:
+    """`content` of `user_message`/`agent_message`/`agent_thought` is an array or null, not a single
+    block or string.
+    """

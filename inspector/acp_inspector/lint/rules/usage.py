@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+
+rule = Subject("usage", page="rfds/session-usage.mdx")
 
 UPDATE: Final = on.update("usage_update")
 PLACE: Final = "params.update"
@@ -57,12 +59,8 @@ def _is_count(value: Json) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 
-@rule(
-    "usage-over-size",
-    Facts(322, "usage", "warning", "heuristic", "agent", "rfds/session-usage.mdx"),
-    UPDATE,
-    fix="Report the whole window's size, and what of it is used.",
-)
+@rule.warning(322, "heuristic", "agent", UPDATE)
+@fix("Report the whole window's size, and what of it is used.")
 def usage_over_size(context: Context) -> CheckResult:
     """`used` ≤ `size`, and `size` > 0."""
     used, size = context.update.get("used"), context.update.get("size")
@@ -75,12 +73,8 @@ def usage_over_size(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "malformed-currency",
-    Facts(324, "usage", "info", "heuristic", "agent", "schema", since="2026-11"),
-    UPDATE,
-    fix="Write money as ISO 4217 does: USD.",
-)
+@rule.info(324, "heuristic", "agent", UPDATE, source="schema", since="2026-11")
+@fix("Write money as ISO 4217 does: USD.")
 def malformed_currency(context: Context) -> CheckResult:
     """`currency` is a non-empty unit: an ISO 4217 code in upper case for money, or another unit
     such as `credits` (the v2 pattern was dropped).
@@ -93,12 +87,8 @@ def malformed_currency(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "cost-decreases",
-    Facts(325, "usage", "warning", "implied", "agent", "rfds/session-usage.mdx", since="2026-11"),
-    UPDATE,
-    fix="Report what the session has cost so far.",
-)
+@rule.warning(325, "implied", "agent", UPDATE, since="2026-11")
+@fix("Report what the session has cost so far.")
 def cost_decreases(context: Context) -> CheckResult:
     """`cost.amount` is non-negative and does not decrease within a session (cumulative); v2:
     omitted keeps the last cost, null clears it.
@@ -121,12 +111,8 @@ def cost_decreases(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "currency-changes",
-    Facts(326, "usage", "info", "heuristic", "agent", "rfds/session-usage.mdx"),
-    UPDATE,
-    fix="Stay with one unit in a session.",
-)
+@rule.info(326, "heuristic", "agent", UPDATE)
+@fix("Stay with one unit in a session.")
 def currency_changes(context: Context) -> CheckResult:
     """`currency` does not change within a session."""
     before = context.state.of(_Costs).get(context.session_id or "")
@@ -142,13 +128,15 @@ def currency_changes(context: Context) -> CheckResult:
     )
 
 
-@rule(
-    "wrong-token-total",
-    Facts(327, "usage", "info", "heuristic", "agent", "rfds/end-turn-token-usage.mdx"),
+@rule.info(
+    327,
+    "heuristic",
+    "agent",
     on.result("session/prompt"),
     on.update("state_update"),
-    fix="Count all tokens.",
+    source="rfds/end-turn-token-usage.mdx",
 )
+@fix("Count all tokens.")
 def wrong_token_total(context: Context) -> CheckResult:
     """Unstable `usage`: `totalTokens` is at least input + output."""
     is_result = context.kind == "result"
@@ -162,3 +150,21 @@ def wrong_token_total(context: Context) -> CheckResult:
     return context.problem(
         f"{total} tokens in total, {sent} in and {got} out", path=f"{place}.usage.totalTokens"
     )
+
+
+@rule.error(
+    321, "schema", "agent", on.update("usage_update"), source="prompt-turn.mdx", case="usage.counts"
+)
+@fix("Send whole numbers of tokens.")
+@checked_by(schema, at="used|size", kinds=("missing", "type", "range"))
+def incomplete_usage() -> None:
+    """`used` and `size` are present non-negative integers."""
+
+
+@rule.error(
+    323, "schema", "agent", on.update("usage_update"), source="prompt-turn.mdx", case="usage.cost"
+)
+@fix("Report amount and currency.")
+@checked_by(schema, at="cost.amount|currency")
+def incomplete_cost() -> None:
+    """`cost` has `amount` and `currency`."""

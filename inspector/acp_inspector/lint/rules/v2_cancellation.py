@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import rule, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, Json
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
+
+rule = Subject("version-2", version=2)
 
 GRACE_S: Final = 10.0
 """Seconds in which cancelled work should have ended."""
@@ -76,22 +77,6 @@ def _can_cancel(capabilities: Json) -> bool:
     return isinstance(as_object(capabilities).get("cancel"), dict)
 
 
-@rule(
-    "tool-cancel-not-offered",
-    Facts(448, "version-2", "error", "must", "client", "schema", version=2),
-    on.request("tool_call/cancel"),
-    says=(
-        "`tool_call/cancel` only while the tool call's latest `capabilities.cancel` is non-null."
-    ),
-    fix="Cancel tool calls that offer it, only.",
-)
-@rule(
-    "terminal-cancel-not-offered",
-    Facts(449, "version-2", "error", "must", "client", "schema", version=2),
-    on.request("terminal/cancel"),
-    says=("`terminal/cancel` only while the terminal's latest `capabilities.cancel` is non-null."),
-    fix="Cancel terminals that offer it, only.",
-)
 def _is_offered(context: Context) -> CheckResult:
     key, session = _key(context, context.params), context.session
     if key is None or session is None:
@@ -109,6 +94,20 @@ def _is_offered(context: Context) -> CheckResult:
         f"the {_name(key)} does not offer to be cancelled",
         (None if entity is None else entity.first) if offer is None else offer.since,
     )
+
+
+@rule.error(448, "must", "client", on.request("tool_call/cancel"))
+@fix("Cancel tool calls that offer it, only.")
+@checked_by(_is_offered)
+def tool_cancel_not_offered() -> None:
+    """`tool_call/cancel` only while the tool call's latest `capabilities.cancel` is non-null."""
+
+
+@rule.error(449, "must", "client", on.request("terminal/cancel"))
+@fix("Cancel terminals that offer it, only.")
+@checked_by(_is_offered)
+def terminal_cancel_not_offered() -> None:
+    """`terminal/cancel` only while the terminal's latest `capabilities.cancel` is non-null."""
 
 
 @track(on.request(*NAMES))
@@ -130,12 +129,8 @@ def _keep_fault(context: Context) -> None:
         faults[context.seq] = f"{_name(key)}, which does not offer it,"
 
 
-@rule(
-    "invalid-cancel-accepted",
-    Facts(452, "version-2", "error", "must", "agent", "schema", version=2),
-    on.response(*NAMES),
-    fix="Answer -32602 where nothing can be cancelled.",
-)
+@rule.error(452, "must", "agent", on.response(*NAMES))
+@fix("Answer -32602 where nothing can be cancelled.")
 def invalid_cancel_accepted(context: Context) -> CheckResult:
     """Cancelling an unknown, finished or non-cancellable tool call or terminal is answered -32602
     (not -32601, not success).
@@ -162,24 +157,6 @@ def _keep_acceptance(context: Context) -> None:
         accepted[key] = ask
 
 
-@rule(
-    "cancelled-call-not-final",
-    Facts(450, "version-2", "error", "must", "agent", "schema", version=2),
-    on.END,
-    says=("An accepted `tool_call/cancel` is followed by a final `tool_call_update` of that call."),
-    fix="Report the end of a tool call that was cancelled.",
-    kind="tool_call",
-    what="status",
-)
-@rule(
-    "cancelled-terminal-without-exit",
-    Facts(451, "version-2", "error", "must", "agent", "schema", version=2),
-    on.END,
-    says=("An accepted `terminal/cancel` is followed by a `terminal_update` with `exitStatus`."),
-    fix="Report the exit of a terminal that was cancelled.",
-    kind="terminal",
-    what="exitStatus",
-)
 def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     found: list[Problem] = []
     has_any = False
@@ -196,12 +173,22 @@ def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
     return tuple(found) if has_any else None
 
 
-@rule(
-    "cancel-still-offered",
-    Facts(453, "version-2", "info", "should", "agent", "schema", version=2),
-    on.END,
-    fix="Withdraw capabilities.cancel with the end.",
-)
+@rule.error(450, "must", "agent", on.END)
+@fix("Report the end of a tool call that was cancelled.")
+@checked_by(_unended, kind="tool_call", what="status")
+def cancelled_call_not_final() -> None:
+    """An accepted `tool_call/cancel` is followed by a final `tool_call_update` of that call."""
+
+
+@rule.error(451, "must", "agent", on.END)
+@fix("Report the exit of a terminal that was cancelled.")
+@checked_by(_unended, kind="terminal", what="exitStatus")
+def cancelled_terminal_without_exit() -> None:
+    """An accepted `terminal/cancel` is followed by a `terminal_update` with `exitStatus`."""
+
+
+@rule.info(453, "should", "agent", on.END)
+@fix("Withdraw capabilities.cancel with the end.")
 def cancel_still_offered(ending: EndContext) -> CheckResult:
     """`capabilities.cancel` is withdrawn when the tool call is final or the terminal exited."""
     found: list[Problem] = []
@@ -225,12 +212,8 @@ def _entities(ending: EndContext) -> Iterator[SeenToolCall | SeenTerminal]:
         yield from session.terminals.values()
 
 
-@rule(
-    "wrong-pause",
-    Facts(454, "version-2", "warning", "heuristic", "agent", "schema", version=2),
-    on.update("tool_call_update"),
-    fix="Pause tool calls that are in progress.",
-)
+@rule.warning(454, "heuristic", "agent", on.update("tool_call_update"))
+@fix("Pause tool calls that are in progress.")
 def wrong_pause(context: Context) -> CheckResult:
     """`paused` is entered from `in_progress`, not from `pending` or a final status."""
     session, id_ = context.session, context.update.get("toolCallId")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import Facts
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -18,10 +17,12 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import check, rule, track
+from acp_inspector.lint.registry import Subject, check, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, UNSUPPORTED_VERSION, Json
+
+rule = Subject("version-2", version=2)
 
 VERSIONS: Final = 100
 """Versions that are remembered of an agent."""
@@ -51,12 +52,8 @@ class _Negotiation:
     """Frames that requested a version below the negotiated version 2."""
 
 
-@rule(
-    "unusable-request-id",
-    Facts(425, "version-2", "error", "schema", "sender", "schema", version=2),
-    on.request(),
-    fix="Count ids up from 0, or use strings.",
-)
+@rule.error(425, "schema", "sender", on.request())
+@fix("Count ids up from 0, or use strings.")
 def unusable_request_id(context: Context) -> CheckResult:
     """A request `id` is a string or integer, never null; an unusable id is answered -32600 with
     `id:null`.
@@ -66,12 +63,8 @@ def unusable_request_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "wrong-version-answered",
-    Facts(426, "version-2", "error", "must", "agent", "schema", version=2),
-    on.result("initialize"),
-    fix="Respond with the highest version that is not above the requested one.",
-)
+@rule.error(426, "must", "agent", on.result("initialize"))
+@fix("Respond with the highest version that is not above the requested one.")
 def wrong_version_answered(context: Context) -> CheckResult:
     """The answered `protocolVersion` is the highest supported one at or below the requested
     version, never above it.
@@ -99,12 +92,8 @@ def wrong_version_answered(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "unsupported-version-accepted",
-    Facts(427, "version-2", "error", "must", "agent", "schema", version=2),
-    on.response("initialize"),
-    fix="Reject unsupported versions with -32022.",
-)
+@rule.error(427, "must", "agent", on.response("initialize"))
+@fix("Reject unsupported versions with -32022.")
 def unsupported_version_accepted(context: Context) -> CheckResult:
     """If no supported version is at or below the request, `initialize` fails with -32022 instead of
     succeeding with another number (v1-only agents exempt).
@@ -129,12 +118,8 @@ def unsupported_version_accepted(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "incomplete-version-error",
-    Facts(428, "version-2", "error", "schema", "agent", "schema", version=2),
-    on.error("initialize"),
-    fix="Put requested and supported into the error's data.",
-)
+@rule.error(428, "schema", "agent", on.error("initialize"))
+@fix("Put requested and supported into the error's data.")
 def incomplete_version_error(context: Context) -> CheckResult:
     """-32022 carries `data.requested` (= the request) and `data.supported` (integers, none ≤
     requested).
@@ -203,12 +188,8 @@ def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     return OK
 
 
-@rule(
-    "late-initialize",
-    Facts(429, "version-2", "warning", "must", "client", "schema", version=2),
-    on.END,
-    fix="Open a new connection for version 1.",
-)
+@rule.warning(429, "must", "client", on.END)
+@fix("Open a new connection for version 1.")
 def late_initialize(ending: EndContext) -> CheckResult:
     """`initialize` is not repeated after any other request was sent, nor with a version below 2."""
     lower = ending.state.of(_Negotiation).lower
@@ -216,12 +197,8 @@ def late_initialize(ending: EndContext) -> CheckResult:
     return tuple(Problem(text, (n,)) for n in lower) or None
 
 
-@rule(
-    "not-found-without-session",
-    Facts(430, "version-2", "warning", "schema", "agent", "schema", version=2),
-    on.error(*ABOUT_SESSIONS, "session/prompt"),
-    fix="Put the sessionId into the error's data.",
-)
+@rule.warning(430, "schema", "agent", on.error(*ABOUT_SESSIONS, "session/prompt"))
+@fix("Put the sessionId into the error's data.")
 def not_found_without_session(context: Context) -> CheckResult:
     """-32002 for a missing or inactive session carries `data.sessionId` equal to the
     requested one.

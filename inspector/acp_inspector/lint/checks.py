@@ -1,0 +1,161 @@
+"""Checks that many rules share: a rule names one, and where to look, with `checked_by`.
+
+A place is a path in the update, the params or the result: `*` stands for every item of an array, or
+for every member of an object, and `|` is between names. The empty path is the body itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, Literal, TypeAlias
+
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
+from acp_inspector.lint.schema_errors import UNKNOWN_WORD, SchemaSubject, schema_subject
+from acp_inspector.lint.text_checks import is_absolute
+
+ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word", "reserved", "member"]
+"""What is wrong at a place: a member is missing, has another type, is null where a list is (which
+readers take for none), or is too small or short; a word is unknown; or the schema lets it pass, but
+a word is reserved for ACP, or a member is not one of ACP."""
+Places: TypeAlias = str | tuple[str, ...]
+
+MOST_PLACES: Final = 5
+"""Most paths reported for one message; a message in a dialect may have dozens."""
+
+_KINDS: Final[dict[str, ErrorKind]] = {
+    "is missing": "missing",
+    "is null": "null",
+    "is too short": "range",
+    "is too small": "range",
+    "is too large": "range",
+    UNKNOWN_WORD: "word",
+}
+"""The kinds of errors by their reason; all others are about types."""
+
+
+def schema(
+    context: Context,
+    at: Places,
+    kinds: ErrorKind | tuple[ErrorKind, ...] = ("missing", "type"),
+    within: Places = (),
+) -> CheckResult:
+    """Check that the schema finds no error of these kinds at these places.
+
+    Args:
+        context: The message.
+        at: The places.
+        kinds: The kinds of errors.
+        within: There is nothing to check if nothing is at any of these places. By default the
+            objects and arrays that all of `at` lie in.
+    """
+    around = _all(within) or _around(_all(at))
+    if around and all(
+        value in (None, []) for place in around for _, value in context.members(place)
+    ):
+        return None
+    what = schema_subject(context)
+    if what is None:
+        return OK
+    if not isinstance(what, SchemaSubject):
+        return None
+    pattern, wanted = _pattern(context.body, _all(at)), _all(kinds)
+    found = [
+        context.problem(text, context.request, path=path)
+        for kind, path, text in _errors(what)
+        if kind in wanted and pattern.fullmatch(path)
+    ]
+    return tuple(problem for problems in found[:MOST_PLACES] for problem in problems)
+
+
+def _errors(what: SchemaSubject) -> Iterator[tuple[ErrorKind, str, str]]:
+    """Yield the kind, the path and the text of everything that is wrong."""
+    for error in what.schema_errors():
+        yield _KINDS.get(error.reason, "type"), error.path, str(error)
+    for path in what.custom_values():
+        if not str(what.at(path)).startswith("_"):
+            yield "reserved", path, f"{path} is not known and does not begin with “_”"
+    for path in what.unknown_members():
+        yield "member", path, f"{path} is not a member of ACP"
+
+
+def _all(values: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else values
+
+
+@cache
+def _around(places: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what places lie in; nothing if one of them is directly in the body."""
+    outer = [
+        place.partition(".*")[0] if ".*" in place else place.rpartition(".")[0] for place in places
+    ]
+    return tuple(outer) if all(outer) else ()
+
+
+@cache
+def _pattern(body: str, places: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(_expression(f"{body}.{place}".rstrip(".")) for place in places))
+
+
+def _expression(place: str) -> str:
+    parts = [
+        "[^.]+" if part == "*" else f"(?:{'|'.join(map(re.escape, part.split('|')))})"
+        for part in place.split(".")
+    ]
+    return r"\.".join(parts)
+
+
+def unique(context: Context, at: Places) -> CheckResult:
+    """Check that no text occurs twice at these places."""
+    found = [each for place in _all(at) for each in context.members(place)]
+    for index, value in repeated(value for _, value in found):
+        return context.problem(f"{quoted(value)} occurs twice", path=found[index][0])
+    return OK if found else None
+
+
+def absolute(context: Context, at: Places) -> CheckResult:
+    """Check that the paths at these places are absolute."""
+    found = [
+        (path, value)
+        for place in _all(at)
+        for path, value in context.members(place)
+        if isinstance(value, str)
+    ]
+    if not found:
+        return None
+    return context.problems(
+        (f"the path {quoted(value)} is not absolute", path)
+        for path, value in found
+        if not is_absolute(value)
+    )
+
+
+def claimed(context: Context, v1: str, v2: str = "") -> CheckResult:
+    """Check that the agent claims the capability of the version that was agreed on.
+
+    The check does not apply if the agent claimed nothing: the recording may begin later.
+    """
+    if not context.state.is_ready:
+        return None
+    path = v2 if v2 and context.version == 2 else v1
+    if context.state.claims("agent", path):
+        return OK
+    return context.problem(
+        f"{context.method} was sent though the agent did not claim {path}",
+        context.state.initialize,
+        path="method",
+    )
+
+
+def claimed_by_client(context: Context, capability: str) -> CheckResult:
+    """Check that the client claims a capability without which an update is not sent."""
+    if not context.state.is_ready:
+        return None
+    if isinstance(context.state.claim("client", capability), dict):
+        return OK
+    return context.problem(
+        f"{context.variant} comes, but the client does not claim {capability}",
+        context.state.initialize,
+        at="sessionUpdate",
+    )
