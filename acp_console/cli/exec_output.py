@@ -159,7 +159,7 @@ class TurnPrinter:
                         self._prompt = request
                     elif request.method in RESTORING:
                         self._restoring = request
-                case SessionOpened(method=method) if method in RESTORING:
+                case SessionOpened(exchange=exchange) if exchange.request.method in RESTORING:
                     self._is_restored = True
                 case Updated():
                     self._show_update(event)

@@ -37,7 +37,7 @@ from acp_inspector.session.items import (
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, get, get_list, get_string
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import Json, frozen_dataclass
 from acp_protocol.schema.vocabulary import OUTPUT
 
 
@@ -208,7 +208,7 @@ class PromptEcho:
         return [] if self._begin in self._ends else self.taken
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ConversationChange:
     """A change of a conversation by one frame; `item` None: only session info changed."""
 

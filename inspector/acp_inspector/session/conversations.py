@@ -9,8 +9,7 @@ version 2, Prompt Lifecycle.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.session.conversation import (
@@ -22,16 +21,30 @@ from acp_inspector.session.conversation import (
     SessionSnapshot,
 )
 from acp_inspector.session.effects import EFFECTS, is_allowed, note_effect
-from acp_inspector.session.events import TurnBegan, TurnEnded
+from acp_inspector.session.events import (
+    RequestSent,
+    ResponseReceived,
+    SessionClosed,
+    SessionEvent,
+    SessionOpened,
+    StateChanged,
+    TurnBegan,
+    TurnEnded,
+    Updated,
+)
 from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.history import HasHistory, ItemCache
-from acp_inspector.session.items import ElicitationItem, PermissionRequest, ToolCallItem
+from acp_inspector.session.items import (
+    ElicitationItem,
+    PermissionRequest,
+    SubagentItem,
+    ToolCallItem,
+)
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.session.updates import apply_call, apply_update, edit_update, exit_facts, shown
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import (
     ErrorResponse,
@@ -42,33 +55,12 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
     id_key,
-    is_request_id,
 )
-from acp_protocol.schema.vocabulary import CLOSING, OPENING, RESTORING
+from acp_protocol.schema.vocabulary import RESTORING
 
 Response: TypeAlias = SuccessResponse | ErrorResponse
 Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
 """Applies the response to a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
-    """A request without a response."""
-
-    session_id: str
-    """The session of the request; empty for none."""
-    request: Request
-    respond: Respond | None = None
-    """Applies the response if that needs values known at the request."""
-
-
-_Key: TypeAlias = tuple[Side, int, tuple[str, RequestId]]
-"""Who has sent a request, in which frame, and its id."""
-
-
-def _key(exchange: Exchange) -> _Key:
-    frame = exchange.request_frame
-    return frame.side, frame.seq, id_key(exchange.request.id)
 
 
 class Conversations:
@@ -95,8 +87,8 @@ class Conversations:
         self.sessions: dict[str, Conversation] = {}
         self.errors: list[SessionError] = []
         """Error responses to requests without a session."""
-        self._open: dict[_Key, list[OpenRequest]] = {}
-        """Several only of a batch in which an id is used again."""
+        self._responds: dict[Exchange, Respond] = {}
+        """Of open requests whose responses need values known at the request."""
 
     @property
     def version(self) -> int:
@@ -126,7 +118,8 @@ class Conversations:
             changes = [
                 change
                 for message, exchange in paired
-                for change in self._apply(frame, message, exchange)
+                for event in self.fold.apply(frame, message, exchange)
+                for change in self._apply(event)
             ]
             for change in changes:
                 if isinstance(change.item, HasHistory):
@@ -166,7 +159,7 @@ class Conversations:
             at: Its time, in seconds since the journal began.
         """
         self.cursor.n, self.cursor.at = n, at
-        self._open.clear()
+        self._responds.clear()
         running = [turn for each in self.fold.sessions.values() for turn in each.turns]
         self.fold.restart(n, at)
         for turn in running:
@@ -188,56 +181,40 @@ class Conversations:
         last = talk.turns[-1]
         return talk.turn or (last if last.ended == self.cursor.n else None)
 
-    def session_of_request(self, id_: Json) -> str:
-        """Return the session of a pending request of the client; empty if there is none."""
-        for (side, _, known), requests in self._open.items():
-            if side == "client" and is_request_id(id_) and known == id_key(cast("RequestId", id_)):
-                return requests[0].session_id
-        return ""
+    # What happens
 
-    def _apply(
-        self, frame: Frame, message: Message, exchange: Exchange | None
-    ) -> list[ConversationChange]:
-        """Apply a message: what it means for turns, and before their ends what it adds."""
-        ends: list[SessionTurn] = []
-        for event in self.fold.apply(frame, message, exchange):
-            if event.session is not None and event.turn is not None:
-                if isinstance(event, TurnBegan):
-                    self.get(event.session).add_turn(event.turn)
-                elif isinstance(event, TurnEnded):
-                    ends.append(event.turn)
-        changes = self._message(frame.side, message, exchange)
-        return changes + [self.get(turn.session_id).add_turn_end(turn) for turn in ends]
-
-    def _message(
-        self, side: Side, message: Message, exchange: Exchange | None
-    ) -> list[ConversationChange]:
-        match message:
-            case Request() if exchange is not None:
-                request, changes = take_request(self, side, message)
-                self._open.setdefault(_key(exchange), []).append(request)
-                return changes
-            case Notification(method="session/update", params=params) if side == "agent":
-                session_id, update = get(params, "sessionId"), get(params, "update")
-                if not isinstance(session_id, str):
-                    return []
-                talk = self.get(session_id)
-                changes = apply_update(talk, update)
-                if get_string(update, "sessionUpdate") == "state_update":
-                    changes += self._mirror(talk)
-                child = get_string(update, "sessionId")
-                if child and get_string(update, "sessionUpdate") == "subagent_update":
-                    self.get(child).update_info(parent=session_id)
-                return changes
-            case SuccessResponse() | ErrorResponse() if exchange is not None:
-                requests = self._open.pop(_key(exchange), [])
-                if not requests:
-                    return []
-                if requests[1:]:
-                    self._open[_key(exchange)] = requests[1:]
-                return take_response(self, side, requests[0], message)
+    def _apply(self, event: SessionEvent) -> list[ConversationChange]:
+        match event:
+            case Updated():
+                return self._update(event)
+            case RequestSent(exchange=Exchange() as exchange):
+                return self._request(exchange, event.session, event.turn)
+            case ResponseReceived(exchange=Exchange() as exchange):
+                return self._response(event, exchange)
+            case SessionOpened(session=str(id_), exchange=exchange, message=response):
+                result = response.result if isinstance(response, SuccessResponse) else None
+                return _opened(self.get(id_), exchange.request, result)
+            case SessionClosed(session=str(id_)):
+                self.get(id_).update_info(is_closed=True)
+                return [ConversationChange(id_, None)]
+            case TurnBegan(session=str(id_), turn=SessionTurn() as turn):
+                self.get(id_).add_turn(turn)
+                return []
+            case TurnEnded(session=str(id_), turn=SessionTurn() as turn):
+                return [self.get(id_).add_turn_end(turn)]
             case _:
                 return []
+
+    def _update(self, event: Updated) -> list[ConversationChange]:
+        if event.session is None:
+            return []
+        talk = self.get(event.session)
+        changes = apply_update(talk, event.kind, event.update)
+        if isinstance(event, StateChanged):
+            changes += self._mirror(talk)
+        elif isinstance(line := changes[-1].item, SubagentItem) and line.session_id:
+            self.get(line.session_id).update_info(parent=event.session)
+        return changes
 
     def _mirror(self, child: Conversation) -> list[ConversationChange]:
         """Show the state of a subagent where it was announced, too."""
@@ -248,32 +225,51 @@ class Conversations:
         line.change(self.cursor.n, state=child.info.state)
         return [ConversationChange(parent.session_id, line)]
 
+    def _request(
+        self, exchange: Exchange, id_: str | None, turn: SessionTurn | None
+    ) -> list[ConversationChange]:
+        request = exchange.request
+        if exchange.requester == "agent":
+            if request.method == "elicitation/create":
+                asking = get(request.params, "requestId")
+                prompt = self.fold.exchanges.open_request("client", asking)
+                id_ = id_ or (None if prompt is None else prompt.session) or None
+                return [] if id_ is None else self._later(exchange, _elicit(self.get(id_), request))
+            if id_ is not None and request.method == "session/request_permission":
+                return self._later(exchange, _ask_consent(self.get(id_), request))
+        elif id_ is not None and request.method == "session/prompt":
+            return self._later(exchange, _prompt(self.get(id_), request, turn))
+        elif id_ in self.sessions and request.method in RESTORING:
+            talk = self.sessions[id_]
+            talk.restored = self.cursor.n
+            replays_part = get(request.params, "replayFrom") is not None
+            if (request.method == "session/load" or replays_part) and talk.items:
+                return self._later(exchange, (_restored(talk, talk.restart()), []))
+        return []
 
-def take_request(
-    talks: Conversations, side: Side, request: Request
-) -> tuple[OpenRequest, list[ConversationChange]]:
-    """Apply a request to the conversations; return what its response will need."""
-    session_id, method = get_string(request.params, "sessionId"), request.method
-    plain = OpenRequest(session_id, request)
-    if side == "agent":
-        if method == "elicitation/create":
-            return _elicit(talks, request)
-        if session_id and method == "session/request_permission":
-            return _ask_consent(talks.get(session_id), request)
-        return plain, []
-    if not session_id:
-        return plain, []
-    if method == "session/prompt":
-        return _prompt(talks.get(session_id), request)
-    is_replay = method == "session/load" or (
-        method == "session/resume" and get(request.params, "replayFrom") is not None
-    )
-    talk = talks.sessions.get(session_id)
-    if method in RESTORING and talk is not None:
-        talk.restored = talks.cursor.n
-    if is_replay and talk is not None and talk.items:
-        return OpenRequest(session_id, request, _restored(talk, talk.restart())), []
-    return plain, []
+    def _later(
+        self, exchange: Exchange, asked: tuple[Respond, list[ConversationChange]]
+    ) -> list[ConversationChange]:
+        self._responds[exchange], changes = asked
+        return changes
+
+    def _response(self, event: ResponseReceived, exchange: Exchange) -> list[ConversationChange]:
+        request, response = exchange.request, event.message
+        respond, talk = self._responds.pop(exchange, None), self.sessions.get(event.session or "")
+        if request.method == "initialize":
+            return []
+        if isinstance(response, ErrorResponse):
+            code, text = response.code, response.message
+            error = SessionError(self.cursor.n, event.frame.side, request.method, code, text)
+            if talk is None:
+                self.errors.append(error)
+            else:
+                talk.errors.add(error.n, error)
+        if respond is not None and isinstance(response, SuccessResponse | ErrorResponse):
+            return respond(response)
+        if event.session is None or not isinstance(response, SuccessResponse):
+            return []
+        return _succeeded(self.get(event.session), request, response.result)
 
 
 def edit_message(talks: Conversations, was: Message, now: Message) -> list[ConversationChange]:
@@ -323,39 +319,13 @@ def _edit_outcome(talks: Conversations, id_: RequestId, outcome: Json) -> list[C
     return []
 
 
-def take_response(
-    talks: Conversations, side: Side, request: OpenRequest, response: Response
-) -> list[ConversationChange]:
-    """Apply the response to a request to the conversations."""
-    method = request.request.method
-    result = response.result if isinstance(response, SuccessResponse) else None
-    if method == "initialize":
-        return []
-    if isinstance(response, ErrorResponse):
-        error = SessionError(talks.cursor.n, side, method, response.code, response.message)
-        talk = talks.sessions.get(request.session_id)
-        if talk is None:
-            talks.errors.append(error)
-        else:
-            talk.errors.add(error.n, error)
-    if method in OPENING and isinstance(response, SuccessResponse):
-        return _opened(talks, request.request, result)
-    if request.respond is not None:
-        return request.respond(response)
-    if not request.session_id or isinstance(response, ErrorResponse):
-        return []
-    return _succeeded(talks.get(request.session_id), request.request, result)
-
-
 def _succeeded(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
     if request.method in EFFECTS:
         started = _terminal(talk, request, result) if request.method == "terminal/create" else []
         return [*started, *note_effect(talk, request)]
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
-    if request.method in CLOSING:
-        talk.update_info(is_closed=True)
-    elif request.method == "session/set_title":
+    if request.method == "session/set_title":
         talk.update_info(title=get_string(result, "title") or get_string(request.params, "title"))
     elif request.method in {"session/set_mode", "session/set_config_option"}:
         if mode := get_string(request.params, "modeId"):
@@ -373,20 +343,16 @@ def _restored(talk: Conversation, before: ItemEpoch) -> Respond:
     """Return a function that restores the items if a replay fails."""
 
     def respond(response: Response) -> list[ConversationChange]:
-        del response
-        talk.restore(before)
+        if isinstance(response, ErrorResponse):
+            talk.restore(before)
         return []
 
     return respond
 
 
-def _opened(talks: Conversations, request: Request, result: Json) -> list[ConversationChange]:
+def _opened(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:
     requested = get_string(request.params, "sessionId")
-    session_id = get_string(result, "sessionId") or requested
-    if not session_id:
-        return []
-    talk = talks.get(session_id)
-    is_fork = request.method == "session/fork" and session_id != requested
+    is_fork = request.method == "session/fork" and talk.session_id != requested
     parent = requested if is_fork else talk.info.parent
     cwd = get_string(request.params, "cwd") or None
     talk.update_info(
@@ -399,12 +365,14 @@ def _opened(talks: Conversations, request: Request, result: Json) -> list[Conver
     )
     talk.update_options(result)
     if request.method in RESTORING:
-        talk.restored = talks.cursor.n
-    return [ConversationChange(session_id, None)]
+        talk.restored = talk.cursor.n
+    return [ConversationChange(talk.session_id, None)]
 
 
-def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
-    message, turn, states = talk.add_prompt(get(request.params, "prompt")), talk.turn, talk.states
+def _prompt(
+    talk: Conversation, request: Request, turn: SessionTurn | None
+) -> tuple[Respond, list[ConversationChange]]:
+    message, states = talk.add_prompt(get(request.params, "prompt")), talk.states
 
     def respond(response: Response) -> list[ConversationChange]:
         talk.update_info(open_prompts=talk.info.open_prompts - 1)
@@ -425,8 +393,7 @@ def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Con
             talk.update_info(state="running")
         return [ConversationChange(talk.session_id, None)]
 
-    change = ConversationChange(talk.session_id, message, is_new=True)
-    return OpenRequest(talk.session_id, request, respond), [change]
+    return respond, [ConversationChange(talk.session_id, message, is_new=True)]
 
 
 def _cancelled(talk: Conversation) -> list[ConversationChange]:
@@ -441,9 +408,7 @@ def _cancelled(talk: Conversation) -> list[ConversationChange]:
 # Requests of the agent
 
 
-def _ask_consent(
-    talk: Conversation, request: Request
-) -> tuple[OpenRequest, list[ConversationChange]]:
+def _ask_consent(talk: Conversation, request: Request) -> tuple[Respond, list[ConversationChange]]:
     params = request.params
     change = apply_call(talk, subject_of(params, talk.version))
     call, n = change.item, talk.cursor.n
@@ -465,8 +430,7 @@ def _ask_consent(
             talk.allowed.append(call)
         return [ConversationChange(talk.session_id, call)]
 
-    change = ConversationChange(talk.session_id, call)
-    return OpenRequest(talk.session_id, request, respond), [change]
+    return respond, [ConversationChange(talk.session_id, call)]
 
 
 def subject_of(params: Json, version: int = 1) -> Json:
@@ -488,15 +452,9 @@ def subject_of(params: Json, version: int = 1) -> Json:
             return {"title": title, "rawInput": subject}
 
 
-def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[ConversationChange]]:
-    """Add an elicitation, for a session or for a request of the client."""
+def _elicit(talk: Conversation, request: Request) -> tuple[Respond, list[ConversationChange]]:
+    """Add an elicitation, for a session or for a request of the client in it."""
     params = request.params
-    session_id = get_string(params, "sessionId") or talks.session_of_request(
-        get(params, "requestId")
-    )
-    if not session_id:
-        return OpenRequest("", request), []
-    talk = talks.get(session_id)
     text = f"asks you: {get_string(params, 'message')}"
     elicitation = ElicitationItem(talk.next_key(ElicitationItem.key_prefix), text, talk.cursor.n)
     elicitation.request_id = request.id
@@ -507,9 +465,9 @@ def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[C
     def respond(response: Response) -> list[ConversationChange]:
         result = response.result if isinstance(response, SuccessResponse) else None
         elicitation.set_outcome({"action": "cancel"} if result is None else result, talk.cursor.n)
-        return [ConversationChange(session_id, elicitation)]
+        return [ConversationChange(talk.session_id, elicitation)]
 
-    return OpenRequest(session_id, request, respond), [talk.add(elicitation)]
+    return respond, [talk.add(elicitation)]
 
 
 def _terminal(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:

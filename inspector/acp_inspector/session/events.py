@@ -9,13 +9,12 @@ or `TurnEnded`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
-from acp_protocol.jsonrpc import Json, Message
+from acp_protocol.jsonrpc import Json, Message, frozen_dataclass
 from acp_protocol.schema.vocabulary import (
     ASYNCHRONOUS,
     CALL_UPDATES,
@@ -25,7 +24,7 @@ from acp_protocol.schema.vocabulary import (
 from acp_protocol.schema.words import UpdateKind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class _Event:
     frame: Frame
     message: Message
@@ -36,31 +35,31 @@ class _Event:
     runs in its session."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RequestSent(_Event):
     """A request of either side."""
 
     exchange: Exchange | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ResponseReceived(_Event):
     """A response of either side; the exchange is None if no open request has its id."""
 
     exchange: Exchange | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class NotificationSent(_Event):
     """A notification that is no update of the agent."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Malformed(_Event):
     """A frame that is no message."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Updated(_Event):
     """A `session/update` of the agent with no event of its own, of known or unknown kind."""
 
@@ -69,50 +68,50 @@ class Updated(_Event):
     update: Json
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TextAdded(Updated):
     """A whole message or the next piece of one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class CallChanged(Updated):
     """A tool call was announced or has changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TerminalChanged(Updated):
     """A terminal that the agent shows has changed (version 2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class OptionChanged(Updated):
     """A property of the session has changed, which can happen at any time: also between turns."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class StateChanged(Updated):
     """The agent has reported its state (version 2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SessionOpened(_Event):
     """A session was created, loaded, resumed or forked; the message is the response."""
 
-    method: str
-    """The method that opened it."""
+    exchange: Exchange
+    """Its request opened it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SessionClosed(_Event):
     """A session was closed or deleted; the message is the response."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TurnBegan(_Event):
     """A turn has begun: by a prompt, or in version 2 because the agent reports that it runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TurnEnded(_Event):
     """A turn has ended; `turn` knows why."""
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
@@ -31,6 +31,7 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
     id_key,
+    is_request_id,
 )
 
 Ending: TypeAlias = Literal["open", "result", "error", "cancelled"]
@@ -122,7 +123,8 @@ class Exchanges:
 
         Args:
             is_lean: Keep no history: `all` and `faults` stay empty, `open_at` is not available,
-                and frames are kept without their bytes.
+                and frames are kept without their bytes once their side has sent a later request
+                or response.
             max_open: Most open requests kept at once; None: no limit.
             max_request_bytes: Size up to which a lean request keeps its params; None: any size.
         """
@@ -163,7 +165,7 @@ class Exchanges:
         Batches are taken apart. A single response to a known request sets `decoded.request`.
         """
         frame, messages = decoded.frame, decoded.messages
-        if len(messages) == 1 and not self._is_lean:
+        if len(messages) == 1:
             # Most frames are updates, which belong to no exchange.
             message = messages[0]
             if isinstance(message, Notification) and message.method != "$/cancel_request":
@@ -173,7 +175,8 @@ class Exchanges:
             flat += message.entries if isinstance(message, Batch) else (message,)
         paired = tuple((message, self._apply(frame, message)) for message in flat)
         if self._is_lean and (old := self._newest.get(frame.side)) is not None:
-            self._by_frame.pop(old, None)
+            for exchange in self._by_frame.pop(old, ()):
+                self._shrink(exchange)
             self._batches.discard(old)
         self._newest[frame.side] = frame.seq
         if exchanges := tuple(exchange for _, exchange in paired if exchange is not None):
@@ -246,6 +249,13 @@ class Exchanges:
             waiting.sort(key=lambda exchange: exchange.request_frame.seq)
         return waiting
 
+    def open_request(self, side: Side, id_: Json) -> Exchange | None:
+        """Return the oldest request of a side that has this id and no response yet."""
+        found = (
+            self._open.get((side, id_key(cast("RequestId", id_)))) if is_request_id(id_) else None
+        )
+        return found[0] if found else None
+
     def unanswered(self) -> list[Exchange]:
         """Return the requests that have no response so far, those of ended processes too."""
         return [exchange for exchange in self.all if exchange.response_frame is None]
@@ -280,29 +290,27 @@ class Exchanges:
         key: _Key = (frame.side, id_key(request.id))
         exchange = Exchange(frame, request)
         waiting = self._open.setdefault(key, deque())
-        if self._is_lean:
-            waiting.append(self._lean(exchange))
-        else:
+        if not self._is_lean:
             if waiting:
                 self._are_reused = True
                 why = f"frame {waiting[-1].request_frame.seq} has this id too, and no response yet"
                 self.faults.append(ExchangeFault("reused", frame, request.id, waiting[-1], why))
-            waiting.append(exchange)
             self.all.append(exchange)
             self._step(frame.seq, exchange)
             if frame.side == "agent":
                 self._concerns.setdefault(exchange.session, []).append(exchange)
+        waiting.append(exchange)
         self._open_count += 1
         if self._max_open is not None and self._open_count > self._max_open:
             self._take(next(iter(self._open)))
         return exchange
 
-    def _lean(self, exchange: Exchange) -> Exchange:
-        request, limit = exchange.request, self._max_request_bytes
-        params = request.params if limit is None or len(request.raw) <= limit else None
-        return Exchange(
-            replace(exchange.request_frame, data=b""), replace(request, params=params, raw=b"")
-        )
+    def _shrink(self, exchange: Exchange) -> None:
+        """Forget the bytes of a lean exchange, and params that are too large."""
+        frame, request, limit = exchange.request_frame, exchange.request, self._max_request_bytes
+        params = request.params if limit is None or len(frame.data) <= limit else None
+        exchange.request_frame = replace(frame, data=b"")
+        exchange.request = replace(request, params=params, raw=b"")
 
     def _take(self, key: _Key) -> Exchange:
         """Remove and return the oldest open request of a key."""

@@ -53,15 +53,11 @@ from acp_protocol.jsonrpc import (
     Message,
     Notification,
     Request,
-    RequestId,
     SuccessResponse,
-    id_key,
 )
 from acp_protocol.schema.vocabulary import CLOSING, OPENING, RESTORING
 
 _Response: TypeAlias = SuccessResponse | ErrorResponse
-_Key: TypeAlias = tuple[int, tuple[str, RequestId]]
-"""The frame of a request and its id."""
 _UPDATES: Final = cast("Mapping[str, type[Updated]]", UPDATES)
 
 
@@ -107,8 +103,8 @@ class Sessions:
         """Whether `state_update` counts: unless version 1 was agreed on."""
         self._turns = 0
         """Turns that have begun, in all sessions."""
-        self._prompts: dict[_Key, list[SessionTurn]] = {}
-        """The turns of prompts without a response; several if a batch uses an id again."""
+        self._prompts: dict[Exchange, SessionTurn] = {}
+        """The turns of prompts without a response."""
 
     def session(self, id_: str | None) -> Session:
         """Return a session; one that nothing is known of has just begun."""
@@ -190,7 +186,8 @@ class Sessions:
             began = [TurnBegan(frame, request, session.id, turn)]
         turn.prompts += 1
         turn.unanswered += 1
-        self._prompts.setdefault((frame.seq, id_key(request.id)), []).append(turn)
+        if exchange is not None:
+            self._prompts[exchange] = turn
         return [RequestSent(frame, request, session.id, turn, exchange), *began]
 
     def _begin(self, frame: Frame, session: Session, *, is_prompted: bool = True) -> SessionTurn:
@@ -224,17 +221,17 @@ class Sessions:
             self._has_states = version != 1
         elif method in OPENING and isinstance(response, SuccessResponse):
             # A result that names no session opens the one of the request, even if it is null.
-            return [fact, *self._opened(frame, response, session_in(result) or id_, method)]
+            return [fact, *self._opened(frame, response, session_in(result) or id_, exchange)]
         elif method in CLOSING and isinstance(response, SuccessResponse):
             return [fact, *self._closed(frame, response, id_)]
         return [fact]
 
     def _opened(
-        self, frame: Frame, response: _Response, id_: str | None, method: str
+        self, frame: Frame, response: _Response, id_: str | None, exchange: Exchange
     ) -> list[SessionEvent]:
         session = self.session(id_)
         session.is_open = True
-        return [SessionOpened(frame, response, id_, session.turn, method)]
+        return [SessionOpened(frame, response, id_, session.turn, exchange)]
 
     def _closed(self, frame: Frame, response: _Response, id_: str | None) -> list[SessionEvent]:
         session = self.session(id_)
@@ -249,11 +246,7 @@ class Sessions:
     def _prompt_response(
         self, frame: Frame, response: _Response, session: Session, exchange: Exchange
     ) -> list[SessionEvent]:
-        key = exchange.request_frame.seq, id_key(exchange.request.id)
-        turns = self._prompts.pop(key, [])
-        turn = turns[0] if turns else None
-        if turns[1:]:
-            self._prompts[key] = turns[1:]
+        turn = self._prompts.pop(exchange, None)
         fact = ResponseReceived(frame, response, session.id, turn, exchange)
         if turn is None:
             return [fact]

@@ -37,8 +37,8 @@ _UNSET: Final = {"title": "", "name": "", "kind": "other", "status": "pending"}
 """Fields of a tool call, each with its value once it is cleared."""
 
 
-def apply_update(talk: Conversation, update: Json) -> list[ConversationChange]:
-    name = get_string(update, "sessionUpdate")
+def apply_update(talk: Conversation, name: str, update: Json) -> list[ConversationChange]:
+    """Apply an update of the kind `name`; the last of the changes is what it says itself."""
     apply = UPDATES.get(name)
     notices = talk.note_late(name)
     if name in OUTPUT and talk.echo is not None and (blocks := talk.echo.unlike()):
@@ -68,7 +68,7 @@ def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationCh
         content = [each for each in call.content if each != get(was, "content")]
         call.replace([*content, get(now, "content")], talk.cursor.n)
         return [ConversationChange(talk.session_id, call)]
-    return apply_update(talk, now)
+    return apply_update(talk, get_string(now, "sessionUpdate"), now)
 
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
