@@ -55,6 +55,9 @@ from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport
 from acp_protocol.version import VERSION
 
+LEFT_HINT: Final = (
+    "the command has exited with code 0; something that it started holds its output open"
+)
 NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
@@ -559,6 +562,8 @@ async def connect_agent(
                         child.stderr_tail(),
                         link.unreadable_output(),
                     )
+                    if child.exit_code is not None:
+                        problem.hint = LEFT_HINT
                     raise
                 finally:
                     # An agent is not to blame for requests that were open when its client left.

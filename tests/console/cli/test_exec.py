@@ -416,6 +416,20 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     )
 
 
+def test_a_command_that_leaves_while_another_process_holds_its_output(
+    agent: Agent, call: Call
+) -> None:
+    script = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    command = agent(f"import subprocess; {script}")
+    done = call("exec", "--start-timeout", "1s", "hello", "--", *command)
+    assert done.code == exit_codes.TIME_LIMIT
+    assert done.err == (
+        "error: the response to initialize took longer than 1 s\n"
+        "hint: the command has exited with code 0; "
+        "something that it started holds its output open\n"
+    )
+
+
 def test_a_program_that_only_repeats_what_it_reads_is_no_agent(call: Call) -> None:
     done = call("exec", "hello", "--", "cat")
     assert done.code == exit_codes.PEER
