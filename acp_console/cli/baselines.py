@@ -226,7 +226,7 @@ def baseline_options(command: Command) -> Command:
     update = click.option(
         "--update-baseline",
         is_flag=True,
-        help="Write what is found now into the baseline, and pass.",
+        help="Write what is found now into the baseline: from then on it is known.",
     )
     file = click.option(
         "--baseline",

@@ -172,6 +172,8 @@ def command(
         fail(f"--filter {text}: no frame matches", "remove or correct it")
         return exit_codes.USAGE
     has_failed = any(each.fails(fail_on) for each in linted.values())
+    if has_failed and update_baseline:
+        say(f"no baseline holds lines that cannot be read: --fail-on {fail_on} fails")
     return exit_codes.FOUND if has_failed else exit_codes.DONE
 
 

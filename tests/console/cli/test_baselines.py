@@ -60,6 +60,20 @@ def test_known_findings_pass_and_new_ones_fail(
     assert (told["known"], told["counts"]["error"], told["gone"]) == (2, 2, [])
 
 
+def test_no_baseline_holds_lines_that_cannot_be_read(
+    call: Call, recorded: Callable[..., Path], tmp_path: Path
+) -> None:
+    file, baseline = recorded("a/b"), str(tmp_path / "known.json")
+    file.write_bytes(file.read_bytes() + b"{half of a line\n")
+    update = ("lint", "--baseline", baseline, "--update-baseline")
+    done = call(*update, "--fail-on", "warning", str(file))
+    assert done.code == exit_codes.FOUND
+    note = "note: no baseline holds lines that cannot be read: --fail-on warning fails\n"
+    assert note in done.err
+    done = call(*update, str(file))
+    assert (done.code, note in done.err) == (exit_codes.DONE, False)
+
+
 def test_findings_that_are_gone_are_reported_until_the_baseline_is_updated(
     call: Call, recorded: Callable[..., Path], tmp_path: Path
 ) -> None:
