@@ -31,6 +31,7 @@ from acp_inspector.replay.acts import ClientJudge
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.judge import Judge
 from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
+from acp_inspector.replay.missing_files import missing_files, missing_files_note
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_inspector.replay.script import Event, LiveRun, Script, ScriptStep
@@ -222,7 +223,10 @@ async def play_as_client(
     result = results[0]
     for each in results[1:]:
         result = result.joined(each)
-    return replace(result, notes=(*missing, *result.notes))
+    notes = [*missing, *result.notes]
+    if not result.is_passed and (names := missing_files(frames, directories.places)):
+        notes.append(missing_files_note(names, recording.path))
+    return replace(result, notes=tuple(notes))
 
 
 async def _with_exit(result: ReplayResult, child: ChildProcess, *, has_left: bool) -> ReplayResult:

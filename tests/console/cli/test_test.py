@@ -52,6 +52,43 @@ def test_a_difference_fails_and_is_shown(corpus: Path, agent: Agent, call: Call)
     assert call("test", "--level", "shape", str(corpus), "--", *agent(MISCOUNTING)).code == 0
 
 
+READING = """
+import os
+prompt = hear_prompt()
+for name in ("notes.txt", "made.md"):
+    path = os.path.join(os.getcwd(), name)
+    if name == "made.md":
+        update("tool_call", toolCallId="make", title="Write", kind="edit", status="completed",
+               locations=[{"path": path}])
+    update("tool_call", toolCallId=name, title=f"Read {name}", kind="read", status="completed",
+           locations=[{"path": path}])
+    say(open(path).read() if os.path.exists(path) else "nothing")
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize("command", ["test", "replay"])
+def test_a_failure_names_the_files_that_the_agent_had_read_and_where_to_put_them(
+    agent: Agent, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    path, place = tmp_path / "it.acp.ndjson", tmp_path / "project"
+    place.mkdir()
+    (place / "notes.txt").write_text("one, two")
+    monkeypatch.chdir(place)
+    words = ("exec", "--record", str(path), "count", "--", *agent(READING))
+    assert call(*words).code == exit_codes.DONE
+    done = call(command, str(path), "--", *agent(READING))
+    note = "note: not there now, but read by the recorded agent: notes.txt; put what it needs into"
+    assert done.code == exit_codes.FOUND
+    assert f"{note} it.files beside the recording\n" in done.out
+    (tmp_path / "it.files").mkdir()
+    (tmp_path / "it.files/notes.txt").write_text("one, two")
+    done = call(command, str(path), "--", *agent(READING))
+    assert done.code == exit_codes.DONE, done.out + done.err
+    assert "read by the recorded agent" not in done.out
+
+
 def test_the_report_for_build_servers_has_the_differences(
     corpus: Path, agent: Agent, call: Call, tmp_path: Path
 ) -> None:
