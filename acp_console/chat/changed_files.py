@@ -13,17 +13,17 @@ class ChangedFiles:
     """Follows the diffs of tool calls that are done, and what was written without asking."""
 
     def __init__(self) -> None:
-        self._items: dict[int, dict[str, FileChange]] = {}
-        """The files that each item changed, by path."""
+        self._items: dict[int, dict[str, FileChange | None]] = {}
+        """The files that each item changed, by path; None for a write without a diff."""
 
     def note(self, items: Iterable[Item]) -> None:
         """Take items that are new or have changed."""
         for item in items:
             match item:
                 case ToolCallItem():
-                    changes = _changes_of_call(item)
+                    changes: dict[str, FileChange | None] = {**_changes_of_call(item)}
                 case Effect(path=str(path)) if path:
-                    changes = {path: FileChange(path, is_counted=False)}
+                    changes = {path: None}
                 case _:
                     continue
             if changes:
@@ -35,12 +35,19 @@ class ChangedFiles:
         self._items.clear()
 
     def files(self) -> dict[str, FileChange]:
-        """Return the changed files by path; the last changed last."""
-        total: dict[str, FileChange] = {}
+        """Return the changed files by path; the last changed last.
+
+        A write through the client adds nothing to the lines of the call that it belongs to.
+        """
+        total: dict[str, FileChange | None] = {}
         for changes in self._items.values():
             for path, change in changes.items():
-                total[path] = change.after(total.pop(path, None))
-        return total
+                earlier = total.pop(path, None)
+                if change is not None:
+                    total[path] = change.after(earlier)
+                else:
+                    total[path] = None if earlier is None or earlier.is_deleted else earlier
+        return {path: each or FileChange(path, is_counted=False) for path, each in total.items()}
 
 
 def _changes_of_call(call: ToolCallItem) -> dict[str, FileChange]:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_console.chat.changed_files import ChangedFiles
-from acp_console.chat.line_diff import is_patch_of
+from acp_console.chat.line_diff import FileChange, is_patch_of
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.rows import Look
-from acp_inspector.session.items import ToolCallItem
+from acp_inspector.session.items import Effect, ToolCallItem
 from acp_protocol.jsonrpc import Json
 
 LOOK = Look.from_theme({}, has_colors=False)
@@ -51,6 +51,28 @@ def test_two_swapped_lines_are_one_added_and_one_removed() -> None:
     call = edited(change("a\nb\n", "b\na\n"))
     assert in_sidebar(call) == {"/w/a": (1, 1)}
     assert "+1 −1" in on_card(call)
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["before", "after"])
+def test_write_through_the_client_leaves_the_counts_of_its_call(is_first: bool) -> None:
+    write = Effect("e", "wrote /w/a without asking")
+    write.path = "/w/a"
+    call = edited(change("a\nb\n", "a\nB\n"))
+    files = ChangedFiles()
+    files.note([write, call] if is_first else [call, write])
+    assert files.files() == {"/w/a": FileChange("/w/a", 1, 1)}
+
+
+def test_written_file_is_no_longer_deleted() -> None:
+    gone = ToolCallItem("c", n=1)
+    gone.change(1, title="Delete", status="completed", kind="delete", locations=[{"path": "/w/a"}])
+    write = Effect("e", "wrote /w/a without asking")
+    write.path = "/w/a"
+    files = ChangedFiles()
+    files.note([gone])
+    assert files.files()["/w/a"].is_deleted
+    files.note([write])
+    assert files.files() == {"/w/a": FileChange("/w/a", is_counted=False)}
 
 
 @given(st.lists(st.tuples(LINES, LINES), min_size=1, max_size=3))
