@@ -225,7 +225,8 @@ class ScriptedClient:
         if "method" not in message:
             await self.read_response(message)
         elif message.get("jsonrpc") != "2.0" and "any-jsonrpc" not in self.flags:
-            await self.fail("error invalid", message.get("id"), -32600)
+            if "ignores-jsonrpc-1" not in self.flags:
+                await self.fail("error invalid", message.get("id"), -32600)
         elif "id" in message:
             self.tasks.start_soon(self.respond, message)
         elif '"state": "idle"' in json.dumps(message):

@@ -40,6 +40,17 @@ async def test_correct_client_fails_no_case_and_passes_those_of_the_persona(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+async def test_client_need_not_answer_another_version_of_jsonrpc(
+    profile: Profile, tmp_path: Path
+) -> None:
+    """Dropping such a request is as good as an error, whatever it asks for."""
+    defect = Defect("", flags=frozenset({"ignores-jsonrpc-1"}))
+    report = await judge_scripted_client("hostile", tmp_path, defect, profile=profile)
+    failed = {each.case.id: each.reason for each in report.results if each.verdict in FAILED}
+    assert not failed
+
+
+@pytest.mark.parametrize("profile", PROFILES)
 async def test_client_that_cancels_a_turn_still_takes_updates(
     profile: Profile, tmp_path: Path
 ) -> None:

@@ -318,7 +318,7 @@ def permission_outlives_turn(context: Context) -> CheckResult:
     return tuple(
         Problem("the turn ended before permission was answered", (ask.seq, context.seq))
         for ask in context.state.waiting("agent", PERMISSION, session.id)
-        if ask.seq > prompt.seq and ask.cancelled is None
+        if ask.seq > prompt.seq and ask.cancelled is None and not ask.is_invalid
     )
 
 
