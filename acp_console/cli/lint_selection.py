@@ -12,8 +12,8 @@ from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Finding, Linter
+from acp_inspector.messages import joined
 from acp_inspector.recording.reader import Row, read_lines
-from acp_inspector.recording.reframe import reframe
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.views.annotations import (
@@ -94,7 +94,7 @@ class Selection:
     def _rows(self) -> Iterator[Row]:
         spoken = None if self._dialect is None else open_dialect(self._dialect)
         has_lengths = spoken is not None and spoken.framing == "headers"
-        return reframe(read_lines(self._file)) if has_lengths else read_lines(self._file)
+        return joined(read_lines(self._file)) if has_lengths else read_lines(self._file)
 
     def _entries(self) -> Iterator[Entry]:
         for row in self._rows():
@@ -105,11 +105,8 @@ class Selection:
     def _exchanges(self) -> Exchanges:
         spoken = None if self._dialect is None else open_dialect(self._dialect)
         sessions = Sessions(spoken)
-        for entry in self._entries():
-            if isinstance(entry, Frame):
-                sessions.feed(entry)
-            elif isinstance(entry, JournalEvent) and entry.begins_connection:
-                sessions.restart(entry.seq, entry.time)
+        for _ in sessions.read(self._entries()):
+            pass
         return sessions.exchanges
 
     def _violations(self, linter: Linter) -> _Violations:

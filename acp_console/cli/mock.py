@@ -33,8 +33,9 @@ from acp_inspector.replay.agent_player import (
     AgentPlayer,
     MissPolicy,
 )
-from acp_inspector.replay.agent_script import AgentScript, connections
+from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.expectations import expectations_beside
+from acp_inspector.replay.parts import connections
 from acp_inspector.replay.reports import reported_refusal, write_report
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.trust import Trust, check_trust, project_trust, recorded_acts
@@ -150,7 +151,7 @@ def _script(recording: Recording, connection: int) -> AgentScript:
     Raises:
         RecordingError: there is no such connection.
     """
-    found = connections(recording.entries) or [list(recording.entries)]
+    found = connections(recording.entries)
     if connection > len(found):
         raise RecordingError(
             f"{recording.path} has {plural(len(found), 'connection')}, not {connection}"

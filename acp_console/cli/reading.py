@@ -142,8 +142,7 @@ def read_session_model(
     def counts(frame: Frame) -> bool:
         return wanted.matches(EntryFields(frame, exchanges, notes=model.notes()))
 
-    for entry in entries:
-        model.apply(entry, counts=counts)
+    model.read(entries, counts=counts)
     warn_about_filter(wanted)
     return model
 

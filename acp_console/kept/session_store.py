@@ -624,9 +624,7 @@ def _entries(recording: Path) -> Iterator[Entry]:
 
 def _fold(recording: Path, agent: AgentSpec) -> Conversations:
     talks = Conversations(agent.open_dialect())
-    for entry in _entries(recording):
-        if isinstance(entry, Frame):
-            talks.apply(entry)
+    talks.read(_entries(recording))
     return talks
 
 

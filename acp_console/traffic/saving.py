@@ -114,9 +114,7 @@ def _shown_rows(found: Iterable[Entry], context: Collection[int]) -> Iterator[Sh
 
 def _markdown(found: Iterable[Entry]) -> Iterator[str]:
     talks = Conversations()
-    for entry in found:
-        if isinstance(entry, Frame):
-            talks.apply(entry)
+    talks.read(found)
     for session_id, talk in talks.sessions.items():
         yield f"# {markdown_text(talk.info.title or session_id)}"
         yield ""

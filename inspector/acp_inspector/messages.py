@@ -1,7 +1,8 @@
 """The decoded view of a frame, which all code above the journal reads instead of its bytes.
 
-A `Decoder` takes the frames of one connection in order and knows its dialect; a `DecodedFrame` is
-parsed once, when the first of its properties needs it. It has two readings:
+`joined` makes whole frames of the lines of a recording. A `Decoder` takes the frames of one
+connection in order and knows its dialect; a `DecodedFrame` is parsed once, when the first of its
+properties needs it. It has two readings:
 
 - `value`, `members`, `message` and the properties derived from them: the frame as it was sent.
   Filters, tables and add-ons read these. Lint does too: `apparent_kind` and `members` still tell a
@@ -20,10 +21,13 @@ Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
 
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
+from acp_protocol.errors import FrameTooLongError
+from acp_protocol.framing import AutoFramer, Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     Batch,
@@ -44,8 +48,8 @@ from acp_protocol.jsonrpc import (
 
 if TYPE_CHECKING:
     from acp_protocol.dialects.base import Dialect
-    from acp_protocol.framing import Side
 
+_Other = TypeVar("_Other")
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
 
 _KINDS: Final[dict[type[Message], FrameKind]] = {
@@ -257,6 +261,122 @@ class Decoder:
             self._earlier.clear()
         decoded.translate(self._dialect.read(frame.data, frame.side).forward)
         return decoded
+
+
+class FrameJoiner:
+    """Joins frames with Content-Length headers, which a recording splits into lines.
+
+    The last bytes of a frame are recorded with the header of the next one, long after they arrived.
+    So a joined frame takes the position of its own header, and later entries wait for it.
+
+    Source: Language Server Protocol, "Base Protocol"; OpenOxide, "Local Transport".
+    """
+
+    def __init__(self) -> None:
+        self.has_joined = False
+        """Whether a side wrote lengths before its frames."""
+        self._streams = _opened()
+        self._begun: int | None = None
+        """The first frame that is not complete yet."""
+        self._waiting: list[Entry] = []
+        """The entries after it."""
+
+    def feed(self, entry: Entry) -> list[Entry]:
+        """Add the next entry; return the entries that are now complete."""
+        if isinstance(entry, Frame):
+            stream = self._streams[entry.side]
+            whole = stream.take(entry)
+            self.has_joined = self.has_joined or stream.framing == "headers"
+            return self._due(whole)
+        is_next = isinstance(entry, JournalEvent) and entry.begins_connection
+        before = self.finish() if is_next else []
+        return before + self._due([entry])
+
+    def finish(self) -> list[Entry]:
+        """Return the waiting entries, including incomplete frames."""
+        cut = [each for stream in self._streams.values() for each in stream.rest()]
+        self._streams = _opened()
+        return self._due(cut)
+
+    def _due(self, new: list[Entry]) -> list[Entry]:
+        """Return what waits no longer, of the new entries too."""
+        before, firsts = self._begun, [each.first for each in self._streams.values()]
+        begun = self._begun = min((each.seq for each in firsts if each is not None), default=None)
+        if before == begun is None:
+            return new
+        if begun is not None and (before == begun or not self._waiting):
+            # Most entries go on waiting: to look at all of them each time would be slow.
+            self._waiting += (each for each in new if each.seq >= begun)
+            return [each for each in new if each.seq < begun]
+        self._waiting += new
+        due = [each for each in self._waiting if begun is None or each.seq < begun]
+        self._waiting = [each for each in self._waiting if begun is not None and each.seq >= begun]
+        return sorted(due, key=lambda each: each.seq)
+
+
+def joined(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
+    """Yield the rows of a recording, with joined frames; rows that are no entries do not wait."""
+    joining = FrameJoiner()
+    for row in rows:
+        if isinstance(row, Frame | StderrChunk | JournalEvent):
+            yield from joining.feed(row)
+        else:
+            yield row
+    yield from joining.finish()
+
+
+class _Stream:
+    """The output of one side."""
+
+    def __init__(self) -> None:
+        self.first: Frame | None = None
+        """The first line of the incomplete frame."""
+        self._framer: AutoFramer | None = AutoFramer()
+        """None once lines are known to be complete frames, or lengths to be invalid."""
+        self.framing = self._framer.framing
+
+    def take(self, line: Frame) -> list[Entry]:
+        """Return the frames that a line completes."""
+        if self._framer is None:
+            return [line]
+        try:
+            raws = self._framer.feed(line.data + line.line_ending)
+        except FrameTooLongError:
+            left = self.rest()
+            self._framer = None
+            return [*left, line]
+        self.framing = self._framer.framing
+        if self.framing != "headers":
+            self._framer = None if self.framing else self._framer
+            return [line]
+        whole: list[Entry] = []
+        for raw in raws:
+            whole.append(_frame(self.first or line, raw, b"\n"))
+            self.first = None
+        if self.first is None and self._is_within(self._framer):
+            self.first = line
+        return whole
+
+    def rest(self) -> list[Entry]:
+        """Return the incomplete frame at the end."""
+        first, self.first = self.first, None
+        if first is None or self._framer is None:
+            return []
+        return [_frame(first, self._framer.rest(), b"")]
+
+    def _is_within(self, framer: AutoFramer) -> bool:
+        """Return whether a header has begun; no body has, as a blank line precedes it."""
+        begun = framer.rest()
+        framer.feed(begun)
+        return bool(begun)
+
+
+def _opened() -> dict[Side, _Stream]:
+    return {"client": _Stream(), "agent": _Stream()}
+
+
+def _frame(first: Frame, raw: bytes, end: bytes) -> Frame:
+    return Frame(first.seq, first.time, first.side, raw, end)
 
 
 _UNREAD: Final[Json] = object()

@@ -19,7 +19,7 @@ from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
-from acp_inspector.recording.reframe import Reframer
+from acp_inspector.messages import FrameJoiner
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
 from acp_protocol.framing import Side
@@ -128,7 +128,7 @@ class Linter:
         self.report = LintReport(applicable=_applicable_rules(unstable=unstable))
         self._begin()
         has_lengths = self._dialect is not None and self._dialect.framing == "headers"
-        self._reframer = Reframer() if has_lengths else None
+        self._reframer = FrameJoiner() if has_lengths else None
 
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _open_dialect(self._dialect_name)
@@ -150,7 +150,7 @@ class Linter:
         if self._reframer is None:
             return self._feed_entry(entry)
         whole = self._reframer.feed(entry)
-        self.report.is_joined = self._reframer.has_reframed
+        self.report.is_joined = self._reframer.has_joined
         return tuple(found for each in whole for found in self._feed_entry(each))
 
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:

@@ -125,8 +125,8 @@ def acts_of(side: Side, frames: Sequence[Frame]) -> list[str]:
 def count_prompts(frames: Iterable[Frame]) -> int:
     """Return how many prompts the client of a recording sends."""
     sessions = Sessions(exchanges=Exchanges(is_lean=True))
-    for frame in frames:
-        sessions.feed(frame)
+    for _ in sessions.read(frames):
+        pass
     return sum(session.prompts for session in sessions.sessions.values())
 
 

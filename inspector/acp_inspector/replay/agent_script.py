@@ -15,8 +15,7 @@ from typing import Final, cast
 
 from acp_inspector.compare.values import GENERATED_IDS, TIMESTAMPS
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import DecodedFrame
-from acp_inspector.recording.reframe import reframe
+from acp_inspector.messages import DecodedFrame, joined
 from acp_inspector.replay.directories import DIRECTORY_NAMES
 from acp_inspector.session.events import (
     RequestSent,
@@ -133,7 +132,7 @@ class AgentScript:
 
     def __init__(self, entries: Sequence[Entry], *, is_complete: bool = True) -> None:
         """Read a connection; `is_complete`: nothing is missing at its end."""
-        self.entries: list[Entry] = list(reframe(entries))
+        self.entries: list[Entry] = list(joined(entries))
         self.cues: list[Cue] = []
         """All messages of the client."""
         self.opening: list[ScriptLine] = []
@@ -359,16 +358,6 @@ class AgentScript:
         ends = [each for each in events if each.name in {"eof", "exit"}]
         is_first = bool(ends) and ends[0].data.get("from") != "client"
         return is_first and any(not cue.is_answered for cue in self._cues.values())
-
-
-def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the entries of each process in a journal; those without frames are left out."""
-    found: list[list[Entry]] = [[]]
-    for entry in entries:
-        if isinstance(entry, JournalEvent) and entry.begins_connection:
-            found.append([])
-        found[-1].append(entry)
-    return [each for each in found if any(isinstance(entry, Frame) for entry in each)]
 
 
 def comparable(value: Json) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder
+from acp_inspector.messages import Decoder, FrameJoiner
 from acp_inspector.recording.reader import Recording
-from acp_inspector.recording.reframe import Reframer
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Framing
 from acp_protocol.host.sanitize import single_line
@@ -22,10 +21,10 @@ def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
 
     A recording keeps such a stream as the lines that it has.
     """
-    reframer = Reframer()
-    entries = [each for entry in recording.entries for each in reframer.feed(entry)]
-    entries += reframer.finish()
-    if reframer.has_reframed:
+    joiner = FrameJoiner()
+    entries = [each for entry in recording.entries for each in joiner.feed(entry)]
+    entries += joiner.finish()
+    if joiner.has_joined:
         return tuple(entries), "headers"
     decoder = Decoder()
     for frame in recording.frames:

@@ -8,10 +8,11 @@ version 2, Prompt Lifecycle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import joined
 from acp_inspector.session.conversation import (
     Conversation,
     ConversationChange,
@@ -101,6 +102,14 @@ class Conversations:
             session = self.fold.session(session_id)
             self.sessions[session_id] = Conversation(session_id, self.version, self.cursor, session)
         return self.sessions[session_id]
+
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Apply the entries of a recording, its frames joined."""
+        for entry in joined(entries):
+            if isinstance(entry, Frame):
+                self.apply(entry)
+            elif isinstance(entry, JournalEvent) and entry.begins_connection:
+                self.restart(entry.seq, entry.time)
 
     def apply(
         self, frame: Frame, paired: Sequence[PairedMessage] | None = None

@@ -22,12 +22,12 @@ Source: ACP, Prompt Turn; Session Setup; ACP version 2, Prompt Lifecycle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from acp_inspector.journal import Frame
-from acp_inspector.messages import Decoder
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import Decoder, joined
 from acp_inspector.session.events import (
     UPDATES,
     Malformed,
@@ -123,6 +123,13 @@ class Sessions:
         for message, exchange in self.pair(frame):
             events += self.apply(frame, message, exchange)
         return events
+
+    def read(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, list[SessionEvent]]]:
+        """Read the entries of a recording; yield each, frames joined, with its events."""
+        for entry in joined(entries):
+            if isinstance(entry, JournalEvent) and entry.begins_connection:
+                self.restart(entry.seq, entry.time)
+            yield entry, self.feed(entry) if isinstance(entry, Frame) else []
 
     def apply(
         self, frame: Frame, message: Message, exchange: Exchange | None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import DecodedFrame
+from acp_inspector.messages import DecodedFrame, joined
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import edit_of
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
@@ -71,9 +71,12 @@ class SessionModel:
         """The name of the dialect; None for the published protocol."""
         return self.conversations.fold.decoder.dialect
 
-    def read(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self.apply(entry)
+    def read(
+        self, entries: Iterable[Entry], *, counts: Callable[[Frame], bool] | None = None
+    ) -> None:
+        """Add the entries of a recording, its frames joined; `counts` as in `apply`."""
+        for entry in joined(entries):
+            self.apply(entry, counts=counts)
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
         """Add the next entry; return it, with a valid number and time even if the file has none.

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.agent_player import AgentPlayer
-from acp_inspector.replay.agent_script import AgentScript, connections
+from acp_inspector.replay.agent_script import AgentScript
+from acp_inspector.replay.parts import connections
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream

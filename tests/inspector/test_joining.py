@@ -8,9 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.compare.diff import compare
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.lint.engine import lint
-from acp_inspector.recording.reframe import Reframer, reframe
+from acp_inspector.messages import FrameJoiner, joined
+from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.fold import Sessions
+from acp_inspector.views.session_model import SessionModel
 from acp_protocol.framing import MAX_HEADER_BYTES, LineFramer, Side, encode_frame
 
 
@@ -38,7 +42,7 @@ class Wire:
 
 
 def frames(entries: list[Entry]) -> list[tuple[Side, bytes]]:
-    return [(each.side, each.data) for each in reframe(entries) if isinstance(each, Frame)]
+    return [(each.side, each.data) for each in joined(entries) if isinstance(each, Frame)]
 
 
 def opened() -> Wire:
@@ -71,11 +75,11 @@ def test_lines_are_judged_as_they_are_where_no_lengths_stand() -> None:
     journal = Journal()
     journal.line("client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
     assert not lint(journal.entries, dialect="openoxide").is_joined
-    assert [each.data for each in reframe(journal.entries) if isinstance(each, Frame)]
+    assert [each.data for each in joined(journal.entries) if isinstance(each, Frame)]
 
 
 def test_a_frame_stands_where_its_header_stands() -> None:
-    whole = [each for each in reframe(opened().end()) if isinstance(each, Frame)]
+    whole = [each for each in joined(opened().end()) if isinstance(each, Frame)]
     assert [each.side for each in whole] == ["client", "agent", "client", "agent"]
     assert [each.seq for each in whole] == sorted(each.seq for each in whole)
     assert json.loads(whole[2].data)["method"] == "session/new"
@@ -84,7 +88,7 @@ def test_a_frame_stands_where_its_header_stands() -> None:
 def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
     wire = Wire()
     wire.write("client", b'Content-Length: 9\r\n\r\n{"a"')
-    (cut, eof) = reframe(wire.end())
+    (cut, eof) = joined(wire.end())
     assert isinstance(cut, Frame)
     assert (cut.data, cut.line_ending) == (b'{"a"', b"")
     assert isinstance(eof, JournalEvent)
@@ -93,7 +97,7 @@ def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
 def test_another_process_ends_what_was_not_whole() -> None:
     wire = opened()
     wire.journal.event("spawn", pid=2)
-    joining = Reframer()
+    joining = FrameJoiner()
     told = [each for entry in wire.journal.entries for each in joining.feed(entry)]
     assert isinstance(told[-1], JournalEvent)
     assert len(told) == 6
@@ -104,7 +108,7 @@ def test_headers_without_end_are_told_as_the_lines_they_are() -> None:
     journal.line("client", b"Content-Length: 3")
     for _ in range(MAX_HEADER_BYTES // 1000 + 1):
         journal.line("client", b"X: " + b"x" * 1000)
-    assert journal.entries[-1] in list(reframe(journal.entries))
+    assert journal.entries[-1] in list(joined(journal.entries))
 
 
 @given(
@@ -123,3 +127,69 @@ def test_whatever_the_bodies_hold_they_come_back_in_their_order(
     for side, raw in said:
         wire.write(side, encode_frame(raw, "headers"))
     assert frames(wire.end()) == said
+
+
+TALK: list[tuple[Side, dict[str, Any]]] = [
+    ("client", {"id": 1, "method": "session/new", "params": {"cwd": "/w", "mcpServers": []}}),
+    ("agent", {"id": 1, "result": {"sessionId": "s"}}),
+    (
+        "client",
+        {
+            "id": 2,
+            "method": "session/prompt",
+            "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "Hi"}]},
+        },
+    ),
+    (
+        "agent",
+        {
+            "method": "session/update",
+            "params": {
+                "sessionId": "s",
+                "update": {
+                    "sessionUpdate": "agent_message_chunk",
+                    "content": {"type": "text", "text": "Hello"},
+                },
+            },
+        },
+    ),
+    ("agent", {"id": 2, "result": {"stopReason": "end_turn"}}),
+]
+
+
+def both() -> tuple[list[Entry], list[Entry]]:
+    """Return the same talk with lengths and as lines."""
+    wire, lines = Wire(), Wire()
+    for side, message in TALK:
+        wire.say(side, **message)
+        lines.write(side, json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
+    return wire.end(), lines.end()
+
+
+def test_a_talk_with_lengths_is_folded_as_one_of_lines() -> None:
+    found: list[list[str]] = []
+    for entries in both():
+        events = [event for _, each in Sessions().read(entries) for event in each]
+        found.append([type(event).__name__ for event in events])
+    assert found[0] == found[1]
+    assert found[0].count("TurnEnded") == 1
+
+
+def test_a_talk_with_lengths_is_shown_and_counted_as_one_of_lines() -> None:
+    found: list[object] = []
+    for entries in both():
+        model, talks = SessionModel(), Conversations()
+        model.read(entries)
+        talks.read(entries)
+        items = [
+            [type(item).__name__ for item in each.sessions["s"].items]
+            for each in (model.conversations, talks)
+        ]
+        found.append((items, [each.ending for each in model.exchanges.all]))
+    assert (
+        found[0] == found[1] == ([["UserMessage", "AgentMessage", "TurnEnd"]] * 2, ["result"] * 2)
+    )
+
+
+def test_a_talk_with_lengths_does_not_differ_from_one_of_lines() -> None:
+    assert compare(*both()).differences == ()
