@@ -292,4 +292,4 @@ def test_exec_tells_how_a_turn_failed(npm: Path, place: Path) -> None:
     agent = ("--", "node", npm / "agent_v2.mjs")
     done = console(place, "exec", "--protocol", "2", "fail", *agent)
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr == "error: the agent refused: out of ideas (-32603)\n"
+    assert done.stderr == MODE_NOTE + "error: the agent refused: out of ideas (-32603)\n"
