@@ -347,13 +347,12 @@ class TurnPrinter:
                 pass
 
     def _begin_message(self, id_: str | None) -> None:
-        """Begin a line if another message begins; one without an id goes on with the last."""
-        if id_ is None:
-            return
-        if self._message not in {None, id_}:
+        """Begin a line if another message begins: all chunks of one have its id, or none."""
+        if id_ != self._message:
             self.finish()
         self._message = id_
-        self._messages.add(id_)
+        if id_ is not None:
+            self._messages.add(id_)
 
     def _track(self, event: CallChanged) -> None:
         changes = as_object(event.update)

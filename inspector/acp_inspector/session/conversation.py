@@ -402,12 +402,12 @@ class Conversation:
             return cast("Spoken", self._messages[kind, message_id]), False
         last = self.items[-1] if self.items else None
         # A message to another session is also the agent's, but only chunks of its own kind continue
-        # it.
+        # it. All chunks of a message have its id, or none.
         if (
             isinstance(last, kind)
             and type(last) is kind
             and last is not self.prompted
-            and None in {message_id, last.message_id}
+            and message_id == last.message_id
         ):
             return last, False
         message = kind(self.next_key(kind.key_prefix), message_id, n=self.cursor.n)

@@ -588,15 +588,15 @@ def test_a_package_in_the_working_directory_is_not_the_demo_agent(
 def test_another_message_begins_a_line(agent: Agent, call: Call) -> None:
     script = """
 prompt = hear_prompt()
-for id_, text in (("m1", "one"), ("m1", ", two"), (None, "."), ("m2", "Another")):
+for id_, text in (("m1", "one"), ("m1", ", two"), (None, "No"), (None, "te"), ("m2", "Another")):
     named = {} if id_ is None else {"messageId": id_}
     update("agent_message_chunk", content={"type": "text", "text": text}, **named)
 end(prompt)
 hear("never")
 """
-    assert call("exec", "go", "--", *agent(script)).out == "one, two.\nAnother\n"
+    assert call("exec", "go", "--", *agent(script)).out == "one, two\nNote\nAnother\n"
     quiet = call("exec", "--format", "quiet", "go", "--", *agent(script))
-    assert quiet.out == "one, two.Another"
+    assert quiet.out == "one, twoNoteAnother"
 
 
 def test_the_reason_of_a_failure_is_printed_without_the_fence_around_it(

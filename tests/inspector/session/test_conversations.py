@@ -122,6 +122,14 @@ def test_a_message_id_keeps_messages_apart_and_together() -> None:
     assert texts == ["ac", "b"]
 
 
+def test_a_chunk_without_a_message_id_is_no_part_of_a_message_that_has_one() -> None:
+    conversation = talk(
+        chunk("a", messageId="1"), chunk("b"), chunk("c"), chunk("d", messageId="2")
+    )
+    texts = [item.text for item in conversation.items if isinstance(item, AgentMessage)]
+    assert texts == ["a", "bc", "d"]
+
+
 def test_a_tool_call_keeps_its_place_and_takes_what_changed() -> None:
     conversation = talk(
         update("tool_call", toolCallId="c", title="Read", kind="read", content=[1]),
