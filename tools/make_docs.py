@@ -15,6 +15,7 @@ import click
 from acp_console.cli.group import COMMANDS, WITHOUT_CLICK, load
 from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
+from acp_inspector.compare.tolerances import TABLE
 from acp_inspector.lint.catalog import (
     BASES,
     RETIRED,
@@ -40,7 +41,12 @@ WIDTH: Final = "100"
 
 def pages() -> dict[str, str]:
     """Return each page's name and text."""
-    return {"command-line.md": command_line(), "keys.md": keys(), "rules.md": rule_catalogue()}
+    return {
+        "command-line.md": command_line(),
+        "keys.md": keys(),
+        "rules.md": rule_catalogue(),
+        "tolerances.md": tolerances(),
+    }
 
 
 def command_line() -> str:
@@ -68,6 +74,20 @@ def _subcommands(command: click.Command | None) -> list[str]:
 def keys() -> str:
     """Return the page of the keys."""
     return "# Keys\n" + "".join(_scope(scope, title) for scope, title in SCOPES.items())
+
+
+def tolerances() -> str:
+    """Return the page of what two runs of one conversation may differ in."""
+    head = (
+        "# Tolerances\n\n"
+        "Two runs of one conversation are never the same to the last byte. `diff`, `replay`, "
+        "`mock`, `test` and the pytest plugin accept what is listed here, and report how often "
+        "each was needed. `--strict NAME` switches one off, `--strict all` all of them; the level "
+        f"`strict` has only {', '.join(f'`{each.name}`' for each in TABLE if each.is_strict)}. "
+        "Generated from `acp_inspector/compare/tolerances.py`.\n\n"
+        "| name | what may differ |\n|---|---|\n"
+    )
+    return head + "".join(f"| `{each.name}` | {each.text} |\n" for each in TABLE)
 
 
 def rule_catalogue() -> str:

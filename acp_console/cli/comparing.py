@@ -17,7 +17,7 @@ from acp_console.wording.values import plural
 from acp_inspector.compare.diff import CompareOptions
 from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.compare.steps import Level
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
+from acp_inspector.compare.tolerances import TABLE, TOLERANCES, ToleranceName
 from acp_inspector.jsonpath import JSONPathError, parse_path
 from acp_inspector.replay.expectations import (
     AppliedExpectations,
@@ -36,6 +36,7 @@ BESIDE_RECORDING: Final = (
 )
 """Help of `--expect` for commands that play a recording."""
 _ALL: Final = "all"
+_STRICT: Final = [*(each.name for each in TABLE), _ALL]
 
 
 def level_option(command: Command) -> Command:
@@ -60,9 +61,9 @@ def comparison_options(expect: str) -> Callable[[Command], Command]:
         strict = click.option(
             "--strict",
             multiple=True,
-            type=click.Choice([*get_args(Tolerance), _ALL]),
+            type=click.Choice(_STRICT),
             metavar="NAME",
-            help="Do not tolerate this: " + ", ".join([*get_args(Tolerance), _ALL]) + ".",
+            help="Do not tolerate this: " + ", ".join(_STRICT) + ".",
         )
         file = click.option(
             "--expect", type=click.Path(path_type=Path), metavar="FILE", help=expect
@@ -92,7 +93,7 @@ class Comparison:
     """How closely a command compares, and what it was told to allow."""
 
     level: Level
-    tolerances: frozenset[Tolerance]
+    tolerances: frozenset[ToleranceName]
     chosen: Sequence[Ignore]
     """What `--ignore` says."""
     expected: AppliedExpectations
@@ -127,7 +128,7 @@ class Comparison:
             beside = expectations_beside(recording)
             expect = beside if os.path.lexists(beside) else None
         found = Expectations() if expect is None else read_expectations(expect)
-        tolerances = frozenset[Tolerance]() if _ALL in strict else TOLERANCES.difference(strict)
+        tolerances = frozenset[ToleranceName]() if _ALL in strict else TOLERANCES.difference(strict)
         return cls(level, tolerances, chosen, AppliedExpectations.of(found), expect)
 
     @property

@@ -18,15 +18,12 @@ from typing import Final, TypeAlias, cast
 
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.steps import JournalStep
-from acp_inspector.compare.tolerances import Tolerance
+from acp_inspector.compare.tolerances import ToleranceName
 from acp_inspector.compare.values import (
     ABSENT,
-    MAX_DEPTH,
-    TIMESTAMPS,
     Place,
     Templates,
     Variable,
-    context_of,
     id_fields,
     id_kind,
     is_id,
@@ -94,7 +91,7 @@ class MarkedSteps:
             if step.is_request:
                 variables.append(Variable(f"request of the {step.side}", step.id))
                 type_ = id_key(step.id)[0]
-            place = Place(step, "$", context_of(step), "", MAX_DEPTH)
+            place = Place.of(step)
             value = self._masked(step.value, place, variables)
             mark = f"{step.name} {type_} {json.dumps(value, sort_keys=True)}"
             if step.beside:
@@ -104,13 +101,13 @@ class MarkedSteps:
         return found
 
     def _masked(self, value: Json, place: Place, variables: list[Variable]) -> Json:
+        if (variable := self.leaf(value, place)) is not None:
+            variables.append(variable)
+            return {"«»": variable.kind}
         if isinstance(value, dict):
             if not place.depth:
                 return opaque(value)
             members = cast("dict[str, Json]", value)
-            if (duration := self.templates.duration(members, place.context)) is not None:
-                variables.append(duration)
-                return {"«»": duration.kind}
             masked: dict[str, Json] = {}
             for key, name in sorted(self.names(members).items()):
                 variables += self.templates.text(name)[1] if key != name else ()
@@ -121,11 +118,8 @@ class MarkedSteps:
                 return opaque(value)
             below = place.item(0)
             return [self._masked(each, below, variables) for each in cast("list[Json]", value)]
-        if (variable := self.leaf(value, place)) is not None:
-            variables.append(variable)
-            return {"«»": variable.kind}
         if isinstance(value, str):
-            text, found = self.templates.text(value, place.context)
+            text, found = self.templates.text(value, place)
             variables += found
             return text
         return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -144,17 +138,9 @@ class MarkedSteps:
 
     def leaf(self, value: Json, place: Place) -> Variable | None:
         """Return the variable that a value is as a whole."""
-        if isinstance(value, dict | list):
-            return None
         if is_id(place.name, value):
             return None if value == ABSENT else Variable(id_kind(place.name, place.step), value)
-        if place.name in TIMESTAMPS and isinstance(value, str) and value != ABSENT:
-            return self.templates.timestamp(value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return self.templates.number(place.name, value, place.context)
-        if isinstance(value, str):
-            return self.templates.process_id(place.name, value, place.context)
-        return None
+        return self.templates.whole(value, place)
 
     def replaced_marks(self, steps: Iterable[JournalStep]) -> Iterator[str]:
         """Yield the marks of the values that others of their turn have replaced."""
@@ -281,7 +267,11 @@ class Alignment:
     """Which steps of two runs belong together."""
 
     def __init__(
-        self, left: MarkedSteps, right: MarkedSteps, ids: IdMap, tolerances: frozenset[Tolerance]
+        self,
+        left: MarkedSteps,
+        right: MarkedSteps,
+        ids: IdMap,
+        tolerances: frozenset[ToleranceName],
     ) -> None:
         self.left = left
         self.right = right
@@ -293,7 +283,7 @@ class Alignment:
         """Steps of the left whose counterpart is in another place of its turn."""
         self.replaced: set[JournalStep | None] = set()
         """Values of channels that the other journal has replaced earlier."""
-        self.counts: Counter[Tolerance] = Counter()
+        self.counts: Counter[ToleranceName] = Counter()
         """How often steps were matched by a tolerance."""
         self._calls: dict[tuple[JournalStep, int], list[_Pair]] = {}
         """The tool calls that requests of a turn belong to, with how many pairs were known."""

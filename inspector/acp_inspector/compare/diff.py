@@ -24,7 +24,7 @@ from acp_inspector.compare.ignoring import (
     without,
 )
 from acp_inspector.compare.steps import Level, Steps
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
+from acp_inspector.compare.tolerances import STRICT, TOLERANCES, ToleranceName, forms_of
 from acp_inspector.compare.values import Templates
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath
@@ -43,8 +43,6 @@ from acp_protocol.schema.vocabulary import OPENING
 ENTRIES_PER_REPORT: Final = 64
 """Entries that are read between two reports of progress."""
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
-_BINDINGS: Final[frozenset[Tolerance]] = frozenset({"ids-in-text", "shapes", "temp-paths"})
-"""Tolerances of the level `strict`."""
 
 
 class CompareOptions(TypedDict, total=False):
@@ -52,7 +50,7 @@ class CompareOptions(TypedDict, total=False):
 
     level: Level
     matchers: Sequence[Matcher]
-    tolerances: Collection[Tolerance]
+    tolerances: Collection[ToleranceName]
 
 
 def compare(
@@ -65,7 +63,7 @@ def compare(
     sides: Sequence[Side] = SIDES,
     ids: IdMap | None = None,
     matchers: Sequence[Matcher] = (),
-    tolerances: Collection[Tolerance] = TOLERANCES,
+    tolerances: Collection[ToleranceName] = TOLERANCES,
     progress: Callable[[float], None] = lambda share: None,
 ) -> JournalComparison:
     """Return where two journals differ.
@@ -85,7 +83,7 @@ def compare(
             the comparison.
     """
     ids = ids or IdMap()
-    allowed = frozenset(tolerances) & (_BINDINGS if level == "strict" else TOLERANCES)
+    allowed = frozenset(tolerances) & (STRICT if level == "strict" else TOLERANCES)
     work = _Progress(progress, len(left) + len(right))
     # Each pair of directories has a name of its own, so that one cannot stand for another.
     numbers = {each: at for at, each in enumerate(dict.fromkeys(ids.directories.values()), 1)}
@@ -147,7 +145,7 @@ def _read(
     wanted: FrameSelector | None,
     sides: Sequence[Side],
     names: Mapping[str, str],
-    tolerances: frozenset[Tolerance],
+    tolerances: frozenset[ToleranceName],
     work: _Progress,
 ) -> MarkedSteps:
     """Return the steps of a journal; ignores apply only to compared sides.
@@ -155,7 +153,7 @@ def _read(
     `names` stand for directories in its texts.
     """
     ignores, _ = excluding
-    steps, places = Steps(level, tolerances), dict(names)
+    steps, places = Steps(level, strict=TOLERANCES - tolerances), dict(names)
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
     # Without filters no more is needed than requests and their responses.
@@ -189,7 +187,7 @@ def _read(
             )
         if not is_left_out:
             steps.apply(frame, paired)
-    return MarkedSteps(steps.finished(), Templates(places, tolerances))
+    return MarkedSteps(steps.finished(), Templates(places, forms_of(tolerances)))
 
 
 _NO_NOTES: Final = FrameNotes()

@@ -9,27 +9,24 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import islice
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.compare.align import Alignment
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.ignoring import Matcher
 from acp_inspector.compare.steps import JournalStep
-from acp_inspector.compare.titles import cut_titles, placed_titles
-from acp_inspector.compare.tolerances import Tolerance
+from acp_inspector.compare.tolerances import TABLE, ToleranceName, tolerance_of
 from acp_inspector.compare.values import (
     ABSENT,
     MAX_DEPTH,
     Place,
-    TextContext,
+    PlacedText,
     Variable,
-    context_of,
     id_kind,
     is_id,
     is_other,
@@ -47,11 +44,6 @@ MAX_FRAMES: Final = 5
 """Most frame numbers shown for one step."""
 _Found: TypeAlias = tuple[str, Json, Json, str]
 """A difference: its path, both values there, and what a matcher says about them."""
-_TITLES: Final = re.compile(
-    r"tool call \$\.params\.update\.title"
-    r"|session/request_permission \$\.params(?:\.subject)?\.toolCall\.title"
-)
-"""The titles of tool calls: the step and the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +102,7 @@ class JournalComparison:
     """Steps of the left and of the right."""
     pairs: tuple[StepPair, ...] = ()
     """All steps, in the order of the left; one that is in the right only precedes the next pair."""
-    tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
+    tolerated: Mapping[ToleranceName, int] = field(default_factory=dict[ToleranceName, int])
     """How often each tolerance was needed, as far as it was."""
 
 
@@ -159,15 +151,15 @@ class Differences:
         self._matchers = matchers
         self._reported: set[tuple[str, str, str]] = set()
         """Pairs of ids that disagree; each is reported once only."""
-        self._values: dict[Tolerance, set[tuple[str, str]]] = {}
+        self._values: dict[ToleranceName, set[tuple[str, str]]] = {}
         """Values that differ and are tolerated."""
 
     @property
-    def tolerated(self) -> dict[Tolerance, int]:
+    def tolerated(self) -> dict[ToleranceName, int]:
         """How often each tolerance was needed."""
         counts = Counter(self._counts)
         counts.update({name: len(values) for name, values in self._values.items()})
-        return {name: counts[name] for name in get_args(Tolerance) if counts[name]}
+        return {name: counts[name] for name in (each.name for each in TABLE) if counts[name]}
 
     def pairs(self) -> list[StepPair]:
         """Return all steps in pairs, with their differences."""
@@ -185,7 +177,7 @@ class Differences:
                 changed.append((one, other))
                 continue
             for variable, its in zip(mine[1], yours[1], strict=True):
-                if variable.tolerance is None:
+                if variable.form is None:
                     self._ids.agree_on(variable, its)
         for one, other in changed:
             if one.is_request:
@@ -230,8 +222,9 @@ class Differences:
 
     def _note(self, ours: Iterable[Variable], theirs: Iterable[Variable]) -> bool:
         for mine, yours in zip(ours, theirs, strict=True):
-            if mine.tolerance is not None and mine.value != yours.value:
-                values = self._values.setdefault(mine.tolerance, set())
+            tolerance = tolerance_of(mine)
+            if tolerance is not None and mine.value != yours.value:
+                values = self._values.setdefault(tolerance, set())
                 values.add((mine.kind, str(mine.value)))
         return True
 
@@ -244,7 +237,7 @@ class Differences:
                 Variable(kind, one.id), Variable(kind, other.id)
             ):
                 yield "id", one.id, other.id, ""
-        pair = Place(one, "$", context_of(one), "", MAX_DEPTH)
+        pair = Place.of(one)
         for path, mine, yours, why in self._differing(one.value, other.value, pair):
             path = one.path_in_message(path)  # noqa: PLW2901
             yield path, self._left.shown(mine), self._right.shown(yours), why
@@ -281,8 +274,7 @@ class Differences:
     def _differing_members(
         self, one: Mapping[str, Json], other: Mapping[str, Json], place: Place
     ) -> Iterator[_Found]:
-        took = self._left.templates.duration(one, place.context)
-        other_took = self._right.templates.duration(other, place.context)
+        took, other_took = self._left.leaf(one, place), self._right.leaf(other, place)
         is_duration = bool(took and other_took and self._agree(took, other_took))
         ours, theirs = self._left.names(one), self._right.names(other)
         for key in dict.fromkeys([*ours, *theirs]):
@@ -300,7 +292,7 @@ class Differences:
 
     def _mismatch(self, one: Json, other: Json, place: Place) -> str | None:
         """Return what the matcher of a path says about both values; None if it has none."""
-        path = place.step.path_in_message(place.path)
+        path = place.path_in_message
         # The whole message has no path, nor has a part of one that is no message.
         if not path.startswith("$") or path == "$":
             return None
@@ -320,75 +312,23 @@ class Differences:
         return self._are_same_texts(one, other, place)
 
     def _are_same_texts(self, one: str, other: str, place: Place) -> bool:
-        text, ours = self._left.templates.text(one, place.context)
-        other_text, theirs = self._right.templates.text(other, place.context)
+        text, ours = self._left.templates.text(one, place)
+        other_text, theirs = self._right.templates.text(other, place)
         if text == other_text and len(ours) == len(theirs):
             return all(self._agree(*each) for each in zip(ours, theirs, strict=True))
         if self._ids.agree_on_secrets(one, other):
             return True
         if self._ids.agree_on_secrets(text, other_text) and len(ours) == len(theirs):
             return all(self._agree(*each) for each in zip(ours, theirs, strict=True))
-        if place.context.is_output and "output-lines" in self._tolerances:
-            return self._are_interleaved(one, other, place.context)
-        is_title = _TITLES.fullmatch(f"{place.step.name} {place.step.path_in_message(place.path)}")
-        tolerance = self._title_tolerance(one, other) if is_title else None
-        if tolerance is None:
-            return False
-        self._counts[tolerance] += 1
-        return True
-
-    def _title_tolerance(self, one: str, other: str) -> Tolerance | None:
-        """Return the tolerance by which two titles are one in different directories."""
-        left, right = self._left.templates, self._right.templates
-        if (
-            "cut-titles" in self._tolerances
-            and len(one) == len(other)
-            and any(
-                ours.is_cut_from(theirs)
-                for ours in cut_titles(one, left.places)
-                for theirs in cut_titles(other, right.places)
-            )
-        ):
-            return "cut-titles"
-        others = list(placed_titles(other, right.places))
-        found = (
-            ours.tolerance_beside(theirs)
-            for ours in placed_titles(one, left.places)
-            for theirs in others
-        )
-        return next((each for each in found if each in self._tolerances), None)
-
-    def _are_interleaved(self, one: str, other: str, context: TextContext) -> bool:
-        """Return whether two texts have the same lines from two streams, interleaved otherwise."""
-        lines = [self._left.templates.text(line, context) for line in one.split("\n")]
-        found: dict[str, deque[int]] = {}
-        for at, line in enumerate(other.split("\n")):
-            found.setdefault(self._right.templates.text(line, context)[0], deque()).append(at)
-        order = [found[text].popleft() for text, _ in lines if found.get(text)]
-        if len(order) != len(lines) or any(found.values()) or not are_two_streams(order):
-            return False
-        others = other.split("\n")
-        pairs = [
-            pair
-            for at, (_, ours) in zip(order, lines, strict=True)
-            for pair in zip(ours, self._right.templates.text(others[at], context)[1], strict=False)
-        ]
-        self._counts["output-lines"] += 1
-        return all(self._agree(*pair) for pair in pairs)
-
-
-def are_two_streams(order: Sequence[int]) -> bool:
-    """Return whether numbers are two ascending sequences, interleaved."""
-    low, high = -1, -1
-    """The last number of each; the greater one takes what it can."""
-    for number in order:
-        if number > high:
-            high = number
-        elif number > low:
-            low = number
-        else:
-            return False
-    return True
+        placed = PlacedText(one, place, self._left.templates)
+        other_placed = PlacedText(other, place, self._right.templates)
+        for tolerance in TABLE:
+            if tolerance.name in self._tolerances and tolerance.where(place):
+                pairs = tolerance.agree(placed, other_placed)
+                if pairs is not None:
+                    self._counts[tolerance.name] += 1
+                    return all(self._agree(*pair) for pair in pairs)
+        return False
 
 
 def _bind_fields(ids: IdMap, step: JournalStep, one: Json, other: Json, depth: int) -> None:

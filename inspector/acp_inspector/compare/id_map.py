@@ -13,13 +13,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias, cast
 
-from acp_inspector.compare.values import (
-    EPOCH,
-    GENERATED_IDS,
-    UNBOUND,
-    Templates,
-    Variable,
-)
+from acp_inspector.compare.patterns import in_seconds
+from acp_inspector.compare.tolerances import TOLERANCES, forms_of
+from acp_inspector.compare.values import GENERATED_IDS, Templates, Variable
 from acp_inspector.redaction.detector import PLACEHOLDER
 from acp_protocol.jsonrpc import Json, RequestId, id_key
 
@@ -46,8 +42,9 @@ class IdMap:
         self._recorded_texts: dict[str, set[str]] = {}
         self._is_redacted = is_redacted
         self._secrets: dict[str, str] = {}
-        self._templates = Templates(directories)
-        self._live_templates = Templates({each: each for each in self.directories.values()})
+        forms = forms_of(TOLERANCES)
+        self._templates = Templates(directories, forms)
+        self._live_templates = Templates({each: each for each in self.directories.values()}, forms)
 
     def for_next_connection(self) -> IdMap:
         """Return a map that knows only directories, secrets and sessions, which may be loaded."""
@@ -97,9 +94,9 @@ class IdMap:
         Of usage numbers and process ids only the type counts. Two times of one run may be the same
         in the other one, if they are close to each other.
         """
-        if recorded.tolerance is None:
+        if recorded.form is None:
             return self.agree(recorded.kind, recorded.value, live.value)
-        if recorded.kind in UNBOUND:
+        if not recorded.is_bound:
             return True
         one, other = str(recorded.value), str(live.value)
         known, known_back = self._texts.get(one), self._recorded_texts.get(other)
@@ -108,7 +105,7 @@ class IdMap:
             return True
         if other in (known or ()):
             return True
-        if recorded.kind not in {"time", "epoch"}:
+        if not recorded.form.is_time:
             return False
         are_close = _are_close(other, known or ()) and _are_close(one, known_back or ())
         if are_close:
@@ -182,7 +179,7 @@ class IdMap:
         at = 0
         for start, end, variable in self._templates.spans(recorded):
             live = str(variable.value)
-            if variable.kind != "place":
+            if variable.form is not None:
                 known = self._texts.get(live, ())
                 live = next(iter(known)) if len(known) == 1 else live
             parts += (recorded[at:start], live)
@@ -210,7 +207,7 @@ def _seconds(moment: str) -> float:
         except ValueError:
             return float("inf")
         return found.timestamp()
-    return number / 1000 if number >= EPOCH[1] else number
+    return in_seconds(number)
 
 
 def _hashable(value: Json) -> object:

@@ -20,7 +20,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
 from acp_inspector.journal import Frame
 from acp_inspector.jsonpath import formatted_member
 from acp_inspector.session.events import TurnEnded
@@ -132,11 +131,12 @@ class Steps:
     """Turns the frames of one connection into steps."""
 
     def __init__(
-        self, level: Level = "semantic", tolerances: frozenset[Tolerance] = TOLERANCES
+        self, level: Level = "semantic", *, strict: AbstractSet[str] = frozenset()
     ) -> None:
+        """Begin a connection; `strict`: the tolerances that are switched off."""
         self.steps: list[JournalStep] = []
         self._level: Level = level
-        self._tolerances = tolerances
+        self._strict = strict
         self.sessions = Sessions()
         """Decides which turn a message belongs to."""
         self._has_turn = False
@@ -248,7 +248,7 @@ class Steps:
         for step in self.steps:
             # No later turn exists that it could belong to.
             step.turn = min(step.turn, self.sessions.session(step.session).prompts)
-            if step.replaced and "replaced-values" not in self._tolerances:
+            if step.replaced and "replaced-values" in self._strict:
                 step.beside[_UPDATE] = step.replaced
             if self._level == "shape":
                 step.replaced = []
@@ -276,7 +276,7 @@ class Steps:
                 self._streamed[frame.side, session] = step
         if root == _UPDATE and self.sessions.session(session).is_open and not self._has_turn:
             step.is_between_turns = True
-            step.turn += "late-updates" in self._tolerances and self._level != "strict"
+            step.turn += "late-updates" not in self._strict and self._level != "strict"
         return step
 
     def _request(
@@ -379,7 +379,7 @@ class Steps:
         is_repeated = states[-1:] == [status] or (status == "pending" and bool(states))
         if status is None:
             pass
-        elif is_repeated and "call-states" in self._tolerances:
+        elif is_repeated and "call-states" not in self._strict:
             step.dropped_states += 1
         else:
             states.append(status)
@@ -410,7 +410,7 @@ class Steps:
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> JournalStep:
         step = self._values.get((session, name))
-        is_in_channel = name in ASYNCHRONOUS and "late-updates" in self._tolerances
+        is_in_channel = name in ASYNCHRONOUS and "late-updates" not in self._strict
         if step is None:
             channel = name if is_in_channel else ""
             step = self._add(frame, name, session, update, _UPDATE, channel)

@@ -6,11 +6,11 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from acp_inspector.compare.tolerances import Tolerance
+from acp_inspector.compare.values import PlacedText
 
 _CUT: Final = re.compile(r"(?:\.{3}|…)\Z")
 """The end of a title that was cut."""
@@ -63,20 +63,45 @@ class PlacedTitle:
     length: int
     """Characters of the title."""
 
-    def tolerance_beside(self, other: PlacedTitle) -> Tolerance | None:
-        """Return the tolerance by which both are one title; None: they are not.
-
-        A title is cut only if it would be longer.
-        """
-        same = (self.before, self.name, self.behind) == (other.before, other.name, other.behind)
-        if not same or self.directory == other.directory:
-            return None
-        spellings = {self.spelling, other.spelling}
-        if spellings <= {"whole", "relative"}:
-            return "relative-titles" if "relative" in spellings else None
+    def is_cut_from(self, other: PlacedTitle) -> bool:
+        """Return whether one of both is the other one, cut because it would be longer."""
+        if not self._names_one_path(other) or "cut" not in {self.spelling, other.spelling}:
+            return False
         cut, uncut = (self, other) if self.spelling == "cut" else (other, self)
         is_shorter = uncut.spelling == "whole" and uncut.length <= cut.length
-        return "cut-titles" if is_shorter or uncut.length == cut.length else None
+        return is_shorter or uncut.length == cut.length
+
+    def is_relative_to(self, other: PlacedTitle) -> bool:
+        """Return whether both are one title, in which at least one of the paths is relative."""
+        spellings = {self.spelling, other.spelling}
+        return self._names_one_path(other) and "relative" in spellings and "cut" not in spellings
+
+    def _names_one_path(self, other: PlacedTitle) -> bool:
+        same = (self.before, self.name, self.behind) == (other.before, other.name, other.behind)
+        return same and self.directory != other.directory
+
+
+def are_cut(one: PlacedText, other: PlacedText) -> bool:
+    """Return whether two titles are one that was cut at a directory of its run."""
+    is_cut_behind = len(one.text) == len(other.text) and any(
+        ours.is_cut_from(theirs)
+        for ours in cut_titles(one.text, one.templates.places)
+        for theirs in cut_titles(other.text, other.templates.places)
+    )
+    return is_cut_behind or _are_any(one, other, PlacedTitle.is_cut_from)
+
+
+def are_relative(one: PlacedText, other: PlacedText) -> bool:
+    """Return whether two titles are one path, from another directory in each run."""
+    return _are_any(one, other, PlacedTitle.is_relative_to)
+
+
+def _are_any(
+    one: PlacedText, other: PlacedText, test: Callable[[PlacedTitle, PlacedTitle], bool]
+) -> bool:
+    others = list(placed_titles(other.text, other.templates.places))
+    titles = placed_titles(one.text, one.templates.places)
+    return any(test(ours, theirs) for ours in titles for theirs in others)
 
 
 def cut_titles(title: str, places: Mapping[str, str]) -> Iterator[CutTitle]:

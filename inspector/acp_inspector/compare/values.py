@@ -1,9 +1,9 @@
 """The values of a journal that each run has anew: its variables.
 
 Each run of a conversation has its own ids, directories, times and process ids. `Templates` replaces
-the variables of one journal, so that texts of two runs can be compared. A field's name decides
+the variables of one journal, so that steps of two runs can be compared. A field's name decides
 whether its value is an id, and such an id is a variable inside any text too. Other values are
-recognised by their shape.
+recognised by their form; which forms there are is said in `tolerances`.
 
 Source: docs/design/replay.md.
 """
@@ -11,12 +11,11 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from acp_inspector.compare.steps import JournalStep
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
 from acp_inspector.jsonpath import formatted_member
 from acp_protocol.framing import opposite
 from acp_protocol.jsonrpc import Json
@@ -26,26 +25,25 @@ GENERATED_IDS: Final = frozenset(
     {"sessionId", "toolCallId", "terminalId", "messageId", "planId", "elicitationId", "requestId"}
 )
 """Fields whose value each run generates anew."""
+TIMESTAMPS: Final = frozenset({"updatedAt", "createdAt"})
+"""Fields with a point in time, which no run repeats."""
 ABSENT: Final = "«absent»"
 """Replaces the value of a missing member."""
 MAX_DEPTH: Final = 100
 """Levels of nesting that are compared one by one; deeper values are compared as a whole."""
-TIMESTAMPS: Final = frozenset({"updatedAt", "createdAt"})
-"""Fields with a point in time, which no run repeats."""
-_PROCESS_IDS: Final = frozenset({"pid", "ppid", "pgid", "processid", "processgroupid"})
-_DURATIONS: Final = ({"secs", "nanos"}, {"seconds", "nanos"})
-"""The members of an object that is a duration, as programs in Rust and protocol buffers write it.
-"""
-_RUN_TIME: Final = re.compile(
-    r"(?:^|_)(?:duration|elapsed|latency|took|(?:wall|run|execution|cpu)_?time)"
-    r"(?:_?(?:ms|s|secs?|seconds|milli(?:s|seconds)|nanos|ns|us))?$"
-)
-"""Names of numbers that say how long something took, with underscores."""
-_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _USAGE: Final = re.compile(
     r"(?:^|_)(?:token_?)?usage$|[a-z]Usage$|^quota$|^costs?$|^token_?counts?$", re.IGNORECASE
 )
 """Names of objects with numbers of tokens or costs."""
+_OUTPUT_STEPS: Final = frozenset(
+    {
+        "tool call",
+        *CALL_UPDATES,
+        *("terminal", "terminal_update", "terminal_output_chunk", "response to terminal/output"),
+    }
+)
+_NO_OUTPUT: Final = frozenset({"rawInput", "title", "locations", "oldText", "newText"})
+"""Fields of a tool call that are no output: what it is to do, and what it changes."""
 _MAX_ID: Final = 200
 _MIN_ID: Final = 6
 """Characters of an id that is replaced inside texts; shorter ones may be ordinary words."""
@@ -53,78 +51,91 @@ _PREFIX: Final = 3
 """Characters by which an id is searched for in a text."""
 _MAX_PREFIXES: Final = 100
 _ID_CHARACTERS: Final = r"[\w.:|/@+=-]"
-_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
-_DAY: Final = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? +)?"
-_ZONE: Final = r"(?: ?(?:GMT|UTC)?[+-]\d\d:?\d\d(?: \([A-Z][\w ]*\))?| ?(?:Z|UTC|GMT)\b)?"
-CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm]\b)?"
-"""The pattern of a time of day."""
-DATE: Final = (
-    rf"\b\d{{4}}-\d\d-\d\d(?:[T ]{CLOCK}{_ZONE})?(?!\d)"
-    rf"|\b\d{{1,2}}/\d{{1,2}}/\d{{4}}(?:,? {CLOCK})?(?!\d)|\b\d{{4}}/\d\d/\d\d(?!\d)"
-    rf"|\b{_DAY}{_MONTH} +\d{{1,2}}(?:st|nd|rd|th)?"
-    rf"(?:,? +(?:\d{{4}}(?: {CLOCK}{_ZONE})?|{CLOCK}{_ZONE}(?: \d{{4}}{_ZONE})?))(?!\d)"
-    rf"|\b{_DAY}\d{{1,2}} {_MONTH} \d{{4}}(?: {CLOCK}{_ZONE})?(?!\d)"
-)
-"""The pattern of a date as people and programs write it, perhaps with a time of day."""
-SERVICE_ID_START: Final = (
-    r"call|toolu|msg|chatcmpl|resp|fc|rs|run|req|session|sess|thread|task|item|prompt|user"
-)
-"""The beginnings of the ids of model services."""
-SHAPES: Final[Mapping[str, str]] = {
-    "trace": r"(?<![\w-])[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?![\w-])",
-    "uuid": r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])",
-    "ulid": r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])",
-    "hex": r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{32}|[0-9a-f]{40})(?![0-9A-Za-z])",
-    "address": r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{9,16}(?![0-9A-Za-z])",
-    "service": rf"(?<![0-9A-Za-z])(?:{SERVICE_ID_START})[_-](?=[A-Za-z]*\d)[0-9A-Za-z]{{12,}}"
-    r"(?![0-9A-Za-z])",
-    "time": r"(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?(?!\d)",
-    "epoch": r"(?<![0-9A-Za-z.])1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?(?![0-9A-Za-z])",
-}
-"""Patterns of values that each run has anew, by the name of their shape."""
-OUTPUT_SHAPES: Final[Mapping[str, str]] = {
-    "date": rf"{DATE}|(?<![\d:.])[0-2]\d:[0-5]\d:[0-5]\d(?:[.,]\d+)?(?![\d:])",
-    "elapsed": (
-        r"(?:\bin |\b(?i:took|time|elapsed|real|user|sys):?\s+|\(|\t)"
-        r"(?:\d+m)?\d+(?:\.\d+)? ?(?:[mnuµ]s|s|secs?|seconds|milliseconds)\b"
-    ),
-    "port": r"(?:localhost|127\.0\.0\.1|\[::1\]):[1-9]\d{4}(?!\d)",
-    "commit": r"\[[\w./-]+(?: \([\w -]+\))? [0-9a-f]{7,12}(?=\])",
-}
-"""Such patterns for the output of tools: dates in words, run times, free ports of this machine, and
-the digest of a new commit."""
-_NEW_IN_OUTPUT: Final[Mapping[str, re.Pattern[str]]] = {
-    "elapsed": re.compile(r"\d.*"),
-    "port": re.compile(r"\d{5}$"),
-    "commit": re.compile(r"\w+$"),
-}
-"""The part of an output shape that is new; what precedes it stays."""
-PROCESS_ID: Final = r"(?i:\b(?:p?pids?|pgids?|process(?: group)?(?: id)?)\b)[^\w\n]{0,3}\d+(?!\d)"
-"""The pattern of a process id behind its name."""
 
 
-def alternatives(patterns: Mapping[str, str]) -> str:
-    """Return the pattern of any of several, each a group with its name."""
-    return "|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns.items())
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a message a value is."""
+
+    step: JournalStep
+    path: str = "$"
+    name: str = ""
+    """The name of its field; of items, that of their list."""
+    depth: int = MAX_DEPTH
+    """Levels of nesting that are compared one by one from here."""
+    is_usage: bool = False
+    is_output: bool = False
+    """It is output of a tool."""
+    is_input: bool = False
+    """It is input of a tool, or what an agent asks of the client: only what is bound may differ."""
+
+    @classmethod
+    def of(cls, step: JournalStep) -> Place:
+        """Return the place of the whole value of a step."""
+        return cls(
+            step,
+            is_usage=step.name == "usage_update",
+            is_output=step.name in _OUTPUT_STEPS,
+            is_input=step.is_request and step.side == "agent",
+        )
+
+    def member(self, name: str) -> Place:
+        path = self.path + formatted_member(name)
+        is_output = self.is_output and name not in _NO_OUTPUT
+        is_input = self.is_input or name == "rawInput"
+        is_usage = not is_input and (self.is_usage or bool(_USAGE.search(name)))
+        return Place(self.step, path, name, self.depth - 1, is_usage, is_output, is_input)
+
+    def item(self, at: int) -> Place:
+        return replace(self, path=f"{self.path}[{at}]", depth=self.depth - 1)
+
+    @property
+    def path_in_message(self) -> str:
+        return self.step.path_in_message(self.path)
 
 
-_ANY_SHAPE: Final = re.compile(alternatives(SHAPES))
-_NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
-_NEAR_ID: Final = re.compile(r"[a-z][_-][0-9A-Za-z]{12}|[0-7][0-9A-Z]{25}")
-_NEAR_OUTPUT: Final = re.compile(
-    r"[0-9][:./-][0-9]|[0-9] ?[mnuµ]?s|[a-z]{2} +[0-9]|:[0-9]{5}|[0-9a-f]{7}\]"
-)
-_NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
-_NEAR_SHAPES: Final = (_NEAR_HEX, _NEAR_TIME, _NEAR_ID)
-_NEAR_TEMP: Final = re.compile(r"/(?:tmp|var)/|\\Temp\\")
-"""One of them is in every text with a value of a known shape; they are searched for fast."""
-_TEMP_PATH: Final = (
-    r"(?P<path>(?<![\w.~-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/[\w+-]+/[\w+-]+/T)"
-    r"/(?:[\w.+@%-]*\w)"
-    r"|(?<!\w)[A-Za-z]:\\Users\\[^\\\n]{1,64}\\AppData\\Local\\Temp\\(?:[\w.+@%-]*\w))"
-)
-EPOCH: Final = (1_500_000_000, 2_000_000_000)
-"""Seconds that are a time of our days: 2017 to 2033."""
+NO_PLACE: Final = Place(JournalStep("client", "", None, None))
+"""The place of texts of which only what is in them is known."""
+
+Where: TypeAlias = Callable[[Place], bool]
+
+
+def anywhere(place: Place) -> bool:
+    """Say that a rule is about every place."""
+    del place
+    return True
+
+
+def nowhere(place: Place) -> bool:
+    """Say that a rule is about no place."""
+    del place
+    return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A form of values that each run has anew: a pattern in texts, or a kind of whole values."""
+
+    name: str
+    where: Where = anywhere
+    bound: Where = anywhere
+    """Where its values are bound one to one; elsewhere only presence and type count."""
+    is_time: bool = False
+    """Whether two that are close to each other may be one in the other run."""
+    pattern: str = ""
+    """What it looks like in texts."""
+    new: str = ""
+    """The part of what the pattern finds that is new; all of it by default."""
+    near: re.Pattern[str] = re.compile("")
+    """Found fast, in every text that has one."""
+    types: tuple[type, ...] = ()
+    """The types of whole values that have it."""
+    holds: Callable[[str, Json], bool] = lambda name, value: True
+    """Whether the whole value of the field `name` has it."""
+
+
+ID: Final = Form("id")
+"""An id of one of the fields, inside a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,93 +143,34 @@ class Variable:
     """A value that each run generates anew."""
 
     kind: str
-    """The name of its field, or its shape."""
+    """The name of its field, or of its form."""
     value: Json
-
-    @property
-    def tolerance(self) -> Tolerance | None:
-        """The tolerance by which it may differ; None: ids in their fields always may."""
-        return _TOLERANCE_OF.get(self.kind)
-
-
-_TOLERANCE_OF: Final[dict[str, Tolerance]] = {
-    "id": "ids-in-text",
-    **dict.fromkeys((*SHAPES, *OUTPUT_SHAPES, "timestamp", "run time"), "shapes"),
-    "path": "temp-paths",
-    "usage": "usage",
-    **dict.fromkeys(("pid", "pid text", "pid in input", "pid text in input"), "process-ids"),
-    "duration": "shapes",
-}
-UNBOUND: Final = frozenset(
-    {"usage", "pid", "pid text", "timestamp", "duration", "run time", "date", "elapsed"}
-)
-"""Kinds of which only presence and type count."""
-
-
-_NO_OUTPUT: Final = frozenset({"rawInput", "title", "locations", "oldText", "newText"})
-"""Fields of a tool call that are no output: what it is to do, and what it changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextContext:
-    """Where in a message a value is."""
-
-    is_usage: bool = False
-    is_output: bool = False
-    """It is output of a tool."""
-    is_input: bool = False
-    """It is input of a tool, or what an agent asks of the client: only what is bound may differ."""
-
-    def below(self, name: str) -> TextContext:
-        """Return the context of the field `name` in a value."""
-        is_output = self.is_output and name not in _NO_OUTPUT
-        is_input = self.is_input or name == "rawInput"
-        is_usage = not is_input and (self.is_usage or bool(_USAGE.search(name)))
-        if (is_usage, is_output, is_input) == (self.is_usage, self.is_output, self.is_input):
-            return self
-        return TextContext(is_usage, is_output, is_input)
-
-
-_PLAIN: Final = TextContext()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where two values are compared."""
-
-    step: JournalStep
-    path: str
-    context: TextContext
-    name: str
-    """The name of its field; of items, that of their list."""
-    depth: int
-    """Levels of nesting that are compared one by one from here."""
-
-    def member(self, name: str) -> Place:
-        path = self.path + formatted_member(name)
-        return Place(self.step, path, self.context.below(name), name, self.depth - 1)
-
-    def item(self, at: int) -> Place:
-        return replace(self, path=f"{self.path}[{at}]", depth=self.depth - 1)
+    form: Form | None = None
+    """None: it is the id of its field, which may differ in any case."""
+    is_bound: bool = True
+    """Whether it has one counterpart in the other run."""
 
 
 class Templates:
     """Finds the variables in the values of one journal."""
 
-    def __init__(
-        self,
-        places: Mapping[str, str] | None = None,
-        tolerances: frozenset[Tolerance] = TOLERANCES,
-    ) -> None:
-        """Replace directories by the names in `places`."""
+    def __init__(self, places: Mapping[str, str] | None, forms: Sequence[Form]) -> None:
+        """Find values of these forms, and replace directories by the names in `places`."""
         self.places: dict[str, str] = {}
         """The name of each directory."""
         self._bare: dict[str, str] = {}
         """The directories without their leading slash, as some agents write paths."""
-        self._tolerances = tolerances
+        self._forms = {form.name: form for form in forms}
+        self._in_texts: dict[re.Pattern[str], list[Form]] = {}
+        self._whole: dict[type, list[Form]] = {}
+        for form in forms:
+            if form.pattern:
+                self._in_texts.setdefault(form.near, []).append(form)
+            for each in form.types:
+                self._whole.setdefault(each, []).append(form)
         self._ids: set[str] = set()
         self._prefixes: set[str] = set()
-        self._patterns: dict[tuple[bool, ...], re.Pattern[str]] = {}
+        self._patterns: dict[tuple[object, ...], re.Pattern[str]] = {}
         for directory, name in (places or {}).items():
             self.add_place(directory, name)
 
@@ -234,7 +186,7 @@ class Templates:
         """Replace this id inside texts from now on, if it cannot be an ordinary word."""
         if (
             isinstance(value, str)
-            and "ids-in-text" in self._tolerances
+            and ID.name in self._forms
             and _MIN_ID <= len(value) <= _MAX_ID
             and any(map(str.isdigit, value))
         ):
@@ -243,126 +195,90 @@ class Templates:
                 self._prefixes.add(value[:_PREFIX])
                 self._patterns.clear()
 
-    def text(self, text: str, context: TextContext = _PLAIN) -> tuple[str, list[Variable]]:
+    def whole(self, value: Json, place: Place) -> Variable | None:
+        """Return the variable that a value is as a whole."""
+        for form in self._whole.get(value.__class__, ()):
+            if form.where(place) and form.holds(place.name, value):
+                return Variable(form.name, value, form, form.bound(place))
+        return None
+
+    def text(self, text: str, place: Place = NO_PLACE) -> tuple[str, list[Variable]]:
         """Return a text with its variables replaced, and the variables."""
-        found = list(self.spans(text, context))
+        found = list(self.spans(text, place))
         if not found:
             return text, []
         parts: list[str] = []
         at = 0
         for start, end, variable in found:
             parts.append(text[at:start])
-            is_place = variable.kind == "place"
-            parts.append(str(variable.value) if is_place else f"«{variable.kind}»")
+            parts.append(str(variable.value) if variable.form is None else f"«{variable.kind}»")
             at = end
         parts.append(text[at:])
-        return "".join(parts), [each for *_, each in found if each.kind != "place"]
+        return "".join(parts), [each for *_, each in found if each.form is not None]
 
     def placed(self, text: str) -> str:
         """Return a text with only its directories replaced."""
         return with_directories(text, self.places)
 
-    def timestamp(self, value: Json) -> Variable | None:
-        """Return the variable that the value of a field with a point in time is."""
-        return Variable("timestamp", value) if self._has_shapes else None
+    def spans(self, text: str, place: Place = NO_PLACE) -> Iterator[tuple[int, int, Variable]]:
+        """Yield start, end and variable for each variable in a text.
 
-    def number(self, name: str, value: float, context: TextContext) -> Variable | None:
-        """Return the variable that a number in the field `name` is."""
-        if context.is_usage and "usage" in self._tolerances:
-            return Variable("usage", value)
-        if self._is_process_id(name):
-            return Variable("pid in input" if context.is_input else "pid", value)
-        if context.is_output and self._has_shapes and _is_run_time(name):
-            return Variable("run time", value)
-        return Variable("epoch", value) if self._has_shapes and is_epoch(value) else None
-
-    def process_id(self, name: str, value: str, context: TextContext) -> Variable | None:
-        """Return the variable that a text in the field `name` is, if it is a process id."""
-        if not value.isdecimal() or not self._is_process_id(name):
-            return None
-        return Variable("pid text in input" if context.is_input else "pid text", value)
-
-    def _is_process_id(self, name: str) -> bool:
-        plain = name.replace("_", "").replace(" ", "").replace("-", "").lower()
-        return "process-ids" in self._tolerances and plain in _PROCESS_IDS
-
-    def duration(self, value: Mapping[str, Json], context: TextContext) -> Variable | None:
-        """Return the variable that an object is, if it is a duration; in input it is a limit."""
-        if len(value) != 2 or not self._has_shapes or context.is_input:
-            return None
-        are_numbers = all(type(each) is int for each in value.values())
-        return Variable("duration", str(value)) if are_numbers and {*value} in _DURATIONS else None
-
-    def spans(
-        self, text: str, context: TextContext = _PLAIN
-    ) -> Iterator[tuple[int, int, Variable]]:
-        """Yield start, end and variable for each variable in a text."""
-        pattern = self._pattern(text, context)
-        if pattern is None:
+        One without a form is a directory; its value is the name in its place.
+        """
+        forms = [
+            form.name
+            for near, forms in self._in_texts.items()
+            for form in (forms if near.search(text) else ())
+            if form.where(place)
+        ]
+        has_place = any(each in text for each in (*self.places, *self._bare))
+        are_many = len(self._prefixes) > _MAX_PREFIXES
+        has_id = are_many or any(each in text for each in self._prefixes)
+        # Most texts have none, which is found faster than by trying all at each character.
+        if not (forms or has_place or has_id):
             return
+        pattern = self._pattern(forms, has_place=has_place, has_id=has_id)
         at = 0
         while found := pattern.search(text, at):
-            kind = found.lastgroup or ""
-            start, end = found.span()
-            if kind == "word":
-                id_ = self._id_in(found["word"])
-                if id_ is None:
-                    other = _ANY_SHAPE.match(text, start) if self._has_shapes else None
-                    if other is None:
-                        at = start + 1
-                        continue
-                    kind, end = other.lastgroup or "", other.end()
-                else:
-                    end = start + len(id_)
-                    kind = "id"
-            value = text[start:end]
-            if kind == "place":
-                value = self.places[value] if value in self.places else self._bare[value]
-            elif kind == "pid":
-                # The name before the number stays.
-                start = end - len(value) + len(value.rstrip("0123456789"))
-                value = text[start:end]
-                kind = "pid in input" if context.is_input else kind
-            elif part := _NEW_IN_OUTPUT.get(kind):
-                new = part.search(value)
-                assert new is not None
+            start = found.start()
+            if found.lastgroup == "id":
+                if id_ := self._id_in(found["id"]):
+                    at = start + len(id_)
+                    yield start, at, Variable("id", id_, ID)
+                    continue
+                other = self._pattern(forms).match(text, start) if forms else None
+                if other is None:
+                    at = start + 1
+                    continue
+                found = other
+            at, value = found.end(), found[0]
+            form = self._forms.get(found.lastgroup or "")
+            if form is None:
+                name = self.places[value] if value in self.places else self._bare[value]
+                yield start, at, Variable("place", name)
+                continue
+            if form.new and (new := re.search(form.new, value)):
                 start, value = start + new.start(), new[0]
-            yield start, end, Variable(kind, value)
-            at = end
+            yield start, at, Variable(form.name, value, form, form.bound(place))
 
-    @property
-    def _has_shapes(self) -> bool:
-        return "shapes" in self._tolerances
-
-    def _pattern(self, text: str, context: TextContext) -> re.Pattern[str] | None:
-        """Return the pattern of the variables that a text may have; None if it has none.
-
-        Most texts have none, which is found faster than by trying all kinds at each character.
-        """
-        may_have = (
-            any(each in text for each in (*self.places, *self._bare)),
-            len(self._prefixes) > _MAX_PREFIXES or any(each in text for each in self._prefixes),
-            "temp-paths" in self._tolerances and bool(_NEAR_TEMP.search(text)),
-            (context.is_output or context.is_input) and "process-ids" in self._tolerances,
-            self._has_shapes and any(each.search(text) for each in _NEAR_SHAPES),
-            self._has_shapes and context.is_output and bool(_NEAR_OUTPUT.search(text)),
-        )
-        if not any(may_have):
-            return None
-        pattern = self._patterns.get(may_have)
+    def _pattern(
+        self, forms: Sequence[str], *, has_place: bool = False, has_id: bool = False
+    ) -> re.Pattern[str]:
+        """Return the pattern of values of these forms, of directories and of ids."""
+        key = (*forms, has_place, has_id)
+        pattern = self._patterns.get(key)
         if pattern is None:
-            longest = sorted(self.places, key=len, reverse=True)
-            barest = sorted(self._bare, key=len, reverse=True)
-            bare = [rf"(?<![\w./~\\-]){re.escape(each)}" for each in barest]
-            begins = "|".join(map(re.escape, sorted(self._prefixes)))
-            parts = (
-                rf"(?P<place>(?:{'|'.join([*map(re.escape, longest), *bare])})(?!\.*[\w-]))",
-                rf"(?P<word>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)",
-                *(_TEMP_PATH, f"(?P<pid>{PROCESS_ID})", _ANY_SHAPE.pattern),
-                alternatives(OUTPUT_SHAPES),
-            )
-            chosen = [part for part, is_there in zip(parts, may_have, strict=True) if is_there]
-            pattern = self._patterns[may_have] = re.compile("|".join(chosen))
+            parts = [f"(?P<{name}>{self._forms[name].pattern})" for name in forms]
+            if has_id:
+                begins = "|".join(map(re.escape, sorted(self._prefixes)))
+                parts.insert(0, rf"(?P<id>(?<![0-9A-Za-z_])(?:{begins}){_ID_CHARACTERS}*)")
+            if has_place:
+                longest = sorted(self.places, key=len, reverse=True)
+                barest = sorted(self._bare, key=len, reverse=True)
+                bare = [rf"(?<![\w./~\\-]){re.escape(each)}" for each in barest]
+                any_of = "|".join([*map(re.escape, longest), *bare])
+                parts.insert(0, rf"(?P<place>(?:{any_of})(?!\.*[\w-]))")
+            pattern = self._patterns[key] = re.compile("|".join(parts))
         return pattern
 
     def _id_in(self, word: str) -> str | None:
@@ -374,8 +290,18 @@ class Templates:
         return None
 
 
-def _is_run_time(name: str) -> bool:
-    return bool(_RUN_TIME.search(_CAMEL.sub("_", name).lower()))
+@dataclass(frozen=True, slots=True)
+class PlacedText:
+    """A text of one journal, and where it is."""
+
+    text: str
+    place: Place
+    templates: Templates
+
+    @property
+    def lines(self) -> list[tuple[str, list[Variable]]]:
+        """Its lines with their variables replaced, and the variables."""
+        return [self.templates.text(line, self.place) for line in self.text.split("\n")]
 
 
 def is_id(name: str, value: Json) -> bool:
@@ -402,28 +328,6 @@ def id_fields(value: Json) -> Iterator[tuple[str, Json]]:
                     yield name, inner
         elif isinstance(each, list):
             waiting += cast("list[Json]", each)
-
-
-_OUTPUT_STEPS: Final = frozenset(
-    {
-        "tool call",
-        *CALL_UPDATES,
-        *("terminal", "terminal_update", "terminal_output_chunk", "response to terminal/output"),
-    }
-)
-
-
-def context_of(step: JournalStep) -> TextContext:
-    return TextContext(
-        is_usage=step.name == "usage_update",
-        is_output=step.name in _OUTPUT_STEPS,
-        is_input=step.is_request and step.side == "agent",
-    )
-
-
-def is_epoch(value: float) -> bool:
-    """Return whether a number can be a time of our days, in seconds or milliseconds."""
-    return any(EPOCH[0] * unit <= value < EPOCH[1] * unit for unit in (1, 1000))
 
 
 def with_directories(text: str, places: Mapping[str, str]) -> str:

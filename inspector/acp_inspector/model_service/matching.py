@@ -16,16 +16,16 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
 from acp_inspector.compare.id_map import secrets_between
-from acp_inspector.compare.values import (
+from acp_inspector.compare.patterns import (
     CLOCK,
     DATE,
     PROCESS_ID,
     SERVICE_ID_START,
-    SHAPES,
+    UUID,
     alternatives,
     is_epoch,
-    with_directories,
 )
+from acp_inspector.compare.values import with_directories
 from acp_inspector.model_service.bodies import TextEdit
 from acp_inspector.model_service.cassette import ModelRequest
 from acp_inspector.redaction.detector import PLACEHOLDER
@@ -44,7 +44,7 @@ PROMPT_SHAPES: Final[Mapping[str, str]] = {
         r"(?P<value>[0-9a-f]{4,31}|(?=\d*[A-Za-z])(?=[A-Za-z]*\d)[0-9A-Za-z]{4,31})"
         r"(?![\w-]|[.:]\w)"
     ),
-    "uuid": SHAPES["uuid"],
+    "uuid": UUID,
     "hex": r"(?<![0-9a-zA-Z])[0-9a-f]{32,}(?![0-9a-zA-Z])",
     "id": rf"(?<![0-9a-zA-Z])(?:{SERVICE_ID_START})[_-](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{{8,}}"
     r"(?![0-9a-zA-Z])",

@@ -15,7 +15,7 @@ from acp_inspector.compare.difference import (
     frame_numbers,
     value_lines,
 )
-from acp_inspector.compare.tolerances import Tolerance, tolerated_text
+from acp_inspector.compare.tolerances import ToleranceName, tolerated_text
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import descendants
@@ -49,7 +49,7 @@ class ReplayResult:
     """What is no failure: gaps in the recording, frames behind its end, forwarded requests."""
     has_agent_ended: bool = False
     """Whether the agent ended too early."""
-    tolerated: Mapping[Tolerance, int] = field(default_factory=dict[Tolerance, int])
+    tolerated: Mapping[ToleranceName, int] = field(default_factory=dict[ToleranceName, int])
     """How often each tolerance was needed."""
     side: Side = "client"
     """The played side."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
+from acp_inspector.compare.tolerances import TOLERANCES
+from acp_inspector.compare.tolerances import ToleranceName as Tolerance
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from acp_inspector.compare.diff import compare
 from acp_inspector.compare.id_map import IdMap
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance, tolerated_text
+from acp_inspector.compare.tolerances import TOLERANCES, tolerated_text
+from acp_inspector.compare.tolerances import ToleranceName as Tolerance
 from acp_inspector.journal import Frame
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.compare.tolerances import TOLERANCES, Tolerance
+from acp_inspector.compare.tolerances import TOLERANCES
+from acp_inspector.compare.tolerances import ToleranceName as Tolerance
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.agent_player import AgentPlayer
 from acp_inspector.replay.agent_script import AgentScript
