@@ -35,10 +35,10 @@ def patched(text: str, *changes: Mapping[str, Json]) -> Mapping[str, Json]:
     return {"type": "diff", "changes": [dict(each) for each in changes], "patch": patch}
 
 
-def in_sidebar(call: ToolCallItem) -> dict[str, tuple[int, int] | None]:
+def in_sidebar(*calls: ToolCallItem) -> dict[str, tuple[int, int] | None]:
     """Return the counts of each file, None if it is deleted."""
     files = ChangedFiles()
-    files.note([call])
+    files.note(calls)
     found = files.files().values()
     return {each.path: None if each.is_deleted else (each.added, each.removed) for each in found}
 
@@ -73,6 +73,11 @@ def test_written_file_is_no_longer_deleted() -> None:
     assert files.files()["/w/a"].is_deleted
     files.note([write])
     assert files.files() == {"/w/a": FileChange("/w/a", is_counted=False)}
+
+
+def test_changes_of_a_file_by_several_calls_are_added_up() -> None:
+    calls = edited(change("a\n", "b\n")), edited(change("b\n", "b\nc\n"))
+    assert in_sidebar(*calls) == {"/w/a": (2, 1)}
 
 
 @given(st.lists(st.tuples(LINES, LINES), min_size=1, max_size=3))

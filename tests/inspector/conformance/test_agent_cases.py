@@ -63,6 +63,19 @@ async def test_what_is_only_advised_does_not_fail() -> None:
     assert (report.counts["advice"], report.counts["fail"], report.has_failed) == (1, 0, False)
 
 
+def test_no_agent_fails_for_duties_of_its_client() -> None:
+    advised = [
+        "initialize.no-session-before",
+        "session.new-relative-cwd",
+        "initialize.version-as-text",
+        "authentication.unknown-method",
+    ]
+    cases = agent_suite().cases
+    assert [each for each in advised if set(cases[each].advice) != set(cases[each].profiles)] == []
+    assert set(cases["options.bad-value"].advice) == {"v1", "v1-unstable"}
+    assert cases["close.silent"].profiles == ("v2",)
+
+
 async def test_agent_that_changes_the_address_of_a_server_is_told_so() -> None:
     defect = Defect("", flags=frozenset({"calls-elsewhere"}))
     (result,) = (await judge("v1", defect, ["mcp.http-connects"], timeout=1)).results
