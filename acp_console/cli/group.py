@@ -75,8 +75,22 @@ def load(name: str) -> click.Command:
     return module.command
 
 
+_AGENT: Final = f"{__name__}.agent"
+"""Where a context keeps the command of an agent that follows the options."""
+
+
 class LazyGroup(Group):
     """Knows its commands by name and imports the one that is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options; what follows them and `--` is the command of an agent."""
+        if SEPARATOR in args:
+            options = args[: args.index(SEPARATOR)]
+            _, words, _ = self.make_parser(ctx).parse_args([*options])
+            if not words:
+                ctx.meta[_AGENT] = args[len(options) + 1 :]
+                args = options
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -153,7 +167,9 @@ def console(
         DecompressedFile.max_ratio = None
     if version or context.invoked_subcommand is not None:
         return 0
-    return home(theme=theme)
+    if context.meta.get(_AGENT) == []:
+        raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
+    return home(context.meta.get(_AGENT, ()), theme=theme)
 
 
 def run_words(words: list[str], *, is_debug: bool) -> int:
@@ -163,10 +179,6 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     open_closed_streams()
     # A character that the terminal cannot encode must not end the command.
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
-    if words[:1] == [SEPARATOR]:
-        if len(words) == 1:
-            raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
-        return home(words[1:])
     if COMPLETION in os.environ:
         console.main(words, prog_name=PROGRAM)
     try:

@@ -120,6 +120,15 @@ def test_without_a_terminal_a_command_gets_its_turn_too(agent: Agent, call: Call
     assert "one turn with python" in done.err
 
 
+@pytest.mark.parametrize("options", [("--debug",), ("--theme", "acp-light", "--debug")])
+def test_the_options_of_the_console_stand_before_the_command_of_an_agent(
+    agent: Agent, call: Call, options: tuple[str, ...]
+) -> None:
+    done = call(*options, "--", *agent('end(hear_prompt(), "end_turn")'))
+    assert done.code == exit_codes.DONE
+    assert "one turn with python" in done.err
+
+
 def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
     done = call("chat")
     assert done.code == exit_codes.USAGE
@@ -157,7 +166,13 @@ def test_a_path_that_cannot_be_read_is_no_unknown_command(
 
 
 def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:
-    for words in (["--"], ["chat", "--"], ["exec", "hello", "--"], ["proxy", "--"]):
+    for words in (
+        ["--"],
+        ["--debug", "--"],
+        ["chat", "--"],
+        ["exec", "hello", "--"],
+        ["proxy", "--"],
+    ):
         assert call(*words).code == exit_codes.USAGE
 
 
