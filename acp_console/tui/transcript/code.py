@@ -12,8 +12,12 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rich.ansi import AnsiDecoder
+from rich.color import Color as RichColor
 from rich.style import Style
+from rich.terminal_theme import DIMMED_MONOKAI
+from textual.color import Color
 
+from acp_console.tui.themes import readable
 from acp_console.tui.transcript.rows import Look, Row, Run, cells, chop
 from acp_protocol.host.sanitize import escape_controls
 
@@ -72,8 +76,33 @@ def colored_runs(text: str, look: Look) -> list[Run]:
         if number % 2:
             decoder.decode_line(piece)
         elif piece:
-            runs.append((escape_controls(piece), look.text + decoder.style + _VISIBLE))
+            runs.append((escape_controls(piece), _readable(decoder.style, look) + _VISIBLE))
     return runs
+
+
+@lru_cache(maxsize=1024)
+def _readable(style: Style, look: Look) -> Style:
+    """Return the style of output in colours that can be read in a theme."""
+    base = look.text
+    if not look.backs:
+        return base + style
+    fore, back = style.color, style.bgcolor
+    shown = base + style.without_color
+    backs = look.backs
+    if back is not None and not back.is_default:
+        backs = (_true(back),)
+        shown += Style.from_color(None, backs[0].rich_color)
+    elif fore is None or fore.is_default:
+        return shown + Style(color=base.color)
+    text = base.color if fore is None or fore.is_default else fore
+    if text is None:
+        return shown
+    return shown + Style.from_color(readable(_true(text), backs).rich_color)
+
+
+def _true(color: RichColor) -> Color:
+    """Return a colour as it is in every terminal."""
+    return Color(*color.get_truecolor(DIMMED_MONOKAI))
 
 
 def colored_lines(text: str, look: Look, tab: int = 8) -> list[list[Run]]:

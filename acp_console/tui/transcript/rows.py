@@ -51,6 +51,8 @@ class Look:
     cursor: Style
     tokens: tuple[tuple[str, Style], ...] = ()
     """Styles of tokens of source code, by the first parts of their names."""
+    backs: tuple[Color, ...] = ()
+    """Backgrounds on which coloured output has to be readable; none: its colours stay."""
     is_split: bool = False
     """Whether both sides of a diff stand beside each other."""
 
@@ -72,6 +74,7 @@ class Look:
         def on(name: str) -> Style:
             return Style.from_color(None, Color.parse(colors[name]).rich_color)
 
+        backs = tuple(Color.parse(colors[name]) for name in ("background", "surface"))
         text, muted, changed = fore("foreground"), fore("text-muted"), fore("diff-text")
         return cls(
             text=text,
@@ -91,6 +94,7 @@ class Look:
             match=Style(reverse=True),
             selection=on("selection"),
             cursor=fore("text-primary"),
+            backs=() if any(back.ansi is not None for back in backs) else backs,
             tokens=(
                 ("Token.Comment", muted + Style(italic=True)),
                 ("Token.Keyword", fore("text-primary")),

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App
+from textual.color import Color
 
+from acp_console.tui.themes import READABLE, THEME_NAMES, ThemedApp, contrast
 from acp_console.tui.transcript.code import (
     MAX_LEXED_LINE,
     code_rows,
     colored_lines,
+    colored_runs,
     is_language,
     lexed_lines,
 )
@@ -99,7 +102,8 @@ def test_output_has_the_colours_it_brings() -> None:
     red = line[1][1]
     assert red.bold
     assert red.color is not None
-    assert red.color.number == 1
+    shade = red.color.get_truecolor()
+    assert shade.red > max(shade.green, shade.blue)
     assert line[0][1] == line[2][1]
 
 
@@ -123,3 +127,40 @@ def test_a_line_too_long_to_read_stays_plain() -> None:
     source = f"x = 1\n{' ' * MAX_LEXED_LINE}x"
     lines = lexed_lines(source, "c-objdump", LOOK)
     assert lines == [[(line, LOOK.text)] for line in source.split("\n")]
+
+
+def styled(text: str, look: Look) -> list[tuple[str, Color, Color]]:
+    """Return the pieces of coloured output with their text and background colours."""
+    pieces: list[tuple[str, Color, Color]] = []
+    for piece, style in colored_runs(text, look):
+        assert style.color is not None
+        back = look.backs[0] if style.bgcolor is None else Color.from_rich_color(style.bgcolor)
+        pieces.append((piece, Color.from_rich_color(style.color), back))
+    return pieces
+
+
+@pytest.mark.parametrize("theme", THEME_NAMES)
+def test_the_colours_of_output_can_be_read_in_each_theme(theme: str) -> None:
+    app = ThemedApp[None](theme)
+    look = Look.from_theme(app.theme_variables)
+    codes = [*range(30, 38), *range(90, 98), 39, *range(40, 48), *range(100, 108)]
+    more = ["38;5;255", "38;5;16", "38;2;250;250;240", "1;33", "97;44", "30;44", "37;47"]
+    output = "".join(f"\x1b[{code}mtext\x1b[0m " for code in [*codes, *more])
+    if not look.backs:
+        assert Color.parse(app.theme_variables["background"]).ansi is not None
+        return
+    unreadable = [
+        (fore.hex, back.hex)
+        for _, fore, back in styled(output, look)
+        if contrast(fore, back) < READABLE
+    ]
+    assert unreadable == []
+
+
+def test_colours_of_output_that_can_be_read_stay_different() -> None:
+    look = Look.from_theme(ThemedApp[None]("acp-light").theme_variables)
+    (_, red, _), (_, green, _), (_, plain, back) = styled(
+        "\x1b[31mred\x1b[32mgreen\x1b[39mplain", look
+    )
+    assert len({red, green, plain}) == 3
+    assert back == look.backs[0]
