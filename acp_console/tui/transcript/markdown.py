@@ -363,6 +363,7 @@ class MarkdownRenderer:
         if widths is None:
             return self._records(grid, width, first, rest)
         bar = (" │ ", look.muted)
+        sides = [str(cell.attrs.get("style", "")) for cell in lines[0].children] if lines else []
         rows: list[Row] = []
         for number, line in enumerate(grid):
             wrapped_cells = [
@@ -375,9 +376,13 @@ class MarkdownRenderer:
                     pieces = wrapped_cells[place] if place < len(wrapped_cells) else []
                     piece = pieces[at] if at < len(pieces) else []
                     runs += [bar] if place else []
+                    fill = size - cells(piece)
+                    before = int(fill * _FILL_BEFORE.get(sides[place], 0))
+                    after = fill - before
+                    runs += [(" " * before, look.text)] if before else []
                     runs += piece
                     if place < len(widths) - 1:
-                        runs.append((" " * (size - cells(piece)), look.text))
+                        runs.append((" " * after, look.text))
                 rows.append(Row(runs, rest if rows else first))
             if number == 0:
                 rule = "─┼─".join("─" * size for size in widths)
@@ -463,6 +468,8 @@ def _column_widths(grid: list[list[list[Run]]], room: int) -> list[int] | None:
     return widths
 
 
+_FILL_BEFORE: Final = {"text-align:right": 1.0, "text-align:center": 0.5}
+"""The share of the fill of a cell that stands before its text, by the style of the cell."""
 _MARKS: Final = {
     "strong": Style(bold=True),
     "em": Style(italic=True),

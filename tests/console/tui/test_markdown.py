@@ -195,3 +195,14 @@ def test_sums_of_heights_are_those_of_a_list(steps: list[tuple[bool, int, int]])
         place, rest = heights.find(row)
         assert sum(plain[:place]) + rest == row
         assert rest < plain[place]
+
+
+def test_cells_of_a_table_stand_where_it_says() -> None:
+    text = "| a | b | c |\n|:--|:-:|--:|\n| long | longer | 1000 |\n| x | y | 1 |\n"
+    rows = MarkdownRenderer(LOOK).rows(text, Part(0, len(text)), 80)
+    assert [row.text for row in rows] == [
+        "a    │   b    │    c",
+        "─────┼────────┼─────",
+        "long │ longer │ 1000",
+        "x    │   y    │    1",
+    ]
