@@ -72,6 +72,9 @@ def event_text(event: JournalEvent) -> str:
         who = f" by {single_line(edit.by, 60)}" if edit.by else ""
         text = f"{EDITED} {event.name} frame {edit.of}{who}: {edit_text(edit)}"
         return single_line(text, SUMMARY_WIDTH)
+    if event.name == "decision" and "title" in event.data:
+        choice = event.data.get("option_name") or event.data.get("option")
+        return single_line(f"decision: {choice} · {event.data['title']}", SUMMARY_WIDTH)
     words = (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for value in event.data.values()

@@ -102,11 +102,19 @@ def _call(method: str, params: Json) -> str:
         case "initialize":
             name = get_string(get(params, "clientInfo") or get(params, "info"), "name")
             return f"version {get(params, 'protocolVersion')} {name}"
+        case "terminal/create":
+            return " ".join(map(str, [get(params, "command"), *get_list(params, "args")]))
+        case "session/set_config_option":
+            return f"{get_string(params, 'configId')} {get(params, 'value')}".lstrip()
         case _:
-            for name in ("path", "cwd", "command", "modeId", "requestId"):
+            for name in _TELLING:
                 if (value := get(params, name)) is not None:
                     return f"{name} {value}"
             return ""
+
+
+_TELLING = ("path", "cwd", "command", "modeId", "methodId", "terminalId", "requestId")
+"""Params of which the first one is shown."""
 
 
 def _update(update: Json) -> str:

@@ -64,6 +64,17 @@ def row_of(*said: Said) -> FrameRow:
             "Edit (1 options)",
         ),
         (ask("agent", 1, "fs/read_text_file", path="/a"), "request", "path /a"),
+        (
+            ask("agent", 1, "terminal/create", command="cat", args=["a b", "c"], cwd="/w"),
+            "request",
+            "cat a b c",
+        ),
+        (ask("agent", 1, "terminal/output", terminalId="t1"), "request", "terminalId t1"),
+        (
+            ask("client", 1, "session/set_config_option", configId="model", value="small"),
+            "request",
+            "model small",
+        ),
         (("agent", b"oops"), "malformed", "no JSON: expecting value at character 0"),
         (("agent", b"[1,2]"), "batch", "2 entries"),
     ],
