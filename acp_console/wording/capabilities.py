@@ -13,7 +13,7 @@ CAPABILITIES: Final = Layout(
     columns=("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
     words=("of", "capability", "claimed", "mark"),
     flexible="capability",
-    spare=("failed", "worked", "refused", "claimed"),
+    spare=("failed", "worked", "refused", "used", "claimed"),
 )
 
 

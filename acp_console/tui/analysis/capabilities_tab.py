@@ -25,7 +25,7 @@ SIGNS: Final[dict[Mark, tuple[str, str]]] = {
 }
 """The sign before each mark, and the style of both."""
 CLAIM: Final = CAPABILITIES.columns.index("claimed")
-CLAIM_WIDTH: Final = 16
+CLAIM_WIDTH: Final = 12
 """Columns of a claim: most are true or an empty object; the frame shows longer ones."""
 PATH_WIDTH: Final = 36
 """Minimum columns for the path of a capability; with fewer, counts are hidden."""

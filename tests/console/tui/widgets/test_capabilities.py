@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from acp_console.tui.analysis.capabilities_tab import claims_of
+from acp_console.tui.analysis.capabilities_tab import CLAIM_WIDTH, PATH_WIDTH, claims_of
+from acp_console.wording.capabilities import CAPABILITIES
+from acp_console.wording.tables import TableText
 from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.analysis_app import AnalysisApp, talk
 from tests.console.tui.conftest import say, until
@@ -30,3 +32,10 @@ def test_each_row_leads_to_its_claim_or_to_the_use_that_contradicts() -> None:
     assert targets["loadSession"] == 2
     assert found.contradictions == 1
     assert [row.cells[0] for row in found.rows] == ["agent", "agent", "client"]
+
+
+def test_a_narrow_table_shows_what_was_claimed_rather_than_counts() -> None:
+    path, claim = "sessionCapabilities.additionalDirectories", "{" + "x" * (CLAIM_WIDTH - 2) + "}"
+    row = ("client", path, claim, "1", "1", "0", "0", "· never used")
+    fit = TableText(CAPABILITIES, [row], min_flexible_width=PATH_WIDTH).fit(76)
+    assert set(fit.hidden) == {"used", "worked", "failed", "refused"}
