@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from acp_protocol.host.process import ProcessMarker, spawn
-from acp_protocol.host.process_marks import VARIABLE
+from acp_protocol.host.process_marks import VARIABLE, descendants
 from tests.protocol.host.test_processes import LIMIT, first_line, is_running, script
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
@@ -58,3 +58,24 @@ async def test_a_command_within_a_command_has_both_marks() -> None:
         await inner.end(0.0)
         assert command.wait() == -signal.SIGKILL
     assert not await outer.signal(0)
+
+
+def test_every_generation_below_a_process_is_found() -> None:
+    """Each child begins a session of its own and has an empty environment."""
+    begin = """
+import subprocess, sys
+rest = int(sys.argv[1])
+if rest:
+    command = [sys.executable, "-c", sys.argv[2], str(rest - 1), sys.argv[2]]
+    child = subprocess.Popen(command, env={}, start_new_session=True)
+else:
+    print(1, flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", begin, "2", begin]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as top:
+        assert top.stdout is not None
+        top.stdout.readline()
+        below = descendants(top.pid)
+        assert len(below) == 2
+        top.communicate()
