@@ -1,7 +1,8 @@
 """Checks that many rules share: a rule names one, and where to look, with `checked_by`.
 
 A place is a path in the update, the params or the result: `*` stands for every item of an array, or
-for every member of an object, and `|` is between names. The empty path is the body itself.
+for every member of an object, `**` for what lies in it at any depth, and `|` is between names. The
+empty path is the body itself.
 """
 
 from __future__ import annotations
@@ -12,18 +13,28 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
-from acp_inspector.lint.schema_errors import UNKNOWN_WORD, SchemaSubject, schema_subject
+from acp_inspector.lint.schema_errors import (
+    UNKNOWN_WORD,
+    SchemaSubject,
+    newer_members,
+    schema_subject,
+)
 from acp_inspector.lint.text_checks import is_absolute
+from acp_protocol.json_values import as_list, as_object
+from acp_protocol.jsonrpc import Json
 
 ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word", "reserved", "member"]
 """What is wrong at a place: a member is missing, has another type, is null where a list is (which
 readers take for none), or is too small or short; a word is unknown; or the schema lets it pass, but
 a word is reserved for ACP, or a member is not one of ACP."""
 Places: TypeAlias = str | tuple[str, ...]
+Names: TypeAlias = tuple[str, ...]
+"""The parts of a place."""
 
 MOST_PLACES: Final = 5
 """Most paths reported for one message; a message in a dialect may have dozens."""
 
+_ANY: Final = {"*": "[^.]+", "**": ".+"}
 _KINDS: Final[dict[str, ErrorKind]] = {
     "is missing": "missing",
     "is null": "null",
@@ -47,13 +58,10 @@ def schema(
         context: The message.
         at: The places.
         kinds: The kinds of errors.
-        within: There is nothing to check if nothing is at any of these places. By default the
-            objects and arrays that all of `at` lie in.
+        within: There is nothing to check if nothing is in any of these objects and arrays. By
+            default they are those that all of `at` lie in.
     """
-    around = _all(within) or _around(_all(at))
-    if around and all(
-        value in (None, []) for place in around for _, value in context.members(place)
-    ):
+    if not any(_reaches(context.subject, names) for names in _needed(at, kinds, within)):
         return None
     what = schema_subject(context)
     if what is None:
@@ -63,21 +71,23 @@ def schema(
     pattern, wanted = _pattern(context.body, _all(at)), _all(kinds)
     found = [
         context.problem(text, context.request, path=path)
-        for kind, path, text in _errors(what)
+        for kind, path, text in _errors(context, what)
         if kind in wanted and pattern.fullmatch(path)
     ]
     return tuple(problem for problems in found[:MOST_PLACES] for problem in problems)
 
 
-def _errors(what: SchemaSubject) -> Iterator[tuple[ErrorKind, str, str]]:
+def _errors(context: Context, what: SchemaSubject) -> Iterator[tuple[ErrorKind, str, str]]:
     """Yield the kind, the path and the text of everything that is wrong."""
     for error in what.schema_errors():
         yield _KINDS.get(error.reason, "type"), error.path, str(error)
+    newer = newer_members(context.method, what)
     for path in what.custom_values():
-        if not str(what.at(path)).startswith("_"):
+        if path not in newer and not str(what.at(path)).startswith("_"):
             yield "reserved", path, f"{path} is not known and does not begin with “_”"
     for path in what.unknown_members():
-        yield "member", path, f"{path} is not a member of ACP"
+        if path not in newer:
+            yield "member", path, f"{path} is not a member of ACP"
 
 
 def _all(values: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -85,12 +95,32 @@ def _all(values: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def _around(places: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what places lie in; nothing if one of them is directly in the body."""
-    outer = [
-        place.partition(".*")[0] if ".*" in place else place.rpartition(".")[0] for place in places
-    ]
-    return tuple(outer) if all(outer) else ()
+def _needed(at: Places, kinds: str | tuple[str, ...], within: Places) -> tuple[Names, ...]:
+    """Return the places of which one must have something, or there is nothing to check."""
+    places = _all(at)
+    if within:
+        places = tuple(f"{place}.+" for place in _all(within))
+    elif {"missing", "member"}.intersection(_all(kinds)):
+        outer = [place.partition(".*")[0] for place in places if ".*" in place]
+        outer += [place.rpartition(".")[0] for place in places if ".*" not in place]
+        places = tuple(dict.fromkeys(f"{place}.+" for place in outer)) if all(outer) else ("",)
+    return tuple(tuple(filter(None, place.split("."))) for place in places)
+
+
+def _reaches(value: Json, names: Names) -> bool:
+    """Return whether something is at a place in a value; `+`: more than null or an empty array."""
+    for index, name in enumerate(names):
+        if name == "+":
+            return value is not None and value != []
+        inside, rest = as_object(value), names[index + 1 :]
+        if name == "*":
+            return any(_reaches(each, rest) for each in inside.values() or as_list(value))
+        if "|" in name:
+            return any(_reaches(inside, (each, *rest)) for each in name.split("|"))
+        if name not in inside:
+            return False
+        value = inside[name]
+    return True
 
 
 @cache
@@ -100,7 +130,7 @@ def _pattern(body: str, places: tuple[str, ...]) -> re.Pattern[str]:
 
 def _expression(place: str) -> str:
     parts = [
-        "[^.]+" if part == "*" else f"(?:{'|'.join(map(re.escape, part.split('|')))})"
+        _ANY[part] if part in _ANY else f"(?:{'|'.join(map(re.escape, part.split('|')))})"
         for part in place.split(".")
     ]
     return r"\.".join(parts)

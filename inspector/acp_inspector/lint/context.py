@@ -226,8 +226,20 @@ class Context:
         is_update = self.method == "session/update" and self.kind != "result"
         return "params.update" if is_update else BODIES[self.kind]
 
+    @property
+    def subject(self) -> Json:
+        """What the message is about: update, params, result or error."""
+        if self.kind == "result":
+            return self.result
+        if self.kind == "failure":
+            return self.error
+        return self.update if self.method == "session/update" else self.params
+
     def members(self, at: str) -> list[tuple[str, Json]]:
-        """Return the members at a place in the body, with their paths; `*` is every item."""
+        """Return the members at a place in the body, with their paths.
+
+        `*` is every item of an array, or member of an object; `|` is between names.
+        """
         found: list[tuple[str, Json]] = [("", self.value)]
         for name in f"{self.body}.{at}".split("."):
             found = [
@@ -349,11 +361,14 @@ def is_version_1_in_disguise(initialized: dict[str, Json]) -> bool:
     return type(version) is int and version >= 2 and is_version_1
 
 
-def _inner(outer: Json, name: str) -> Iterator[tuple[str, Json]]:
-    if name == "*":
+def _inner(outer: Json, names: str) -> Iterator[tuple[str, Json]]:
+    if names != "*":
+        members = as_object(outer)
+        yield from ((name, members[name]) for name in names.split("|") if name in members)
+    elif isinstance(outer, dict):
+        yield from as_object(outer).items()
+    else:
         yield from ((str(index), each) for index, each in enumerate(as_list(outer)))
-    elif isinstance(outer, dict) and name in outer:
-        yield name, outer[name]
 
 
 def items(path: str, value: Json) -> list[Place]:

@@ -87,7 +87,29 @@ class Registry:
     event_trackers: list[Tracker] = field(default_factory=list[Tracker])
 
 
+class More(TypedDict, total=False):
+    """What few rules have to say of themselves."""
+
+    version: Version | None
+    """The only protocol version that it applies to; None: both."""
+    source: str
+    """Page of the documentation, or `schema`. By default `schema` if that is its basis, else the
+    page of the subject for its version."""
+    since: str
+    """Month of the schema that introduced or changed it."""
+    in_version_1: Severity
+    """The severity in version 1, if the text of that version says less."""
+    case: str | Mapping[Side, str]
+    """The conformance case that it makes, for peers of the side at fault; or one for peers of each
+    side. Several rules may share one."""
+    exercised_by: Triggers
+    """Messages that exercise the rule although only the triggers can violate it."""
+    last: bool
+    """Whether it is checked after all others: it is about what no other has reported."""
+
+
 _FIXES: Final[dict[Callable[..., Any], str]] = {}
+_DETAILS: Final[dict[Callable[..., Any], More]] = {}
 STATE: Final = "acp_inspector.lint.tracker"
 """The module whose trackers update the shared state."""
 _REGISTRY: Final = Registry()
@@ -143,8 +165,8 @@ class Subject:
         """
 
         def register(look: Rule) -> Rule:
-            name = look.__name__.strip("_").replace("_", "-")
-            version = facts.get("version", self.version)
+            name, more = look.__name__.replace("_", "-"), facts | _DETAILS.get(unwrap(look), {})
+            version = more.get("version", self.version)
             page = (
                 self.page if version is None or self.page == "schema" else f"v{version}/{self.page}"
             )
@@ -156,39 +178,28 @@ class Subject:
                 severity=severity,
                 basis=basis,
                 side=side,
-                source=facts.get("source", "schema" if basis == "schema" else page),
+                source=more.get("source", "schema" if basis == "schema" else page),
                 version=version,
-                since=facts.get("since", ""),
-                in_version_1=facts.get("in_version_1"),
+                since=more.get("since", ""),
+                in_version_1=more.get("in_version_1"),
                 text=" ".join((look.__doc__ or "").partition("\n\n")[0].split()),
                 fix=_FIXES[unwrap(look)],
-                case=facts.get("case", ""),
+                case=more.get("case", ""),
             )
-            exercised_by, is_last = facts.get("exercised_by", ()), facts.get("last", False)
+            exercised_by, is_last = more.get("exercised_by", ()), more.get("last", False)
             return check(name, *triggers, exercised_by=exercised_by, last=is_last)(look)
 
         return register
 
 
-class More(TypedDict, total=False):
-    """What few rules have to say of themselves."""
+def details(**facts: Unpack[More]) -> Callable[[Any], Any]:
+    """Say more of the rule that the function below is than fits on one line."""
 
-    version: Version | None
-    """The only protocol version that it applies to; None: both."""
-    source: str
-    """Page of the documentation, or `schema`. By default `schema` if that is its basis, else the
-    page of the subject for its version."""
-    since: str
-    """Month of the schema that introduced or changed it."""
-    in_version_1: Severity
-    """The severity in version 1, if the text of that version says less."""
-    case: str | Mapping[Side, str]
-    """The conformance case that it makes, for peers of the side at fault; or one for peers of each
-    side. Several rules may share one."""
-    exercised_by: Triggers
-    """Messages that exercise the rule although only the triggers can violate it."""
-    last: bool
-    """Whether it is checked after all others: it is about what no other has reported."""
+    def note(look: Rule) -> Rule:
+        _DETAILS[unwrap(look)] = facts
+        return look
+
+    return note
 
 
 def fix(text: str) -> Callable[[Any], Any]:

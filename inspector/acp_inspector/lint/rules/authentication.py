@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -23,7 +23,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, check, checked_by, each_of, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, each_of, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
@@ -287,16 +287,11 @@ def methods_are_complete(
 
 
 @rule.error(
-    76,
-    "schema",
-    "agent",
-    on.result("initialize"),
-    version=2,
-    source="v2/authentication.mdx",
-    case="initialize.auth-fields",
+    76, "schema", "agent", on.result("initialize"), version=2, case="initialize.auth-fields"
 )
+@details(source="v2/authentication.mdx")
 @fix('Give each method type and methodId; types are "agent", "terminal", or begin with “_”.')
-@checked_by(methods_are_complete, wanted=("type", "methodId"), foreign="id")
+@checked_by(schema, at="authMethods.*.type|methodId", kinds=("missing", "type", "reserved"))
 def incomplete_login_method() -> None:
     """Every auth method has `type` and `methodId` (not `id`); custom types start with `_`."""
 
@@ -305,7 +300,7 @@ def incomplete_login_method() -> None:
     77, "schema", "agent", on.result("initialize"), version=1, case="initialize.auth-fields"
 )
 @fix("Give each method id and name.")
-@checked_by(methods_are_complete, wanted=("id", "name"), foreign="methodId")
+@checked_by(schema, at="authMethods.*.id|name")
 def incomplete_auth_method() -> None:
     """Every auth method has `id` and `name` (not `methodId`)."""
 
@@ -315,14 +310,9 @@ def _environments(context: Context) -> list[Place]:
 
 
 @rule.error(
-    78,
-    "schema",
-    "agent",
-    on.result("initialize"),
-    version=1,
-    source="v1/authentication.mdx",
-    case="initialize.auth-fields",
+    78, "schema", "agent", on.result("initialize"), version=1, case="initialize.auth-fields"
 )
+@details(source="v1/authentication.mdx")
 @fix('Write env as an object: {"NAME": "value"}.')
 @each_of(_environments)
 def terminal_env_not_object(
@@ -358,13 +348,9 @@ def terminal_env_not_list(
 
 @rule.warning(80, "must", "agent", on.result("initialize"))
 @fix("Offer only args and env; the client knows the rest.")
-@each_of(_terminals)
-def auth_method_with_command(
-    context: Context, place: str, method: dict[str, Json]
-) -> Iterator[Violation]:
+@checked_by(schema, at="authMethods.*.command", kinds="member")
+def auth_method_with_command() -> None:
     """A terminal method does not carry a `command` (the Client derives it)."""
-    if "command" in method:
-        yield "a method for a terminal has a command", f"{place}.command"
 
 
 STATES: Final = frozenset({"authenticated", "unauthenticated", "not_required", "unknown"})

@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState, is_piece
-from acp_inspector.lint.registry import Subject, check, fix, track
+from acp_inspector.lint.registry import Subject, check, details, fix, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
@@ -39,15 +39,8 @@ class _Batches(dict[Side, list[_Batch]]):
     """Arrays of each side, the newest at the end."""
 
 
-@rule.error(
-    357,
-    "must",
-    "sender",
-    on.BATCHES,
-    since="2026-11",
-    case="frames.objects",
-    exercised_by=on.EVERY_FRAME,
-)
+@rule.error(357, "must", "sender", on.BATCHES, case="frames.objects")
+@details(since="2026-11", exercised_by=on.EVERY_FRAME)
 @fix("Send each message by itself.")
 def batch_sent(context: Context) -> CheckResult:
     """No JSON array is sent, neither calls nor responses."""
@@ -58,15 +51,8 @@ def batch_sent(context: Context) -> CheckResult:
     return context.problem(what)
 
 
-@rule.error(
-    360,
-    "must",
-    "receiver",
-    on.BATCHES,
-    source="v2/transports.mdx",
-    since="2026-11",
-    exercised_by=on.EVERY_FRAME,
-)
+@rule.error(360, "must", "receiver", on.BATCHES)
+@details(source="v2/transports.mdx", since="2026-11", exercised_by=on.EVERY_FRAME)
 @fix("Answer each request by itself.")
 def batch_response(context: Context) -> CheckResult:
     """A response array is never sent."""

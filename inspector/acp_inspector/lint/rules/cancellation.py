@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import Subject, check, fix, track
+from acp_inspector.lint.registry import Subject, check, details, fix, track
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
@@ -393,10 +393,9 @@ def cancel_without_turn(context: Context) -> CheckResult:
     "client",
     on.response("session/request_permission"),
     version=1,
-    source="prompt-turn.mdx",
-    since="2026-11",
     case="permission.cancelled",
 )
+@details(source="prompt-turn.mdx", since="2026-11")
 @fix("Answer every open request for permission with the outcome cancelled.")
 def permission_not_cancelled(context: Context) -> CheckResult:
     """After `session/cancel` every pending `session/request_permission` of the session gets outcome

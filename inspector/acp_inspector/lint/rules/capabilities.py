@@ -5,12 +5,12 @@ Source: ACP, "Initialization", capabilities; "Authentication", methods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, fix
+from acp_inspector.lint.checks import schema
+from acp_inspector.lint.context import OK, CheckResult, Context
+from acp_inspector.lint.registry import Subject, checked_by, details, fix
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_object
@@ -29,6 +29,10 @@ SETS: Final[dict[tuple[int, Side], str]] = {
     (2, "agent"): "capabilities",
 }
 SHAPES: Final[dict[Side, str]] = {"client": "ClientCapabilities", "agent": "AgentCapabilities"}
+BOOLEANS: Final = tuple(
+    f"{side}Capabilities.{path}" for side, paths in FLAGS.items() for path in paths
+)
+"""Where version 1 has booleans."""
 LEFTOVERS: Final = (
     "loadSession",
     "session.list",
@@ -97,33 +101,15 @@ def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | No
     on.request("initialize"),
     on.result("initialize"),
     version=2,
-    source="v2/migration.mdx",
     case="initialize.markers",
 )
+@details(source="v2/migration.mdx")
 @fix("Send {} to claim a capability, null to deny it.")
-def boolean_support_marker(context: Context) -> CheckResult:
+@checked_by(schema, at="capabilities.**", kinds="type", within="capabilities")
+def boolean_support_marker() -> None:
     """Support markers are objects or null; `true`/`false` is malformed and counts as
     unsupported.
     """
-    claimed = _declared_capabilities(context)
-    if claimed is None:
-        return None
-    for path, value in _inner(*claimed):
-        if isinstance(value, bool):
-            return context.problem(f"{path} is {quoted(value)} instead of an object", path=path)
-    return OK
-
-
-def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield each capability with its path, from the outside in."""
-    todo = [(path, claims)]
-    while todo:
-        place, held = todo.pop()
-        for name, value in held.items():
-            if name != "_meta":
-                yield f"{place}.{name}", value
-                if isinstance(value, dict):
-                    todo.append((f"{place}.{name}", as_object(value)))
 
 
 @rule.error(
@@ -133,52 +119,29 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     on.request("initialize"),
     on.result("initialize"),
     version=1,
-    source="v1/initialization.mdx",
     case="initialize.booleans",
 )
+@details(source="v1/initialization.mdx")
 @fix("Send true to claim a capability, false to deny it.")
-def non_boolean_capability(context: Context) -> CheckResult:
+@checked_by(schema, at=BOOLEANS, kinds="type", within=("clientCapabilities", "agentCapabilities"))
+def non_boolean_capability() -> None:
     """Boolean capabilities (`loadSession`, `image`, `audio`, `embeddedContext`, `http`, `sse`,
     `readTextFile`, `writeTextFile`, `terminal`, `auth.terminal`) are booleans; `{}` counts as
     false.
     """
-    claimed = _declared_capabilities(context)
-    if claimed is None:
-        return None
-    place, claims = claimed
-    for path in FLAGS[context.side]:
-        value = _at(claims, path)
-        if value is not None and not isinstance(value, bool):
-            return context.problem(
-                f"{path} is {quoted(value)} instead of a boolean", path=f"{place}.{path}"
-            )
-    return OK
 
 
 @rule.warning(62, "implied", "agent", on.result("initialize"), version=2, source="v2/migration.mdx")
 @fix("Leave them out; version 2 has them always.")
-def leftover_v1_capability(context: Context) -> CheckResult:
+@checked_by(schema, at=tuple(f"capabilities.{each}" for each in LEFTOVERS), kinds="member")
+def leftover_v1_capability() -> None:
     """No leftovers `session.list`, `session.resume`, `session.close`, `session.load`,
     `loadSession`, `auth.logout` markers.
     """
-    claimed = _declared_capabilities(context)
-    if claimed is None:
-        return None
-    place, claims = claimed
-    for path in LEFTOVERS:
-        if _at(claims, path) is not None:
-            return context.problem(f"{path} is a marker of version 1", path=f"{place}.{path}")
-    return OK
 
 
-@rule.warning(
-    63,
-    "must",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    source="extensibility.mdx",
-)
+@rule.warning(63, "must", "both", on.request("initialize"), on.result("initialize"))
+@details(source="extensibility.mdx")
 @fix("Put custom data into _meta.")
 def unknown_capability(context: Context) -> CheckResult:
     """Unknown keys at the root of a capability object belong in `_meta`."""
@@ -216,14 +179,8 @@ def no_capabilities(context: Context) -> CheckResult:
     return OK
 
 
-@rule.warning(
-    65,
-    "schema",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    source="initialization.mdx",
-)
+@rule.warning(65, "schema", "both", on.request("initialize"), on.result("initialize"))
+@details(source="initialization.mdx")
 @fix("Claim it where it belongs.")
 def misplaced_capability(context: Context) -> CheckResult:
     """No capability in the wrong place (e.g. `image` directly under `agentCapabilities`,

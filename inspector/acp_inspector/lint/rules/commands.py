@@ -5,14 +5,13 @@ Source: ACP, "Slash Commands".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -71,48 +70,17 @@ def malformed_command_name(context: Context) -> CheckResult:
 
 @rule.error(316, "schema", "agent", COMMAND_REPORTS, version=1, case="commands.input")
 @fix("Say what is to be typed by a hint.")
-def command_input_without_hint(context: Context) -> CheckResult:
+@checked_by(schema, at="availableCommands.*.input.hint")
+def command_input_without_hint() -> None:
     """`input`, if present, has `hint`."""
-    return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
-@rule.error(
-    317,
-    "schema",
-    "agent",
-    COMMAND_REPORTS,
-    version=2,
-    source="v2/slash-commands.mdx",
-    case="commands.input",
-)
+@rule.error(317, "schema", "agent", COMMAND_REPORTS, version=2, case="commands.input")
+@details(source="v2/slash-commands.mdx")
 @fix('Say {"type": "text", "hint": …}.')
-def malformed_command_input(context: Context) -> CheckResult:
+@checked_by(schema, at="availableCommands.*.input.type|hint")
+def malformed_command_input() -> None:
     """`input`, if present, has `type`; `text` inputs have `hint`."""
-
-    def missing(value: dict[str, Json]) -> str | None:
-        if not isinstance(value.get("type"), str):
-            return "type"
-        is_text = value["type"] == "text"
-        return "hint" if is_text and not isinstance(value.get("hint"), str) else None
-
-    return _input(context, missing)
-
-
-def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -> CheckResult:
-    listed = _listed_commands(context)
-    is_any = False
-    for n, command in enumerate(listed[1] if listed is not None else []):
-        value: Json = command.get("input")
-        if value is None or listed is None:
-            continue
-        is_any = True
-        lack = missing(as_object(value))
-        if lack is not None:
-            return context.problem(
-                f"the input of {quoted(command.get('name'))} has no {lack}",
-                path=f"{listed[0]}.{n}.input.{lack}",
-            )
-    return OK if is_any else None
 
 
 @rule.info(318, "heuristic", "client", on.request("session/prompt"))
@@ -157,30 +125,16 @@ def duplicate_command() -> None:
     """Command names are unique in the list (v2: MUST)."""
 
 
-@rule.error(
-    313,
-    "schema",
-    "agent",
-    COMMAND_REPORTS,
-    source="slash-commands.mdx",
-    since="2026-11",
-    case="commands.fields",
-)
+@rule.error(313, "schema", "agent", COMMAND_REPORTS, case="commands.fields")
+@details(source="slash-commands.mdx", since="2026-11")
 @fix("Give each command a name and a description.")
 @checked_by(schema, at="availableCommands.*.type|name|description")
 def incomplete_command() -> None:
     """Each command has `name` and `description`; v2 also `type` (`command` or custom)."""
 
 
-@rule.warning(
-    319,
-    "implied",
-    "agent",
-    on.result("initialize", *OPENING),
-    version=1,
-    source="slash-commands.mdx",
-    since="2026-11",
-)
+@rule.warning(319, "implied", "agent", on.result("initialize", *OPENING), version=1)
+@details(source="slash-commands.mdx", since="2026-11")
 @fix("Send available_commands_update.")
 @checked_by(schema, at="availableCommands|commands|slashCommands", kinds="member")
 def misplaced_commands() -> None:

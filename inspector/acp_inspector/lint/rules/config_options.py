@@ -20,11 +20,10 @@ from acp_inspector.lint.context import (
     quoted,
     repeated,
 )
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.newer import CATEGORIES as NEWER_CATEGORIES
 from acp_protocol.schema.vocabulary import CREATING, OPENING
 
 rule = Subject("modes", page="session-config-options.mdx")
@@ -33,7 +32,6 @@ OPTION_REPORTS: Final = (
     *on.result(*OPENING, "session/set_config_option"),
     *on.update("config_option_update"),
 )
-CATEGORIES: Final = frozenset({"mode", "model", "model_config", "thought_level"})
 TYPES: Final = frozenset({"select", "boolean"})
 
 
@@ -163,13 +161,8 @@ def unknown_option_value(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    296,
-    "schema",
-    "client",
-    on.request("session/set_config_option"),
-    source="session-config-options.mdx",
-)
+@rule.error(296, "schema", "client", on.request("session/set_config_option"))
+@details(source="session-config-options.mdx")
 @fix('Say "type": "boolean", true or false.')
 def wrong_boolean_value(context: Context) -> CheckResult:
     """A boolean option is set with `type:"boolean"` and a boolean `value`."""
@@ -260,16 +253,8 @@ def undeclared_boolean_option(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    301,
-    "schema",
-    "agent",
-    OPTION_REPORTS,
-    source="session-config-options.mdx",
-    since="2026-11",
-    in_version_1="warning",
-    case="options.current",
-)
+@rule.error(301, "schema", "agent", OPTION_REPORTS, case="options.current")
+@details(source="session-config-options.mdx", since="2026-11", in_version_1="warning")
 @fix("Offer the current value among the others.")
 def invalid_select_option(context: Context) -> CheckResult:
     """Select options have `options` (v2: ≥1, also per group) and a `currentValue` contained in them
@@ -301,14 +286,8 @@ def _has_empty_group(option: dict[str, Json]) -> bool:
     return any(each.get("options") == [] for each in groups)
 
 
-@rule.error(
-    302,
-    "schema",
-    "agent",
-    OPTION_REPORTS,
-    source="session-config-options.mdx",
-    case="options.boolean",
-)
+@rule.error(302, "schema", "agent", OPTION_REPORTS, case="options.boolean")
+@details(source="session-config-options.mdx")
 @fix("Give a boolean a boolean, and no options.")
 def invalid_boolean_option(context: Context) -> CheckResult:
     """Boolean options have a boolean `currentValue` and no `options`."""
@@ -359,42 +338,19 @@ def duplicate_config_option(context: Context) -> CheckResult:
     return OK if options else None
 
 
-def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> CheckResult:
-    is_any = False
-    for place, option in each_option(context):
-        is_any = True
-        if right[0] not in option and wrong[0] in option:
-            return context.problem(
-                f"the option is named by {wrong[0]} instead of {right[0]}",
-                path=f"{place}.{right[0]}",
-            )
-        for n, group in enumerate(map(as_object, as_list(option.get("options")))):
-            if "options" in group and right[1] not in group and wrong[1] in group:
-                return context.problem(
-                    f"the group is named by {wrong[1]} instead of {right[1]}",
-                    path=f"{place}.options.{n}.{right[1]}",
-                )
-    return OK if is_any else None
-
-
 @rule.error(305, "schema", "agent", OPTION_REPORTS, version=1, case="options.names")
 @fix("Call them id and group; the other names are version 2's.")
-@checked_by(_names, right=("id", "group"), wrong=("configId", "groupId"))
+@checked_by(schema, at=("configOptions.*.id", "configOptions.*.options.*.group"), kinds="missing")
 def misnamed_option_id() -> None:
     """Identifier is `id`, groups use `group`."""
 
 
-@rule.error(
-    306,
-    "schema",
-    "agent",
-    OPTION_REPORTS,
-    version=2,
-    source="v2/migration.mdx",
-    case="options.names",
-)
+@rule.error(306, "schema", "agent", OPTION_REPORTS, version=2, case="options.names")
+@details(source="v2/migration.mdx")
 @fix("Call them configId and groupId; the other names are version 1's.")
-@checked_by(_names, right=("configId", "groupId"), wrong=("id", "group"))
+@checked_by(
+    schema, at=("configOptions.*.configId", "configOptions.*.options.*.groupId"), kinds="missing"
+)
 def misnamed_config_id() -> None:
     """Identifier is `configId`, groups use `groupId`."""
 
@@ -417,24 +373,9 @@ def mixed_option_groups(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-def _words(context: Context, name: str, known: frozenset[str]) -> CheckResult:
-    is_any = False
-    for place, option in each_option(context):
-        word: Json = option.get(name)
-        if isinstance(word, str):
-            is_any = True
-            is_newer = name == "category" and word in NEWER_CATEGORIES
-            if word not in known and not word.startswith("_") and not is_newer:
-                return context.problem(
-                    f"the {name} {quoted(word)} is not known and does not begin with “_”",
-                    path=f"{place}.{name}",
-                )
-    return OK if is_any else None
-
-
 @rule.info(308, "implied", "agent", OPTION_REPORTS)
 @fix("Begin categories of your own with “_”.")
-@checked_by(_words, name="category", known=CATEGORIES)
+@checked_by(schema, at="configOptions.*.category", kinds="reserved")
 def reserved_option_category() -> None:
     """`category` values that begin with `_` are free for own use; other unknown ones are reserved
     for ACP.
@@ -443,20 +384,15 @@ def reserved_option_category() -> None:
 
 @rule.warning(312, "must", "agent", OPTION_REPORTS, version=2)
 @fix("Begin custom types with “_”.")
-@checked_by(_words, name="type", known=TYPES)
+@checked_by(schema, at="configOptions.*.type", kinds="reserved")
 def reserved_option_type() -> None:
     """Unknown option `type`s start with `_`."""
 
 
 @rule.error(
-    297,
-    "schema",
-    "client",
-    on.request("session/set_config_option"),
-    version=2,
-    source="v2/session-config-options.mdx",
-    case="options.type",
+    297, "schema", "client", on.request("session/set_config_option"), version=2, case="options.type"
 )
+@details(source="v2/session-config-options.mdx")
 @fix('Say "type": "id" or "boolean".')
 @checked_by(schema, at="type")
 def untyped_option_value() -> None:

@@ -14,8 +14,10 @@ from typing import Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint import on
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix
+from acp_inspector.lint.registry import Subject, checked_by, details, fix
+from acp_inspector.lint.rules.tool_calls import in_calls
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -36,6 +38,15 @@ REQUIRED: Final = {
     "resource": (),
 }
 """Required string fields of each block type."""
+BLOCKS: Final = (
+    "content",
+    "content.*",
+    "content.content",
+    "prompt.*",
+    "summary.*",
+    *in_calls("content.*.content"),
+)
+"""Where messages have content blocks."""
 CLAIMS: Final = {1: "promptCapabilities.{}", 2: "session.prompt.{}"}
 """The capability path for a kind of block."""
 
@@ -46,6 +57,11 @@ HOLDERS: Final = (
     on.update(*TEXT_CHUNKS, *WHOLE_MESSAGES, "session_message", *CALL_UPDATES, "compaction_update"),
 )
 """Messages with content blocks."""
+
+
+def in_blocks(*members: str) -> tuple[str, ...]:
+    """Return where members of content blocks are."""
+    return tuple(f"{block}.{each}" for block in BLOCKS for each in members)
 
 
 @dataclass(slots=True)
@@ -102,49 +118,15 @@ def undeclared_embedded_resource() -> None:
 
 
 @rule.error(
-    140,
-    "schema",
-    "sender",
-    *HOLDERS,
-    source="content.mdx",
-    case={"agent": "content.fields", "client": "prompt.fields"},
+    140, "schema", "sender", *HOLDERS, case={"agent": "content.fields", "client": "prompt.fields"}
 )
+@details(source="content.mdx")
 @fix("Give each content block all members that its type needs.")
-def incomplete_content_block(context: Context) -> CheckResult:
+@checked_by(schema, at=in_blocks("text|data|mimeType|uri|name|resource", "resource.uri|text|blob"))
+def incomplete_content_block() -> None:
     """Blocks have their required fields: text: `text`; image/audio `data`+`mimeType`; resource_link
     `uri`+`name`; resource `resource.uri`+`text` or `blob`.
     """
-    blocks = _all(context).all
-    if not blocks:
-        return None
-    for path, block in blocks:
-        type_ = block.get("type")
-        required = REQUIRED.get(type_) if isinstance(type_, str) else None
-        if required is None:
-            continue
-        for name in required:
-            if not isinstance(block.get(name), str):
-                what = "is not a string" if name in block else "is missing"
-                return context.problem(
-                    f"{name} of a block of type {type_} {what}", path=f"{path}.{name}"
-                )
-        if type_ == "resource" and (found := _incomplete(context, path, block)):
-            return found
-    return OK
-
-
-def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckResult:
-    resource = block.get("resource")
-    if not isinstance(resource, dict):
-        return context.problem("an embedded resource is not an object", path=f"{path}.resource")
-    held = as_object(resource)
-    if not isinstance(held.get("uri"), str):
-        return context.problem("an embedded resource has no uri", path=f"{path}.resource.uri")
-    if not isinstance(held.get("text"), str) and not isinstance(held.get("blob"), str):
-        return context.problem(
-            "an embedded resource has neither text nor blob", path=f"{path}.resource.text"
-        )
-    return None
 
 
 @rule.warning(141, "schema", "sender", *HOLDERS, source="content.mdx")
@@ -205,17 +187,13 @@ def wrong_mime_type(context: Context) -> CheckResult:
 
 @rule.error(143, "schema", "sender", *HOLDERS, version=1, case={"agent": "content.known"})
 @fix("Use text, image, audio, resource_link or resource.")
-def unknown_content_type(context: Context) -> CheckResult:
+@checked_by(
+    schema,
+    at=("content.type", "prompt.*.type", *in_calls("content.*.content.type")),
+    kinds=("missing", "type", "word"),
+)
+def unknown_content_type() -> None:
     """Content block `type` is one of the five known ones."""
-    blocks = _all(context).all
-    if not blocks:
-        return None
-    for path, block in blocks:
-        type_ = block.get("type")
-        if not isinstance(type_, str) or type_ not in REQUIRED:
-            what = f"has the type {quoted(type_)}" if "type" in block else "has no type"
-            return context.problem(f"a content block {what}", path=f"{path}.type")
-    return OK
 
 
 @version_2.error(462, "must", "agent", *HOLDERS)

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import Context, Place, Violation, items, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, each_of, fix
-from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of
+from acp_inspector.lint.registry import Subject, checked_by, details, each_of, fix
+from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of, in_calls
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -21,6 +22,10 @@ rule = Subject("tool-calls", page="tool-calls.mdx")
 
 DIFF_MESSAGES: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""
+CHANGES: Final = (
+    *in_calls("content.*.changes|path|oldText|newText"),
+    "content.changes|path|oldText|newText",
+)
 PAIRS: Final = frozenset({"move", "copy"})
 """File operations with an old and a new path."""
 OPERATIONS: Final = frozenset({"add", "delete", "modify"}) | PAIRS
@@ -48,74 +53,30 @@ def _diffs_and_changes(context: Context) -> list[Place]:
     return _diffs(context) + _changes(context)
 
 
-@rule.error(
-    204,
-    "schema",
-    "agent",
-    DIFF_MESSAGES,
-    version=1,
-    source="v1/tool-calls.mdx",
-    case="tool-call.diff",
-)
+@rule.error(204, "schema", "agent", DIFF_MESSAGES, version=1, case="tool-call.diff")
+@details(source="v1/tool-calls.mdx")
 @fix("Send path and newText.")
-@each_of(_diffs)
-def incomplete_diff(context: Context, place: str, diff: dict[str, Json]) -> Iterator[Violation]:
-    # `relative-diff-path` reports a path that is not absolute.
+@checked_by(schema, at=in_calls("content.*.path|newText"))
+def incomplete_diff() -> None:
     """Diffs have `path` and `newText`."""
-    if not isinstance(diff.get("path"), str):
-        what = "is not a string" if "path" in diff else "is missing"
-        yield f"the path of the diff {what}", f"{place}.path"
-    if not isinstance(diff.get("newText"), str):
-        what = "is not a string" if "newText" in diff else "is missing"
-        yield f"the newText of the diff {what}", f"{place}.newText"
 
 
-@rule.error(
-    205,
-    "must",
-    "agent",
-    DIFF_MESSAGES,
-    version=2,
-    source="v2/tool-calls.mdx; v2/extensibility.mdx",
-    case="tool-call.diff",
-)
+@rule.error(205, "must", "agent", DIFF_MESSAGES, version=2, case="tool-call.diff")
+@details(source="v2/tool-calls.mdx; v2/extensibility.mdx")
 @fix("Send changes, and a patch with the text.")
-@each_of(_diffs)
-def diff_without_changes(
-    context: Context, place: str, diff: dict[str, Json]
-) -> Iterator[Violation]:
+@checked_by(schema, at=CHANGES, kinds=("missing", "type", "member"))
+def diff_without_changes() -> None:
     """Diffs have `changes`; v1 fields `oldText`/`newText`/`path` are absent."""
-    if not isinstance(diff.get("changes"), list):
-        what = "are not an array" if "changes" in diff else "are missing"
-        yield f"the changes of the diff {what}", f"{place}.changes"
-    for name in ("path", "oldText", "newText"):
-        if name in diff:
-            yield f"the diff has version 1's {name}", f"{place}.{name}"
 
 
-@rule.error(
-    206,
-    "schema",
-    "agent",
-    DIFF_MESSAGES,
-    version=2,
-    source="v2/tool-calls.mdx",
-    case="tool-call.diff",
-)
+@rule.error(206, "schema", "agent", DIFF_MESSAGES, version=2, case="tool-call.diff")
+@details(source="v2/tool-calls.mdx")
 @fix("Send oldPath and path for move and copy, path for all else.")
-@each_of(_changes)
-def incomplete_diff_change(
-    context: Context, place: str, change: dict[str, Json]
-) -> Iterator[Violation]:
+@checked_by(
+    schema, at=(*in_calls("content.*.changes.*.path|oldPath"), "content.changes.*.path|oldPath")
+)
+def incomplete_diff_change() -> None:
     """`move` and `copy` changes have `oldPath` and `path`; other operations have `path`."""
-    operation = change.get("operation")
-    if isinstance(operation, str) and operation not in OPERATIONS:
-        return
-    is_pair = isinstance(operation, str) and operation in PAIRS
-    wanted = ("oldPath", "path") if is_pair else ("path",)
-    for name in wanted:
-        if not isinstance(change.get(name), str):
-            yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
 
 
 @rule.error(207, "must", "agent", DIFF_MESSAGES, source="overview.mdx", case="tool-call.diff-path")

@@ -18,7 +18,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
@@ -40,9 +40,9 @@ class _Commands(dict[tuple[str, str], str]):
     "schema",
     "agent",
     on.update("terminal_update", "terminal_output_chunk"),
-    source="v2/tool-calls.mdx",
     case="terminal.output",
 )
+@details(source="v2/tool-calls.mdx")
 @fix("Encode the bytes of each message by themselves, as base64 with padding.")
 def invalid_output_base64(context: Context) -> CheckResult:
     """`data` is valid RFC 4648 base64 in each message on its own."""

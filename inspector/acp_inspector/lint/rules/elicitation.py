@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
@@ -31,7 +31,6 @@ from acp_protocol.jsonrpc import (
 rule = Subject("elicitation", page="elicitation.mdx")
 
 CREATE: Final = "elicitation/create"
-ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 VAGUE: Final = frozenset({"entropy", "environment"})
 """Patterns for secrets with too many false positives to report."""
 _TOKENS: Final = frozenset(shape.name for shape in SECRET_PATTERNS)
@@ -127,15 +126,8 @@ def undeclared_url() -> None:
     """
 
 
-@rule.error(
-    331,
-    "schema",
-    "agent",
-    on.request(CREATE),
-    source="elicitation.mdx",
-    since="2026-11",
-    case="elicitation.scope",
-)
+@rule.error(331, "schema", "agent", on.request(CREATE), case="elicitation.scope")
+@details(source="elicitation.mdx", since="2026-11")
 @fix("Name the session, or the request, that it is about.")
 def wrong_elicitation_scope(context: Context) -> CheckResult:
     """A scope is present: `sessionId` (optionally `toolCallId`) or `requestId`. v2: exactly one,
@@ -248,14 +240,9 @@ def duplicate_elicitation_id(context: Context) -> CheckResult:
 
 @rule.error(342, "schema", "client", on.result(CREATE), source="elicitation.mdx")
 @fix("Answer with accept, decline or cancel.")
-def unknown_elicitation_action(context: Context) -> CheckResult:
+@checked_by(schema, at="action", kinds=("missing", "type", "word", "reserved"))
+def unknown_elicitation_action() -> None:
     """The result has `action`; `accept`, `decline`, `cancel` or `_custom`."""
-    action = context.result_object.get("action")
-    if not isinstance(action, str):
-        return context.problem("action is missing", context.request, at="action")
-    if action in ACTIONS or action.startswith("_"):
-        return OK
-    return context.problem(f"the action is {quoted(action)}", context.request, at="action")
 
 
 @rule.warning(344, "implied", "client", on.result(CREATE))
@@ -343,14 +330,8 @@ def _strings(value: Json) -> Iterator[tuple[str, str]]:
             todo += [(name, inner) for inner in as_list(each)]
 
 
-@rule.error(
-    330,
-    "schema",
-    "agent",
-    on.request("elicitation/create"),
-    source="elicitation.mdx",
-    case="elicitation.fields",
-)
+@rule.error(330, "schema", "agent", on.request("elicitation/create"), case="elicitation.fields")
+@details(source="elicitation.mdx")
 @fix("Say how you ask, and what for.")
 @checked_by(schema, at="mode|message")
 def incomplete_elicitation() -> None:

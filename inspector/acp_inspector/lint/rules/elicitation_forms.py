@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import Subject, fix
+from acp_inspector.lint.registry import Subject, checked_by, details, fix
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_inspector.lint.text_checks import asks_secret, is_pattern, names_secret
 from acp_protocol.json_values import as_list, as_object
@@ -21,19 +22,6 @@ rule = Subject("elicitation", page="rfds/elicitation.mdx")
 
 PLACE: Final = "params.requestedSchema"
 PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean", "array"})
-UNSUPPORTED_KEYS: Final = (
-    "$schema",
-    "$ref",
-    "enumNames",
-    "if",
-    "then",
-    "else",
-    "allOf",
-    "anyOf",
-    "not",
-)
-"""Keywords of JSON Schema that forms do not support."""
-
 _URL: Final = re.compile(r"https?://\S+|\[[^\]]+\]\([^)]+\)", re.IGNORECASE)
 
 
@@ -48,15 +36,8 @@ def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
     return {name: as_object(field) for name, field in fields.items()}
 
 
-@rule.error(
-    337,
-    "schema",
-    "agent",
-    on.request(CREATE),
-    source="rfds/elicitation.mdx",
-    since="2026-11",
-    case="elicitation.schema",
-)
+@rule.error(337, "schema", "agent", on.request(CREATE), case="elicitation.schema")
+@details(source="rfds/elicitation.mdx", since="2026-11")
 @fix('Ask by {"type": "object", "properties": {…}}, all flat.')
 def invalid_form_schema(context: Context) -> CheckResult:
     """Form mode has `requestedSchema` of type object with `properties` (v2: both keys required,
@@ -89,21 +70,9 @@ def invalid_form_schema(context: Context) -> CheckResult:
 
 @rule.warning(338, "implied", "agent", on.request(CREATE))
 @fix("Stay with what the restricted schema has.")
-def unsupported_schema_keyword(context: Context) -> CheckResult:
+@checked_by(schema, at=("requestedSchema.*", "requestedSchema.properties.*.*"), kinds="member")
+def unsupported_schema_keyword() -> None:
     """No `$schema`, `enumNames`, nested objects, conditionals."""
-    schema = _schema(context.params)
-    if not schema:
-        return None
-    for word in UNSUPPORTED_KEYS:
-        if word in schema:
-            return context.problem(f"the form has {word}", path=f"{PLACE}.{word}")
-    for name, field in _fields(schema).items():
-        for word in (*UNSUPPORTED_KEYS, "properties"):
-            # The items of a list may be a choice of titled values.
-            if word in field:
-                place = f"{PLACE}.properties.{name}.{word}"
-                return context.problem(f"the field {quoted(name)} has {word}", path=place)
-    return OK
 
 
 @rule.warning(339, "heuristic", "agent", on.request(CREATE))
@@ -279,17 +248,8 @@ def _offered(field: dict[str, Json]) -> list[Json]:
 
 @rule.error(345, "schema", "client", on.result(CREATE), version=1, since="2026-11")
 @fix("Send strings, numbers, booleans and lists of strings.")
-def nested_form_value(context: Context) -> CheckResult:
+@checked_by(schema, at="content.*", kinds="type")
+def nested_form_value() -> None:
     """`content` values are string, number, boolean or string array (no nesting). v2 admits any JSON
     for custom property types.
     """
-    content = context.result_object.get("content")
-    if not isinstance(content, dict):
-        return None
-    for name, value in as_object(context.result_object["content"]).items():
-        is_list = isinstance(value, list) and all(isinstance(each, str) for each in as_list(value))
-        if not is_list and not isinstance(value, str | int | float):
-            return context.problem(
-                f"{quoted(name)} is {quoted(value)}", context.request, at=f"content.{name}"
-            )
-    return OK

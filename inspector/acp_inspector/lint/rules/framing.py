@@ -35,7 +35,7 @@ from acp_inspector.lint.json_lines import (
     pieces_before,
     syntax_error,
 )
-from acp_inspector.lint.registry import Subject, check, fix, track
+from acp_inspector.lint.registry import Subject, check, details, fix, track
 from acp_inspector.lint.state import IdKey, LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
@@ -321,17 +321,8 @@ def _is_log_text(context: Context) -> bool:
     return text[:1] not in b"{[" or (text[:1] == b"[" and wrong[1] < len(text) and wrong[1] <= 1)
 
 
-@rule.error(
-    9,
-    "must",
-    "sender",
-    on.INVALID,
-    on.BATCHES,
-    source="schema; v1/transports.mdx",
-    since="2026-11",
-    case="frames.objects",
-    exercised_by=on.EVERY_FRAME,
-)
+@rule.error(9, "must", "sender", on.INVALID, on.BATCHES, case="frames.objects")
+@details(source="schema; v1/transports.mdx", since="2026-11", exercised_by=on.EVERY_FRAME)
 @fix("Send each message as an object on a line of its own.")
 def not_an_object(context: Context) -> CheckResult:
     """Top-level JSON value is an object. Arrays (batches) do not exist in any version any more."""

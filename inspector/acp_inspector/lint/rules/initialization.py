@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import unique
+from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import (
     INITIALIZE,
     OK,
@@ -18,14 +18,13 @@ from acp_inspector.lint.context import (
     is_version_1_in_disguise,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 rule = Subject("initialization", page="initialization.mdx")
 
-VERSIONS: Final = range(2**16)
 SET_V1: Final = {
     "client": ("clientCapabilities", "clientInfo"),
     "agent": ("agentCapabilities", "agentInfo"),
@@ -94,14 +93,9 @@ def repeated_initialize(context: Context) -> CheckResult:
 
 
 @rule.error(
-    51,
-    "implied",
-    "agent",
-    on.request(),
-    on.notification("session/update"),
-    case="initialize.first",
-    exercised_by=on.result("initialize"),
+    51, "implied", "agent", on.request(), on.notification("session/update"), case="initialize.first"
 )
+@details(exercised_by=on.result("initialize"))
 @fix("Send nothing before the response to initialize.")
 def agent_speaks_first(context: Context) -> CheckResult:
     """The Agent sends no request or `session/update` before it answered `initialize`."""
@@ -123,17 +117,13 @@ def agent_speaks_first(context: Context) -> CheckResult:
     "both",
     on.request("initialize"),
     on.result("initialize"),
-    source="initialization.mdx",
     case={"client": "initialize.version"},
 )
+@details(source="initialization.mdx")
 @fix("Send a whole number such as 1.")
-def invalid_protocol_version(context: Context) -> CheckResult:
+@checked_by(schema, at="protocolVersion", kinds=("missing", "type", "null", "range"))
+def invalid_protocol_version() -> None:
     """`protocolVersion` is an integer 0..65535 (not `"1.0.0"`, not a date)."""
-    place, version = _version(context)
-    if type(version) is int and version in VERSIONS:
-        return OK
-    fields = "is missing" if version is None else f"is {quoted(version)}"
-    return context.problem(f"protocolVersion {fields}", path=f"{place}.protocolVersion")
 
 
 @rule.warning(53, "schema", "both", on.request("initialize"), on.result("initialize"))
@@ -154,15 +144,8 @@ def _version(context: Context) -> tuple[str, Json]:
     return "result", context.result_object.get("protocolVersion")
 
 
-@rule.info(
-    54,
-    "must",
-    "agent",
-    on.result("initialize"),
-    version=1,
-    source="initialization.mdx",
-    since="2026-11",
-)
+@rule.info(54, "must", "agent", on.result("initialize"), version=1)
+@details(source="initialization.mdx", since="2026-11")
 @fix("Respond with the requested version if you support it.")
 def other_version_answered(context: Context) -> CheckResult:
     """Answered version differs from the requested one: verify the Agent truly lacks the requested
@@ -221,15 +204,8 @@ def version_mismatch_ignored(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    56,
-    "must",
-    "both",
-    on.call(),
-    on.result(),
-    case={"agent": "initialize.members"},
-    exercised_by=on.result("initialize"),
-)
+@rule.error(56, "must", "both", on.call(), on.result(), case={"agent": "initialize.members"})
+@details(exercised_by=on.result("initialize"))
 @fix("Use the names of the version that was agreed upon.")
 def shape_of_other_version(context: Context) -> CheckResult:
     """All later traffic uses the shapes of the *answered* version (v1 field names on v2 and vice
@@ -300,14 +276,8 @@ def missing_info() -> None:
     """`info` with `name` and `version` is present in params and result."""
 
 
-@rule.warning(
-    59,
-    "schema",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    source="v2/migration.mdx",
-)
+@rule.warning(59, "schema", "both", on.request("initialize"), on.result("initialize"))
+@details(source="v2/migration.mdx")
 @fix("Use the names of that version.")
 def mixed_initialize_fields(context: Context) -> CheckResult:
     """Initialize fields match the version:

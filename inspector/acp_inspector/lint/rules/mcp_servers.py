@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Place, Problem, Violation, quoted
-from acp_inspector.lint.registry import Subject, checked_by, each_of, fix
+from acp_inspector.lint.registry import Subject, checked_by, details, each_of, fix
 from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -50,18 +51,9 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     case="session.servers",
 )
 @fix('Send "mcpServers": [] where there are none.')
-def missing_mcp_servers(context: Context) -> CheckResult:
+@checked_by(schema, at="mcpServers")
+def missing_mcp_servers() -> None:
     """`session/new` and `session/load` contain the `mcpServers` array, even if empty."""
-    servers: Json = context.params.get("mcpServers")
-    if isinstance(servers, list):
-        return OK
-    if "mcpServers" not in context.params:
-        return context.problem(f"{context.method} has no mcpServers", at="mcpServers")
-    return context.problem(
-        f"mcpServers is not an array: {quoted(servers)}",
-        at="mcpServers",
-        severity="warning" if servers is None else None,
-    )
 
 
 def _gated(context: Context, wanted: str, path: str) -> CheckResult:
@@ -112,15 +104,8 @@ def undeclared_mcp_transport(context: Context) -> CheckResult:
     return sum(problems, ()) if problems else None
 
 
-@rule.error(
-    90,
-    "must",
-    "client",
-    on.request(*OPENING),
-    version=2,
-    source="v2/migration.mdx",
-    case="session.server-types",
-)
+@rule.error(90, "must", "client", on.request(*OPENING), version=2, case="session.server-types")
+@details(source="v2/migration.mdx")
 @fix("Use http, or leave the server out.")
 @each_of(_servers)
 def mcp_sse_in_v2(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
@@ -129,15 +114,8 @@ def mcp_sse_in_v2(context: Context, place: str, server: dict[str, Json]) -> Iter
         yield "an MCP server is of type sse, which version 2 does not have", f"{place}.type"
 
 
-@rule.error(
-    91,
-    "schema",
-    "client",
-    on.request(*OPENING),
-    version=2,
-    source="schema; v2/extensibility.mdx",
-    case="session.server-types",
-)
+@rule.error(91, "schema", "client", on.request(*OPENING), version=2, case="session.server-types")
+@details(source="schema; v2/extensibility.mdx")
 @fix('Give every server its type: "stdio", "http", or one that begins with “_”.')
 def unknown_mcp_transport(context: Context) -> CheckResult:
     """Every `mcpServers[]` entry has a `type`; unknown transports that do not begin with `_` are

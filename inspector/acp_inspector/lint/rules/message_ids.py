@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, RESTORING, WHOLE_MESSAGES
@@ -129,15 +129,8 @@ def _known(context: Context) -> _Message | None:
     return by_session.messages.get(id_)
 
 
-@rule.error(
-    185,
-    "implied",
-    "agent",
-    on.update(*MESSAGE_CHUNKS),
-    version=1,
-    source="rfds/message-id.mdx",
-    since="2026-11",
-)
+@rule.error(185, "implied", "agent", on.update(*MESSAGE_CHUNKS), version=1)
+@details(source="rfds/message-id.mdx", since="2026-11")
 @fix("Use different messageIds for messages of different kinds.")
 def message_id_changes_role(context: Context) -> CheckResult:
     """One `messageId` is used for one role only (user, agent, thought). v2 gives each message type
@@ -303,9 +296,9 @@ def _keep_whole(context: Context) -> None:
     "agent",
     on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
     version=2,
-    source="v2/prompt-lifecycle.mdx",
     case="updates.message-id",
 )
+@details(source="v2/prompt-lifecycle.mdx")
 @fix("Send the messageId with every piece.")
 @checked_by(schema, at="messageId")
 def missing_message_id() -> None:

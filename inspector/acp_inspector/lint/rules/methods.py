@@ -10,7 +10,7 @@ from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix
+from acp_inspector.lint.registry import Subject, checked_by, details, fix
 from acp_inspector.lint.rules.envelope import LastNotifications, has_other_cause
 from acp_inspector.lint.schema_errors import EMPTY
 from acp_inspector.lint.state import LintState, opposite
@@ -89,16 +89,8 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
     return OK
 
 
-@rule.error(
-    36,
-    "must",
-    "sender",
-    on.call(),
-    version=2,
-    source="v2/migration.mdx",
-    since="2026-11",
-    case={"agent": "methods.known"},
-)
+@rule.error(36, "must", "sender", on.call(), version=2, case={"agent": "methods.known"})
+@details(source="v2/migration.mdx", since="2026-11")
 @fix("Use version 2's way, or ask for version 1.")
 @checked_by(_of_other_version, other=1)
 def v1_method() -> None:
@@ -107,16 +99,8 @@ def v1_method() -> None:
     """
 
 
-@rule.error(
-    37,
-    "schema",
-    "sender",
-    on.call(),
-    version=1,
-    source="v2/migration.mdx",
-    since="2026-11",
-    case="methods.known",
-)
+@rule.error(37, "schema", "sender", on.call(), version=1, case="methods.known")
+@details(source="v2/migration.mdx", since="2026-11")
 @fix("Use version 1's way, or ask for version 2.")
 @checked_by(_of_other_version, other=2)
 def v2_method() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import SeenOptions, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
@@ -160,14 +160,8 @@ def unknown_reported_mode(context: Context) -> CheckResult:
     )
 
 
-@rule.warning(
-    309,
-    "should",
-    "agent",
-    on.result("session/prompt"),
-    version=1,
-    source="v1/session-config-options.mdx",
-)
+@rule.warning(309, "should", "agent", on.result("session/prompt"), version=1)
+@details(source="v1/session-config-options.mdx")
 @fix("Update the mode and its config option together.")
 def mode_differs_from_option(context: Context) -> CheckResult:
     """If both `modes` and a `mode` config option exist they change together."""
@@ -189,14 +183,8 @@ def mode_differs_from_option(context: Context) -> CheckResult:
     return None
 
 
-@rule.info(
-    310,
-    "should",
-    "client",
-    on.request("session/set_mode"),
-    version=1,
-    source="v1/session-config-options.mdx",
-)
+@rule.info(310, "should", "client", on.request("session/set_mode"), version=1)
+@details(source="v1/session-config-options.mdx")
 @fix("Use session/set_config_option.")
 def set_mode_despite_options(context: Context) -> CheckResult:
     """With `configOptions` present the Client does not use `session/set_mode`."""

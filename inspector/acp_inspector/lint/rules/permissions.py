@@ -19,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
 from acp_inspector.lint.rules.tool_calls import (
     EXECUTED_STATUSES,
     TOOL_CALL_UPDATES,
@@ -65,24 +65,12 @@ def no_permission_options(context: Context) -> CheckResult:
     return context.problem(f"options is {what}", at="options")
 
 
-@rule.error(
-    234,
-    "schema",
-    "agent",
-    on.request(PERMISSION),
-    version=2,
-    source="v2/migration.mdx",
-    case="permission.tool-call",
-)
+@rule.error(234, "schema", "agent", on.request(PERMISSION), version=2, case="permission.tool-call")
+@details(source="v2/migration.mdx")
 @fix("Send title, and what it is about as subject.")
-def permission_without_title(context: Context) -> CheckResult:
+@checked_by(schema, at="title|toolCall", kinds=("missing", "type", "member"))
+def permission_without_title() -> None:
     """`title` is present; `toolCall` is not at params root (use `subject`)."""
-    problems: list[Problem] = []
-    if not isinstance(context.params.get("title"), str):
-        problems += context.problem("the request has no title", at="title")
-    if "toolCall" in context.params:
-        problems += context.problem("toolCall is outside of subject", at="toolCall")
-    return tuple(problems)
 
 
 @rule.error(235, "must", "agent", on.request(PERMISSION), version=2, case="permission.tool-call")
@@ -214,23 +202,9 @@ def option_not_offered(context: Context) -> CheckResult:
 
 @rule.error(228, "schema", "client", on.result(PERMISSION), version=1)
 @fix('Answer "selected" with an optionId, or "cancelled".')
-def unknown_permission_outcome(context: Context) -> CheckResult:
+@checked_by(schema, at="outcome.outcome|optionId", kinds=("missing", "word"))
+def unknown_permission_outcome() -> None:
     """`outcome.outcome` is `selected` (with `optionId`) or `cancelled`."""
-    outcome = _outcome(context)
-    name = outcome.get("outcome")
-    if not isinstance(name, str):
-        return None
-    if name not in OUTCOMES:
-        return context.problem(
-            f"{quoted(name)} is not an outcome of version 1", context.request, at="outcome.outcome"
-        )
-    if name == "selected" and not isinstance(outcome.get("optionId"), str):
-        return context.problem(
-            "an option was selected, but the response has no optionId",
-            context.request,
-            at="outcome.optionId",
-        )
-    return OK
 
 
 @rule.error(230, "must", "agent", TOOL_CALL_UPDATES, version=2)
@@ -264,15 +238,8 @@ def _keep_stop(context: Context) -> None:
         context.state.of(_Stops)[context.session.id] = context.point
 
 
-@rule.warning(
-    231,
-    "implied",
-    "client",
-    on.result(PERMISSION),
-    version=1,
-    source="tool-calls.mdx",
-    since="2026-11",
-)
+@rule.warning(231, "implied", "client", on.result(PERMISSION), version=1)
+@details(source="tool-calls.mdx", since="2026-11")
 @fix('Select an option that rejects; "cancelled" is for work that was stopped.')
 def rejection_as_cancelled(context: Context) -> CheckResult:
     """`cancelled` is used only when the turn/work was cancelled or the session closed; a user
@@ -294,16 +261,9 @@ def rejection_as_cancelled(context: Context) -> CheckResult:
 
 
 @rule.error(
-    232,
-    "implied",
-    "client",
-    on.response("session/prompt"),
-    version=1,
-    source="prompt-turn.mdx",
-    since="2026-11",
-    case="permission.in-turn",
-    exercised_by=on.result(PERMISSION),
+    232, "implied", "client", on.response("session/prompt"), version=1, case="permission.in-turn"
 )
+@details(source="prompt-turn.mdx", since="2026-11", exercised_by=on.result(PERMISSION))
 @fix("Answer requests for permission while the turn runs.")
 def permission_outlives_turn(context: Context) -> CheckResult:
     """A permission request is answered before the turn ends (v2: requests for background work may

@@ -13,20 +13,14 @@ from typing import Final, TypeAlias
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed_by_client, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.words import PLAN_ENTRY_PRIORITIES, PLAN_ENTRY_STATUSES
 
 rule = Subject("plans", page="agent-plan.mdx")
 
-REQUIRED: Final = ("content", "priority", "status")
-WORDS: Final = {
-    "priority": PLAN_ENTRY_PRIORITIES[1],
-    "status": PLAN_ENTRY_STATUSES[1],
-}
 UNFINISHED: Final = frozenset({"pending", "in_progress"})
 PLANS: Final = 1000
 """Plans that are remembered."""
@@ -185,18 +179,9 @@ def plan_left_in_progress(context: Context) -> CheckResult:
 
 @rule.error(287, "schema", "agent", on.update("plan", "plan_update"))
 @fix("Send entries as objects, in entries.")
-def plan_entry_not_object(context: Context) -> CheckResult:
+@checked_by(schema, at=("entries", "entries.*", "plan.entries", "plan.entries.*"))
+def plan_entry_not_object() -> None:
     """`plan.entries` are objects, not strings (`steps` arrays are a dialect)."""
-    place, plan = _body(context)
-    if "entries" not in plan:
-        if "steps" in plan or "items" in plan:
-            name = "steps" if "steps" in plan else "items"
-            return context.problem(f"the plan has {name}, not entries", path=f"{place}.entries")
-        return None
-    for i, entry in enumerate(as_list(plan["entries"])):
-        if not isinstance(entry, dict):
-            return context.problem(f"an entry is {quoted(entry)}", path=f"{place}.entries.{i}")
-    return OK
 
 
 @track(on.update("plan", "plan_update", "plan_removed"))
@@ -252,14 +237,8 @@ def _statuses(context: Context) -> dict[str, str]:
     return statuses
 
 
-@rule.error(
-    279,
-    "must",
-    "agent",
-    on.update("plan_update", "plan_removed"),
-    version=1,
-    source="v1/draft/agent-plan.mdx",
-)
+@rule.error(279, "must", "agent", on.update("plan_update", "plan_removed"), version=1)
+@details(source="v1/draft/agent-plan.mdx")
 @fix("Send the update plan instead.")
 @checked_by(claimed_by_client, capability="plan")
 def undeclared_plan() -> None:

@@ -19,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, fix
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
@@ -205,13 +205,9 @@ def rejected_prompt_echoed(context: Context) -> CheckResult:
 
 
 @prompt_lifecycle.warning(
-    174,
-    "heuristic",
-    "agent",
-    on.result("session/prompt"),
-    on.update("user_message"),
-    source="v2/prompt-lifecycle.mdx",
+    174, "heuristic", "agent", on.result("session/prompt"), on.update("user_message")
 )
+@details(source="v2/prompt-lifecycle.mdx")
 @fix("Send the user's message back as it was sent.")
 def echo_differs_from_prompt(context: Context) -> CheckResult:
     """The acknowledged user message content equals the prompt content.

@@ -11,12 +11,11 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import DELIVERY_TIMEOUT_S, OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OUTPUT
-from acp_protocol.schema.words import STOP_REASONS
 
 rule = Subject("prompt-turn", page="prompt-turn.mdx")
 
@@ -50,27 +49,13 @@ def concurrent_prompts(context: Context) -> CheckResult:
 
 @rule.error(135, "schema", "client", on.request("session/prompt"), case="prompt.blocks")
 @fix("Send the prompt as an array of content blocks.")
-def prompt_not_list(context: Context) -> CheckResult:
+@checked_by(schema, at="prompt", kinds=("missing", "type", "null"))
+def prompt_not_list() -> None:
     """`prompt` is an array of content blocks (not a string, not named `content`)."""
-    if "prompt" not in context.params:
-        instead = [name for name in ("content", "text", "message") if name in context.params]
-        what = f', but "{instead[0]}"' if instead else ""
-        return context.problem(f"the prompt is missing{what}", at="prompt")
-    prompt: Json = context.params["prompt"]
-    if not isinstance(prompt, list):
-        return context.problem(f"the prompt is not an array: {quoted(prompt)}", at="prompt")
-    return OK
 
 
-@rule.warning(
-    136,
-    "heuristic",
-    "client",
-    on.request("session/prompt"),
-    version=1,
-    source="prompt-turn.mdx",
-    since="2026-11",
-)
+@rule.warning(136, "heuristic", "client", on.request("session/prompt"), version=1)
+@details(source="prompt-turn.mdx", since="2026-11")
 @fix("Send a prompt that says something.")
 def blank_prompt(context: Context) -> CheckResult:
     """`prompt` is not empty and contains at least one non-blank block (v2: empty-prompt)."""
@@ -89,21 +74,11 @@ def blank_prompt(context: Context) -> CheckResult:
     144, "schema", "agent", on.result("session/prompt"), version=1, source="v1/prompt-turn.mdx"
 )
 @fix("End the turn with one of the stop reasons.")
-def invalid_stop_reason(context: Context) -> CheckResult:
+@checked_by(schema, at=("", "stopReason"), kinds=("missing", "type", "null", "word"))
+def invalid_stop_reason() -> None:
     """The prompt result has a `stopReason` from the closed enum (`end_turn`, `max_tokens`,
     `max_turn_requests`, `refusal`, `cancelled`).
     """
-    result = context.result_object
-    reason = result.get("stopReason")
-    if not isinstance(context.result, dict):
-        return context.problem("the result is no object", context.request, path="result")
-    if "stopReason" not in result:
-        return context.problem("the result has no stopReason", context.request, at="stopReason")
-    if not isinstance(reason, str) or reason not in STOP_REASONS[1]:
-        return context.problem(
-            f"the stop reason is {quoted(reason)}", context.request, at="stopReason"
-        )
-    return OK
 
 
 @rule.warning(149, "implied", "agent", on.update(*OUTPUT), version=1)

@@ -15,7 +15,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import MOST_PLACES
 from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.schema_errors import UNKNOWN_WORD, SchemaSubject, schema_subject
 from acp_inspector.lint.state import SentRequest
 from acp_protocol.jsonrpc import Json
@@ -166,15 +166,8 @@ def tolerated_schema_error() -> None:
     """
 
 
-@updates.error(
-    181,
-    "schema",
-    "agent",
-    on.update(*KNOWN),
-    last=True,
-    source="v2/migration.mdx",
-    case="updates.schema",
-)
+@updates.error(181, "schema", "agent", on.update(*KNOWN), case="updates.schema")
+@details(source="v2/migration.mdx", last=True)
 @fix("Send what the schema requires; see the variant's page.")
 @checked_by(_rest, name="invalid-update")
 def invalid_update() -> None:

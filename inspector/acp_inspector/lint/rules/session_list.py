@@ -22,8 +22,6 @@ from acp_protocol.jsonrpc import Json
 
 rule = Subject("sessions", page="session-list.mdx")
 
-FILTERS: Final = frozenset({"cwd", "cursor", "archived", "_meta"})
-"""The filters of a list request."""
 DATED: Final[Triggers] = (*on.result("session/list"), *on.update("session_info_update"))
 """Messages with the time of a session's last use."""
 _RFC_3339: Final = re.compile(
@@ -63,17 +61,11 @@ def deleted_session_listed(context: Context) -> CheckResult:
 
 @rule.error(122, "schema", "agent", on.result("session/list"), source="session-list.mdx")
 @fix('Answer with "sessions": [] where there are none.')
-def sessions_not_list(context: Context) -> CheckResult:
+@checked_by(schema, at=("", "sessions"), kinds=("missing", "type", "null"))
+def sessions_not_list() -> None:
     """`session/list` result has `sessions` as an array (`[]` when nothing matches), never null or
     missing.
     """
-    sessions: Json = context.result_object.get("sessions")
-    if isinstance(sessions, list):
-        return OK
-    if not isinstance(context.result, dict):
-        return context.problem("the result is no object", context.request, path="result")
-    what = f"no array: {quoted(sessions)}" if "sessions" in context.result_object else "missing"
-    return context.problem(f"sessions is {what}", context.request, at="sessions")
 
 
 @rule.error(123, "schema", "agent", on.result("session/list"), source="session-list.mdx")
@@ -201,15 +193,11 @@ def undeclared_listed_directories(context: Context) -> CheckResult:
 
 @rule.info(133, "heuristic", "client", on.request("session/list"), since="2026-11")
 @fix("Filter what was listed yourself.")
-def unknown_list_filter(context: Context) -> CheckResult:
+@checked_by(schema, at="*", kinds="member")
+def unknown_list_filter() -> None:
     """A client-supplied filter other than `cwd`/`cursor` (and unstable `archived`) is unknown to
     ACP (`search`, `limit`, `createdAfter`).
     """
-    return context.problems(
-        (f"session/list has no filter {quoted(name)}", f"params.{name}")
-        for name in context.params
-        if name not in FILTERS
-    )
 
 
 REMEMBERED: Final = 10_000

@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -172,8 +172,8 @@ def _may_be_echo(context: Context) -> bool:
     on.update(*MESSAGE_CHUNKS),
     on.update("tool_call", "tool_call_update", "plan"),
     version=1,
-    exercised_by=on.request("session/resume"),
 )
+@details(exercised_by=on.request("session/resume"))
 @fix("Replay history only for session/load.")
 def resume_replays_history(context: Context) -> CheckResult:
     """`session/resume` replays no history before its response (message chunks, tool calls,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
-from acp_inspector.lint.registry import Subject, check, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.schemas import NULL_TOLERANT, is_malformed_list
@@ -151,14 +151,8 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
     return tuple(problems) if is_reported else None
 
 
-@sessions.warning(
-    132,
-    "must",
-    "client",
-    on.request(*RESTORING),
-    source="schema; rfds/additional-directories.mdx",
-    since="2026-11",
-)
+@sessions.warning(132, "must", "client", on.request(*RESTORING))
+@details(source="schema; rfds/additional-directories.mdx", since="2026-11")
 @fix("Load or resume a session in the directory that it was created with.")
 def session_cwd_changed(context: Context) -> CheckResult:
     """load/resume uses the session's known `cwd` (v2: MUST; the Agent may answer -32602 or
@@ -249,19 +243,9 @@ def missing_session_close_fails(context: Context) -> CheckResult:
 
 @rule.error(455, "must", "agent", on.result(*SETUPS_WITHOUT_LOAD), version=2, case="session.lists")
 @fix("Send [] where there is nothing to list.")
-def null_session_lists(context: Context) -> CheckResult:
+@checked_by(schema, at="configOptions|availableCommands", kinds=("type", "null"))
+def null_session_lists() -> None:
     """`configOptions` and `availableCommands` of session results are arrays, never null."""
-    found: CheckResult = None
-    for name in ("configOptions", "availableCommands"):
-        if name not in context.result_object:
-            continue
-        found = OK
-        listed = context.result_object[name]
-        if not isinstance(listed, list):
-            return context.problem(
-                f"{name} is {quoted(listed)}, not an array", context.request, at=name
-            )
-    return found
 
 
 @check(

@@ -14,7 +14,7 @@ from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import Subject, check, checked_by, fix
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix
 from acp_inspector.lint.rules.v2_turn_state import foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
@@ -213,14 +213,8 @@ def update_after_cancelled_work(context: Context) -> CheckResult:
     return OK if own.after_cancel else None
 
 
-@rule.info(
-    167,
-    "should",
-    "agent",
-    on.update("state_update", *AGENT_CHUNKS),
-    source="schema",
-    since="2026-11",
-)
+@rule.info(167, "should", "agent", on.update("state_update", *AGENT_CHUNKS))
+@details(source="schema", since="2026-11")
 @fix("Report requires_action while the work waits for the user, then running.")
 def misused_requires_action(context: Context) -> CheckResult:
     """`requires_action` is reported while the *whole* foreground workflow waits for the user (not
@@ -354,14 +348,8 @@ def custom_state_without_standard(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    158,
-    "schema",
-    "agent",
-    on.result("session/prompt"),
-    source="v2/prompt-lifecycle.mdx",
-    since="2026-11",
-)
+@rule.error(158, "schema", "agent", on.result("session/prompt"))
+@details(source="v2/prompt-lifecycle.mdx", since="2026-11")
 @fix("Name the messageId; tell the stop when idle.")
 @checked_by(schema, at="stopReason", kinds="member")
 def stop_reason_in_result() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import USES
@@ -69,13 +69,8 @@ def status_has_effect(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    478,
-    "must",
-    "client",
-    on.call(*USES, "session/cancel"),
-    exercised_by=on.result("session/status"),
-)
+@rule.error(478, "must", "client", on.call(*USES, "session/cancel"))
+@details(exercised_by=on.result("session/status"))
 @fix("Load or resume the session here first.")
 def unloaded_session_prompted(context: Context) -> CheckResult:
     """A session only known as `open` through `session/status` is loaded or resumed on this

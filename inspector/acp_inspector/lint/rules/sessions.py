@@ -20,7 +20,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from acp_protocol.schema.vocabulary import CREATING, RESTORING
@@ -257,14 +257,8 @@ def _keep_child(context: Context) -> None:
         children.add(id_)
 
 
-@rule.error(
-    116,
-    "implied",
-    "client",
-    on.request(*USES),
-    case="close.unused",
-    exercised_by=on.result("session/close"),
-)
+@rule.error(116, "implied", "client", on.request(*USES), case="close.unused")
+@details(exercised_by=on.result("session/close"))
 @fix("Load or resume it first.")
 def closed_session_used(context: Context) -> CheckResult:
     """After `session/close` succeeded, the session is not used again without load/resume."""
@@ -278,16 +272,8 @@ def closed_session_used(context: Context) -> CheckResult:
     )
 
 
-@rule.warning(
-    117,
-    "implied",
-    "agent",
-    on.call("session/update"),
-    version=1,
-    source="session-setup.mdx",
-    since="2026-11",
-    exercised_by=on.result("session/close"),
-)
+@rule.warning(117, "implied", "agent", on.call("session/update"), version=1)
+@details(source="session-setup.mdx", since="2026-11", exercised_by=on.result("session/close"))
 @fix("Send the last updates before the response that the session is closed.")
 def update_after_close(context: Context) -> CheckResult:
     """No `session/update` for a session after its `session/close` response (v2:

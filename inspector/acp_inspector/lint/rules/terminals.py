@@ -321,16 +321,9 @@ def _status(exit_fields: Json) -> tuple[str, str]:
 
 @rule.error(261, "schema", "client", on.result(OUTPUT, EXIT))
 @fix("Give the exit code as a number from 0, or null.")
-def invalid_exit_code(context: Context) -> CheckResult:
+@checked_by(schema, at=("exitCode", "exitStatus.exitCode"), kinds=("type", "range"))
+def invalid_exit_code() -> None:
     """`exitCode` is a non-negative integer or null."""
-    exit_fields = as_object(_exit(context))
-    if "exitCode" not in exit_fields:
-        return None
-    code = exit_fields["exitCode"]
-    if code is None or (type(code) is int and code >= 0):
-        return OK
-    place = "result" if context.method == EXIT else "result.exitStatus"
-    return context.problem(f"the exit code is {quoted(code)}", path=f"{place}.exitCode")
 
 
 @rule.error(263, "implied", "client", on.result(OUTPUT, EXIT))

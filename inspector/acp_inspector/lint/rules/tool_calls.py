@@ -15,18 +15,16 @@ from acp_inspector.lint.context import (
     Context,
     Place,
     Problem,
-    is_one_of,
     items,
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import BLOCK_KINDS, FINAL_STATUSES
-from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS
 
 rule = Subject("tool-calls", page="tool-calls.mdx")
 
@@ -54,6 +52,11 @@ def place_of(context: Context) -> str:
 def tool_call_fields(context: Context) -> dict[str, Json]:
     """Return the fields of the tool call in a message; empty if there are none."""
     return context.update or permission_tool(context.params)
+
+
+def in_calls(place: str) -> tuple[str, ...]:
+    """Return a place in a tool call, for updates and for permission requests."""
+    return place, f"toolCall.{place}", f"subject.toolCall.{place}"
 
 
 def known_tool(context: Context) -> SeenToolCall | None:
@@ -106,28 +109,10 @@ def untitled_tool_call(context: Context) -> CheckResult:
     return context.problem("the first update of the tool call has no title", at="title")
 
 
-def words_are_known(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
-    value = tool_call_fields(context).get(name)
-    if value is None:
-        return None
-    if is_one_of(value, known):
-        return OK
-    return context.problem(
-        f"{quoted(value)} is no {name} of version 1", path=f"{place_of(context)}.{name}"
-    )
-
-
-@rule.error(
-    196,
-    "schema",
-    "agent",
-    TOOL_CALL_MESSAGES,
-    version=1,
-    source="v1/tool-calls.mdx",
-    case="tool-call.status",
-)
+@rule.error(196, "schema", "agent", TOOL_CALL_MESSAGES, version=1, case="tool-call.status")
+@details(source="v1/tool-calls.mdx")
 @fix("Use pending, in_progress, completed or failed.")
-@checked_by(words_are_known, name="status", known=TOOL_CALL_STATUSES[1])
+@checked_by(schema, at=in_calls("status"), kinds=("type", "word"))
 def unknown_tool_status() -> None:
     """`status` is `pending`, `in_progress`, `completed` or `failed` (`cancelled` does not exist in
     v1).
@@ -136,32 +121,21 @@ def unknown_tool_status() -> None:
 
 @rule.error(201, "schema", "agent", TOOL_CALL_MESSAGES, version=1, case="tool-call.kind")
 @fix("Use one of the ten kinds; “other” if none fits.")
-@checked_by(words_are_known, name="kind", known=TOOL_KINDS[1])
+@checked_by(schema, at=in_calls("kind"), kinds=("type", "word"))
 def unknown_tool_kind() -> None:
     """`kind` is one of the ten v1 kinds (incl. `switch_mode`)."""
 
 
-def _own_name(context: Context, name: str, known: tuple[str, ...]) -> CheckResult:
-    value = tool_call_fields(context).get(name)
-    if not isinstance(value, str):
-        return None
-    if value in known or value.startswith("_"):
-        return OK
-    return context.problem(
-        f"the {name} {quoted(value)} does not begin with “_”", path=f"{place_of(context)}.{name}"
-    )
-
-
 @rule.warning(197, "must", "agent", TOOL_CALL_MESSAGES, version=2)
 @fix("Begin statuses of your own with “_”.")
-@checked_by(_own_name, name="status", known=TOOL_CALL_STATUSES[2])
+@checked_by(schema, at=in_calls("status"), kinds="reserved")
 def reserved_tool_status() -> None:
     """Unknown `status` values start with `_`."""
 
 
 @rule.warning(202, "must", "agent", TOOL_CALL_MESSAGES, version=2)
 @fix("Begin kinds of your own with “_”.")
-@checked_by(_own_name, name="kind", known=TOOL_KINDS[2])
+@checked_by(schema, at=in_calls("kind"), kinds="reserved")
 def reserved_tool_kind() -> None:
     """Unknown `kind` values start with `_`."""
 
@@ -209,14 +183,8 @@ def tool_name_changes(context: Context) -> CheckResult:
     )
 
 
-@rule.info(
-    221,
-    "heuristic",
-    "agent",
-    on.update("tool_call_update"),
-    version=1,
-    source="rfds/v2/tool-call-updates.mdx",
-)
+@rule.info(221, "heuristic", "agent", on.update("tool_call_update"), version=1)
+@details(source="rfds/v2/tool-call-updates.mdx")
 @fix("Leave out what does not change.")
 def null_clears_nothing(context: Context) -> CheckResult:
     """`title: null` or `kind: null` in a v1 update changes nothing; a sender that expects a clear
@@ -257,14 +225,8 @@ def content_is_wrapped(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-@rule.error(
-    203,
-    "schema",
-    "agent",
-    on.update("tool_call_content_chunk"),
-    source="tool-calls.mdx",
-    case="tool-call.content",
-)
+@rule.error(203, "schema", "agent", on.update("tool_call_content_chunk"), case="tool-call.content")
+@details(source="tool-calls.mdx")
 @fix('Wrap blocks: {"type": "content", "content": {…}}.')
 def bare_tool_content(context: Context) -> CheckResult:
     """Tool-call content items are `content`/`diff`/`terminal` objects; bare content blocks must be
@@ -314,15 +276,8 @@ def location_line_below_one(context: Context) -> CheckResult:
     return tuple(problems) or found
 
 
-@rule.error(
-    214,
-    "must",
-    "agent",
-    TOOL_CALL_MESSAGES,
-    version=1,
-    source="v1/terminals.mdx",
-    case="tool-call.terminal",
-)
+@rule.error(214, "must", "agent", TOOL_CALL_MESSAGES, version=1, case="tool-call.terminal")
+@details(source="v1/terminals.mdx")
 @fix("Show a terminal that the client created, before it is released.")
 def unknown_embedded_terminal(context: Context) -> CheckResult:
     """Terminal content names a terminal created on this connection and not yet released when first
@@ -406,15 +361,8 @@ def live_tool(context: Context) -> SeenToolCall | None:
     return known_tool(context)
 
 
-@rule.error(
-    198,
-    "implied",
-    "agent",
-    UPDATED,
-    since="2026-11",
-    in_version_1="warning",
-    case="tool-call.final",
-)
+@rule.error(198, "implied", "agent", UPDATED, case="tool-call.final")
+@details(since="2026-11", in_version_1="warning")
 @fix("Use a new tool call for what is done anew.")
 def reopened_tool_call(context: Context) -> CheckResult:
     """A terminal status (`completed`, `failed`, v2: `cancelled`, not `paused`) is not left again

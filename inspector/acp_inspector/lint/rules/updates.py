@@ -10,7 +10,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix
+from acp_inspector.lint.registry import Subject, checked_by, details, fix
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import UPDATES as NEWER
@@ -47,16 +47,9 @@ PAYLOAD: Final = {
 
 @rule.error(175, "schema", "agent", on.call("session/update"), case="updates.variant")
 @fix('Send "update": {"sessionUpdate": …} with what belongs to it.')
-def malformed_update(context: Context) -> CheckResult:
+@checked_by(schema, at=("", "sessionUpdate"))
+def malformed_update() -> None:
     """`params.update` is an object with a string `sessionUpdate`."""
-    if context.variant is not None:
-        return OK
-    update: Json = context.params.get("update")
-    if not isinstance(update, dict):
-        what = "no object" if "update" in context.params else "missing"
-        return context.problem(f"update is {what}", path="params.update")
-    what = "no string" if "sessionUpdate" in context.update else "missing"
-    return context.problem(f"sessionUpdate is {what}", at="sessionUpdate")
 
 
 @rule.error(176, "schema", "agent", on.call("session/update"), case="updates.variant")
@@ -109,16 +102,8 @@ def _known(context: Context, variant: str, version: int) -> CheckResult:
     return OK
 
 
-@rule.error(
-    178,
-    "schema",
-    "agent",
-    on.update(*REMOVED),
-    version=2,
-    source="v2/migration.mdx",
-    case="updates.known",
-    exercised_by=on.update(),
-)
+@rule.error(178, "schema", "agent", on.update(*REMOVED), version=2, case="updates.known")
+@details(source="v2/migration.mdx", exercised_by=on.update())
 @fix("Send what version 2 has instead.")
 def removed_update(context: Context) -> CheckResult:
     """Removed v1 variants (`tool_call`, `plan`, `current_mode_update`) are not sent on v2."""
@@ -127,15 +112,8 @@ def removed_update(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    179,
-    "schema",
-    "agent",
-    on.update(*ADDED),
-    version=1,
-    case="updates.known",
-    exercised_by=on.update(),
-)
+@rule.error(179, "schema", "agent", on.update(*ADDED), version=1, case="updates.known")
+@details(exercised_by=on.update())
 @fix("Send what version 1 has instead.")
 def v2_update(context: Context) -> CheckResult:
     """v2-only variants (`state_update`, `user_message`, `agent_message`, `agent_thought`,

@@ -12,7 +12,7 @@ from typing import Final, TypeGuard
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
@@ -128,14 +128,8 @@ def currency_changes(context: Context) -> CheckResult:
     )
 
 
-@rule.info(
-    327,
-    "heuristic",
-    "agent",
-    on.result("session/prompt"),
-    on.update("state_update"),
-    source="rfds/end-turn-token-usage.mdx",
-)
+@rule.info(327, "heuristic", "agent", on.result("session/prompt"), on.update("state_update"))
+@details(source="rfds/end-turn-token-usage.mdx")
 @fix("Count all tokens.")
 def wrong_token_total(context: Context) -> CheckResult:
     """Unstable `usage`: `totalTokens` is at least input + output."""
