@@ -132,7 +132,7 @@ class Judge:
     def _open_since(self, session: str | None) -> int | None:
         """Return the frame of the prompt of a turn that the recording ends in; None if none."""
         turns = self.script.run.session(session).session.turns
-        return turns[0].began if turns else None
+        return next((turn.began for turn in turns), None)
 
     def double_responses(self) -> list[str]:
         """Return a sentence for each second response that the recording does not have."""

@@ -243,6 +243,8 @@ class Conversation:
         """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
+        self.asked: UserMessage | None = None
+        """The last message of the user, from either side."""
         self.prompted: UserMessage | None = None
         """The last prompt of the client, which no message of the agent goes on with."""
         self.echo: PromptEcho | None = None
@@ -254,6 +256,8 @@ class Conversation:
         """Its items; a replay of the whole session begins a new epoch."""
         self._epoch = self._epochs[0]
         self._calls: dict[str, ToolCallItem] = {}
+        self._running: dict[str, ToolCallItem] = {}
+        """The calls that are not over."""
         self.allowed: list[ToolCallItem] = []
         """The calls that the user has allowed."""
         self._plans: dict[str, PlanItem] = {}
@@ -318,6 +322,8 @@ class Conversation:
 
     def add(self, item: Item) -> ConversationChange:
         self._epoch.add(self.cursor.n, item)
+        if isinstance(item, UserMessage):
+            self.asked = item
         return ConversationChange(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> ConversationChange:
@@ -362,7 +368,9 @@ class Conversation:
         before = self._epoch
         self._epoch = ItemEpoch(self.cursor.n)
         self._epochs.append(self._epoch)
+        self.asked = None
         self._calls.clear()
+        self._running.clear()
         self._plans.clear()
         self._messages.clear()
         self._notices.clear()
@@ -376,10 +384,14 @@ class Conversation:
         for item in epoch.items:
             if isinstance(item, ToolCallItem):
                 self._calls[item.key] = item
+                if not item.is_over:
+                    self._running[item.key] = item
             elif isinstance(item, PlanItem):
                 self._plans[item.plan_id] = item
             elif isinstance(item, TextItem) and item.message_id is not None:
                 self._messages[type(item), item.message_id] = item
+            if isinstance(item, UserMessage):
+                self.asked = item
 
     # Messages
 
@@ -431,9 +443,16 @@ class Conversation:
     def call(self, key: str) -> tuple[ToolCallItem, bool]:
         if key in self._calls:
             return self._calls[key], False
-        call = self._calls[key] = ToolCallItem(key, n=self.cursor.n)
+        call = self._calls[key] = self._running[key] = ToolCallItem(key, n=self.cursor.n)
         self.add(call)
         return call, True
+
+    def change_call(self, call: ToolCallItem, **facts: Any) -> None:
+        call.change(self.cursor.n, **facts)
+        if call.is_over:
+            self._running.pop(call.key, None)
+        else:
+            self._running[call.key] = call
 
     def terminal(self, key: str) -> TerminalItem:
         known = self._terminals.get(key)
@@ -467,7 +486,7 @@ class Conversation:
         return self._terminals.get(key)
 
     def open_calls(self) -> list[ToolCallItem]:
-        return [call for call in self._calls.values() if not call.is_over]
+        return list(self._running.values())
 
     def plan_of_id(self, plan_id: str) -> tuple[PlanItem, bool]:
         if plan_id in self._plans:

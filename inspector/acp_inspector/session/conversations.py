@@ -169,9 +169,7 @@ class Conversations:
         """
         self.cursor.n, self.cursor.at = n, at
         self._responds.clear()
-        running = [turn for each in self.fold.sessions.values() for turn in each.turns]
-        self.fold.restart(n, at)
-        for turn in running:
+        for turn in self.fold.restart(n, at):
             if turn.session_id:
                 self.get(turn.session_id).add_turn_end(turn)
         for talk in self.sessions.values():
@@ -409,7 +407,7 @@ def _cancelled(talk: Conversation) -> list[ConversationChange]:
     """Show open calls as cancelled: version 1 has no such status, so a client has to."""
     changes: list[ConversationChange] = []
     for call in talk.open_calls():
-        call.change(talk.cursor.n, status="cancelled")
+        talk.change_call(call, status="cancelled")
         changes.append(ConversationChange(talk.session_id, call))
     return changes
 

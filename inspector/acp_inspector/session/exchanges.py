@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
@@ -40,6 +41,8 @@ _Key: TypeAlias = tuple[Side, tuple[str, RequestId]]
 
 MAX_EXACT_INTEGER: Final = 2**53
 """Floats do not represent every integer above this."""
+MAX_LOOKED_AT: Final = 100
+"""Open requests among which the cause of a wrong response is sought."""
 MARK_INTERVAL: Final = 256
 """Least requests and responses between two marks of the open requests."""
 
@@ -387,7 +390,7 @@ class Exchanges:
     def _was_rounded(self, sender: Side, id_: int) -> bool:
         if abs(id_) < MAX_EXACT_INTEGER:
             return False
-        ids = (key[1][1] for key in self._open if key[0] == sender)
+        ids = (key[1][1] for key in islice(self._open, MAX_LOOKED_AT) if key[0] == sender)
         return any(isinstance(each, int) and _as_float(each) == _as_float(id_) for each in ids)
 
     def _withdraw(self, frame: Frame, id_: Json) -> None:

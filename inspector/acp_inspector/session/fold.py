@@ -73,13 +73,13 @@ class Session:
     """Prompts so far."""
     period: int = 0
     """The number of the prompt that began the current or last work; 0 before any."""
-    turns: list[SessionTurn] = field(default_factory=list[SessionTurn])
+    turns: dict[SessionTurn, None] = field(default_factory=dict[SessionTurn, None])
     """The turns that run, oldest first; of version 2 one at most."""
 
     @property
     def turn(self) -> SessionTurn | None:
         """The newest turn that runs."""
-        return self.turns[-1] if self.turns else None
+        return next(reversed(self.turns), None)
 
 
 class Sessions:
@@ -148,8 +148,8 @@ class Sessions:
             case _:
                 return [Malformed(frame, message, None, None)]
 
-    def restart(self, n: int, at: float) -> None:
-        """Begin a new connection with entry `n`: all turns end.
+    def restart(self, n: int, at: float) -> list[SessionTurn]:
+        """Begin a new connection with entry `n`; return the turns that end, which are all.
 
         Args:
             n: Number of the entry that reports the new process.
@@ -159,11 +159,14 @@ class Sessions:
         self.exchanges.restart(n)
         self.version, self._has_states = 1, True
         self._prompts.clear()
+        ended: list[SessionTurn] = []
         for session in self.sessions.values():
             session.is_open = False
             for turn in session.turns:
                 turn.end(n, at, error=AGENT_ENDED)
+            ended += session.turns
             session.turns.clear()
+        return ended
 
     def _turn(self, id_: str | None) -> SessionTurn | None:
         session = self.sessions.get(id_)
@@ -202,7 +205,7 @@ class Sessions:
             session.period = session.prompts
         self._turns += 1
         turn = SessionTurn(self._turns, session.id or "", frame.seq, frame.time, is_prompted)
-        session.turns.append(turn)
+        session.turns[turn] = None
         return turn
 
     # Responses
@@ -246,7 +249,7 @@ class Sessions:
         events: list[SessionEvent] = [SessionClosed(frame, response, id_, session.turn)]
         for turn in [each for each in session.turns if not each.unanswered]:
             turn.end(frame.seq, frame.time, error=SESSION_CLOSED)
-            session.turns.remove(turn)
+            del session.turns[turn]
             events.append(TurnEnded(frame, response, id_, turn))
         return events
 
@@ -270,7 +273,7 @@ class Sessions:
             result = response.result
             stop_reason = get_text(result, "stopReason") or None
             turn.end(frame.seq, frame.time, stop_reason, None, get(result, "usage"))
-        session.turns.remove(turn)
+        del session.turns[turn]
         return [fact, TurnEnded(frame, response, session.id, turn)]
 
     # Updates
@@ -279,7 +282,7 @@ class Sessions:
         id_, update = session_in(params), get(params, "update")
         kind = get_string(update, "sessionUpdate")
         session = self.session(id_)
-        turn = session.turns[-1] if session.turns else None
+        turn = session.turn
         if turn is not None:
             turn.update(frame, kind)
         event = _UPDATES.get(kind, Updated)
@@ -300,7 +303,7 @@ class Sessions:
         elif turn is not None and (turn.is_under_way or stop_reason is not None):
             error = _error_text(get(update, "error"))
             turn.end(frame.seq, frame.time, stop_reason, error, get(update, "usage"))
-            session.turns.remove(turn)
+            del session.turns[turn]
             meant = [TurnEnded(frame, message, session.id, turn)]
         kind = "state_update"
         return [StateChanged(frame, message, session.id, turn, kind, update), *meant]

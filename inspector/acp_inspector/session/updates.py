@@ -89,7 +89,7 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
     if "capabilities" in fields:
         facts["can_cancel"] = _can_cancel(update)
     if facts:
-        call.change(talk.cursor.n, **facts)
+        talk.change_call(call, **facts)
     if content is None or isinstance(content, list):
         call.replace(as_list(content), talk.cursor.n)
         _show_terminals(talk, call, as_list(content))
@@ -175,8 +175,7 @@ def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 def _is_echo(talk: Conversation, update: Json) -> bool:
     """Return whether a user message repeats the last prompt, or a part of it."""
-    last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
-    return last is not None and is_echo(last.content, get(update, "content"))
+    return talk.asked is not None and is_echo(talk.asked.content, get(update, "content"))
 
 
 def _user_message(talk: Conversation, update: Json) -> ConversationChange:

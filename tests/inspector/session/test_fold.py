@@ -217,7 +217,7 @@ def test_a_new_process_ends_all_turns() -> None:
     ]  # fmt: skip
     sessions.restart(6, 0.6)
     assert [(turn.session_id, turn.ended) for turn in began] == [("s1", 6), ("s2", 6)]
-    assert (sessions.version, sessions.session("s1").turns) == (1, [])
+    assert (sessions.version, sessions.session("s1").turns) == (1, {})
 
 
 def test_a_session_is_open_from_the_response_to_its_end() -> None:
