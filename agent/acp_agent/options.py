@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from acp_agent.models.types import Effort, Model, SupportsEffort
+from acp_agent.models.types import Model, SupportsEffort
 from acp_agent.permissions.decide import MODES, POLICIES
-from acp_agent.permissions.policy import PolicyId
+from acp_agent.settings.keys import PolicyId
+from acp_agent.settings.model import Effort
 
 MODE: Final = "mode"
 MODEL: Final = "model"

@@ -22,7 +22,7 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.services import AgentServices
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError

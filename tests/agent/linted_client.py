@@ -25,7 +25,7 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.services import AgentServices
-from acp_agent.settings import AuthMode, settings_with
+from acp_agent.settings.keys import AuthMode, settings_with
 from acp_agent.store.database import SessionStore
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.engine import Linter

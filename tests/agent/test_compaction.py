@@ -25,7 +25,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.services import AgentServices
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
 from acp_agent.store.database import SessionStore
 from acp_agent.turn.compaction import CLIPPED_CHARS, SUMMARY_REQUEST
 from acp_agent.turn.context import SUMMARY_PROMPT

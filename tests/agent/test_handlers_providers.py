@@ -10,8 +10,8 @@ import pytest
 
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import Model
+from acp_agent.settings.model import ModelSettings
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

@@ -16,7 +16,7 @@ from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
 from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection

@@ -19,7 +19,7 @@ from acp_agent.models.types import (
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
 from acp_agent.tools.files import read_tool
 from acp_agent.turn.instructions import (
     CUT,

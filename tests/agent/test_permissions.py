@@ -10,7 +10,8 @@ import pytest
 
 from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.permissions.decide import ModeId, SessionPermissions
-from acp_agent.permissions.policy import PermissionPolicy, PolicyId
+from acp_agent.permissions.policy import PermissionPolicy
+from acp_agent.settings.keys import PolicyId
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.call_rules.subjects import command_subject, path_subject

@@ -30,7 +30,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.settings import LimitSettings
+from acp_agent.settings.keys import LimitSettings
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.turn.context import TurnContext
 from acp_agent.turn.loop import run_turn

@@ -10,9 +10,9 @@ from acp_agent.mcp.config import StdioServer
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model
-from acp_agent.models.settings import ModelSettings
 from acp_agent.services import AgentServices
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
+from acp_agent.settings.model import ModelSettings
 from acp_inspector.recording.reader import Recording
 
 NOTIFIED = {"session/cancel", "mcp/message"}

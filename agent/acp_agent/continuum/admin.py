@@ -27,11 +27,11 @@ import h11
 from anyio.abc import ByteStream, SocketListener
 
 from acp_agent.continuum.agent_card import agent_json, capabilities
-from acp_agent.models.providers import SettingsError
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.session import SuspendedSession
-from acp_agent.setting_types import UNIX
+from acp_agent.settings.providers import SettingsError
+from acp_agent.settings.types import UNIX
 from acp_agent.store.database import SessionRecord
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import describe_os_error

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_agent.models.factory import takes_images_by_settings
-from acp_agent.settings import Settings
+from acp_agent.settings.keys import Settings
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from acp_agent.door.flags import new_parser
-from acp_agent.models.providers import PROVIDERS, SettingsError, check_key
+from acp_agent.settings.providers import PROVIDERS, SettingsError, check_key
 from acp_protocol.host.sanitize import error_text
 
 COMMANDS: Final = frozenset({"agent-json", "config"})

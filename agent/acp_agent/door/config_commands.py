@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from acp_agent.config.load import LoadedSettings, load_settings, unknown_variables
-from acp_agent.config.show import as_json, as_toml, template
 from acp_agent.continuum.agent_card import agent_json
 from acp_agent.door.flags import add_config_options, add_setting_options, given_settings
 from acp_agent.models.factory import check_settings
-from acp_agent.models.providers import SettingsError
+from acp_agent.settings.load import LoadedSettings, load_settings, unknown_variables
+from acp_agent.settings.providers import SettingsError
+from acp_agent.settings.show import as_json, as_toml, template
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.arguments import ArgumentParser
 from acp_protocol.host.lasting_output import lasting_output, open_closed_streams

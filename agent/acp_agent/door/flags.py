@@ -10,10 +10,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from acp_agent.models.providers import PROVIDERS
-from acp_agent.models.settings import MODEL
-from acp_agent.setting_types import BOOLEAN, SECONDS
-from acp_agent.settings import setting_keys
+from acp_agent.settings.keys import setting_keys
+from acp_agent.settings.model import MODEL
+from acp_agent.settings.providers import PROVIDERS
+from acp_agent.settings.types import BOOLEAN, SECONDS
 from acp_protocol.host.arguments import ArgumentParser
 from acp_protocol.host.sanitize import error_text
 from acp_protocol.version import SCHEMA_ID, VERSION

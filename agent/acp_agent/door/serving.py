@@ -14,12 +14,12 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
-from acp_agent.config.build import build_services
 from acp_agent.door.flags import given_settings
 from acp_agent.door.server import AgentServer
-from acp_agent.models.providers import SettingsError
-from acp_agent.setting_types import PREFIX
-from acp_agent.settings import Settings, settings_with
+from acp_agent.services import build_services
+from acp_agent.settings.keys import Settings, settings_with
+from acp_agent.settings.providers import SettingsError
+from acp_agent.settings.types import PREFIX
 from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
@@ -83,7 +83,7 @@ def _load(options: argparse.Namespace) -> tuple[Settings, Sequence[str]]:
     path = config_file(options.config, os.environ)
     if path is None and not any(name.startswith(PREFIX) for name in os.environ):
         return settings_with(flags), ()
-    from acp_agent.config.load import load_settings
+    from acp_agent.settings.load import load_settings
 
     loaded = load_settings(path, os.environ, flags)
     return loaded.settings(), loaded.notes

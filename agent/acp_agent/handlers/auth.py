@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_agent.handlers.params import CONTINUUM, Handler, Params, invalid_params
-from acp_agent.models.providers import SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import ModelFailedError
 from acp_agent.services import AgentServices
+from acp_agent.settings.providers import SettingsError
 from acp_agent.updates.v1 import Notifier
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError

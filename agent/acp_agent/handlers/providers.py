@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from acp_agent.handlers.params import Handler, Params, invalid_params
-from acp_agent.models.providers import SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import Model
+from acp_agent.settings.providers import SettingsError
 from acp_protocol.jsonrpc import Json
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

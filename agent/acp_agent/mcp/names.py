@@ -1,8 +1,5 @@
 """What servers and their tools are called, on every floor above the wire.
 
-A tool is called `server__tool`. A server's id holds no `__`, so that the first one in a name always
-parts server and tool.
-
 Source: Continuum Router, MCP-over-ACP Bridge, "Server ID Validation Rules".
 """
 
@@ -13,11 +10,8 @@ from collections.abc import Container
 from hashlib import sha256
 from typing import Final
 
-from acp_protocol.user_files.mcp_ids import ID_LENGTH
+from acp_protocol.user_files.mcp_ids import ID_LENGTH, NAME_LENGTH, SEPARATOR
 
-SEPARATOR: Final = "__"
-NAME_LENGTH: Final = 64
-"""Characters that the name of a tool may have for every service that models are reached through."""
 MARK_LENGTH: Final = 8
 _NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")

@@ -15,7 +15,6 @@ from typing import Final, assert_never
 
 from acp_agent.models.errors import CUT, INVALID, ServiceErrors
 from acp_agent.models.http import ServiceModel
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.sse import StreamReader
 from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.types import (
@@ -35,6 +34,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.models.wire import CallIds, ToolNames, count, read_arguments, schema_of
+from acp_agent.settings.model import ModelSettings
 from acp_protocol.json_codec import Json
 from acp_protocol.json_values import as_object, as_string
 
@@ -284,15 +284,14 @@ def token_usage(usage: Mapping[str, Json], settings: ModelSettings) -> TokenUsag
     """Return the tokens of a reply; the service counts cached ones apart."""
     from_cache = count(usage.get("cache_read_input_tokens"))
     into_cache = count(usage.get("cache_creation_input_tokens"))
-    return settings.priced(
-        TokenUsage(
-            input_tokens=count(usage.get("input_tokens")) + from_cache + into_cache,
-            output_tokens=count(usage.get("output_tokens")),
-            cache_read_tokens=from_cache,
-            cache_write_tokens=into_cache,
-            window=settings.window,
-        )
+    taken = TokenUsage(
+        input_tokens=count(usage.get("input_tokens")) + from_cache + into_cache,
+        output_tokens=count(usage.get("output_tokens")),
+        cache_read_tokens=from_cache,
+        cache_write_tokens=into_cache,
+        window=settings.window,
     )
+    return taken.priced(settings.prices)
 
 
 class MessagesModel(ServiceModel):

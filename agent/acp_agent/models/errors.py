@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
-from acp_agent.models.providers import SET_BY_CLIENT, Provider
 from acp_agent.models.types import ModelFailedError
+from acp_agent.settings.providers import SET_BY_CLIENT, Provider
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_codec import Json, parse
 from acp_protocol.json_values import as_object, as_string

@@ -11,10 +11,10 @@ from typing import Final
 
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.keys import find_provider
-from acp_agent.models.providers import PROVIDERS, SettingsError
 from acp_agent.models.routed import ProviderModel
-from acp_agent.models.settings import DEMO, ModelSettings
 from acp_agent.models.types import Model
+from acp_agent.settings.model import DEMO, ModelSettings
+from acp_agent.settings.providers import PROVIDERS, SettingsError
 
 ALL: Final = "*"
 """Means each model that a provider has."""

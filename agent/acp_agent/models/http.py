@@ -32,8 +32,6 @@ from acp_agent.models.errors import (
     ServiceErrors,
     ServiceFailedError,
 )
-from acp_agent.models.providers import Provider
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.sse import StreamReader, stream_messages
 from acp_agent.models.types import (
     HistoryEntry,
@@ -43,6 +41,8 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_agent.models.wire import ToolNames
+from acp_agent.settings.model import ModelSettings
+from acp_agent.settings.providers import Provider
 from acp_protocol.json_codec import Json, encode
 from acp_protocol.net import is_loopback
 from acp_protocol.version import VERSION

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.models.providers import (
+from acp_agent.settings.providers import (
     Provider,
     SettingsError,
     provider_at,

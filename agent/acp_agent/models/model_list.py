@@ -14,7 +14,7 @@ import httpx
 
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.http import network_client, service_headers, ssl_context
-from acp_agent.models.providers import Provider, SettingsError
+from acp_agent.settings.providers import Provider, SettingsError
 from acp_protocol.json_codec import Json, parse
 from acp_protocol.json_values import as_list, as_object, as_string
 

@@ -15,7 +15,6 @@ from typing import Final
 
 from acp_agent.models.errors import CUT, INVALID, ServiceErrors
 from acp_agent.models.http import ServiceModel
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.sse import StreamReader
 from acp_agent.models.system_prompt import instructions, spoken
 from acp_agent.models.types import (
@@ -34,6 +33,7 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.models.wire import CallIds, ToolNames, amount, count, read_arguments, schema_of
+from acp_agent.settings.model import ModelSettings
 from acp_protocol.json_codec import Json
 from acp_protocol.json_values import as_list, as_object, as_string
 
@@ -267,7 +267,7 @@ def token_usage(usage: Mapping[str, Json], settings: ModelSettings) -> TokenUsag
         cost=amount(usage.get("cost")),
         window=settings.window,
     )
-    return settings.priced(taken)
+    return taken.priced(settings.prices)
 
 
 class ChatModel(ServiceModel):

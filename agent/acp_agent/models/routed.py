@@ -12,21 +12,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from acp_agent.models.keys import find_provider, keyring
-from acp_agent.models.providers import (
-    SET_BY_CLIENT,
-    Provider,
-    SettingsError,
-    provider_at,
-)
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import (
-    Effort,
     HistoryEntry,
     Model,
     ModelEvent,
     ModelFailedError,
     SlashCommand,
     ToolSpec,
+)
+from acp_agent.settings.model import Effort, ModelSettings
+from acp_agent.settings.providers import (
+    SET_BY_CLIENT,
+    Provider,
+    SettingsError,
+    provider_at,
 )
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import httpx
 from httpx_sse import EventSource
 
 from acp_agent.models.errors import INVALID, TOO_BIG, ServiceErrors
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelEvent
 from acp_agent.models.wire import ToolNames, replace_surrogates
+from acp_agent.settings.model import ModelSettings
 from acp_protocol.json_codec import Json, parse
 from acp_protocol.json_values import as_object
 

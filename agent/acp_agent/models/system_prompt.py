@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import (
     HistoryEntry,
     ProjectInstructions,
     PromptMessage,
 )
+from acp_agent.settings.model import ModelSettings
 
 INSTRUCTIONS: Final = """\
 You are a coding agent that works in the project of a user, who talks to you through an editor.

@@ -7,11 +7,14 @@ and sends the history again, until the model calls no tool.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
+from acp_agent.settings.model import Prices
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
+
+MILLION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,17 @@ class TokenUsage:
             self.cache_write_tokens + other.cache_write_tokens,
             sum(costs) if costs else None,
         )
+
+    def priced(self, prices: Prices | None) -> TokenUsage:
+        """Return the usage with its cost, if the service does not say it and prices are known."""
+        if self.cost is not None or prices is None:
+            return self
+        from_cache = prices.read if prices.cached_read is None else prices.cached_read
+        into_cache = prices.read if prices.cached_written is None else prices.cached_written
+        fresh = max(0, self.input_tokens - self.cache_read_tokens - self.cache_write_tokens)
+        total = fresh * prices.read + self.output_tokens * prices.written
+        total += self.cache_read_tokens * from_cache + self.cache_write_tokens * into_cache
+        return replace(self, cost=total / MILLION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,30 +300,3 @@ def is_scripted(model: Model) -> bool:
 def takes_images(model: Model) -> bool:
     """Return whether prompts for `model` may have images."""
     return isinstance(model, SupportsImages) and model.takes_images
-
-
-Effort = Literal["low", "medium", "high"]
-MILLION: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """US dollars per million tokens; caching costs as much as reading unless it is set."""
-
-    read: float
-    written: float
-    cached_read: float | None = None
-    cached_written: float | None = None
-
-    def __str__(self) -> str:
-        each = (self.read, self.written, self.cached_read, self.cached_written)
-        return "/".join(f"{price:g}" for price in each if price is not None)
-
-    def of(self, usage: TokenUsage) -> float:
-        """Return what `usage` costs."""
-        from_cache = self.read if self.cached_read is None else self.cached_read
-        into_cache = self.read if self.cached_written is None else self.cached_written
-        fresh = max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens)
-        total = fresh * self.read + usage.output_tokens * self.written
-        total += usage.cache_read_tokens * from_cache + usage.cache_write_tokens * into_cache
-        return total / MILLION

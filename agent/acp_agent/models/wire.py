@@ -14,6 +14,7 @@ from typing import Final
 from acp_agent.models.types import ToolSpec, ToolUse
 from acp_protocol.json_codec import Json, parse
 from acp_protocol.json_values import as_list, as_object, is_finite
+from acp_protocol.user_files.mcp_ids import NAME_LENGTH
 
 
 def count(value: Json) -> int:
@@ -45,9 +46,6 @@ def replace_surrogates(value: Json) -> Json:
     return value
 
 
-LENGTH: Final = 64
-
-
 class ToolNames:
     """The names of tools in one request, in both directions."""
 
@@ -74,14 +72,14 @@ class ToolNames:
         number = 2
         while fitted in self._meant:
             end = f"_{number}"
-            fitted = _fitted(name)[: LENGTH - len(end)] + end
+            fitted = _fitted(name)[: NAME_LENGTH - len(end)] + end
             number += 1
         self._service_names[name] = fitted
         self._meant[fitted] = name
 
 
 def _fitted(name: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:LENGTH] or "_"
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:NAME_LENGTH] or "_"
 
 
 def schema_of(tool: ToolSpec) -> dict[str, Json]:

@@ -15,7 +15,8 @@ from typing import Final, Literal, TypeAlias
 
 from acp_agent.permissions.audit import Decision, Verdict
 from acp_agent.permissions.grants import Grant, grants_for
-from acp_agent.permissions.policy import PermissionPolicy, PolicyId
+from acp_agent.permissions.policy import PermissionPolicy
+from acp_agent.settings.keys import PolicyId
 from acp_agent.tools.call import PreparedCall, SideEffect
 from acp_protocol.call_rules.rules import PolicyRule, deciding_rule, strictest
 from acp_protocol.call_rules.subjects import Subject, path_subject

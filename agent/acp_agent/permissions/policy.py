@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
 
+from acp_agent.settings.continuum import CONTINUUM_POLICY
+from acp_agent.settings.keys import PolicyId
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.schema.words import ToolKind
-
-PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +32,10 @@ class PermissionPolicy:
         """
         if self.auto_allow or self.always_ask or self.default_policy != "allow_read":
             return replace(self, code_allows=False)
-        return replace(self, **CONTINUUM_POLICY, code_allows=False)
-
-
-CONTINUUM_POLICY: Final[Mapping[str, Any]] = {
-    "default_policy": "ask_always",
-    "auto_allow": frozenset({"read", "search", "think"}),
-    "always_ask": frozenset({"edit", "delete", "execute"}),
-}
-"""What Continuum Router decides where its configuration says nothing.
-
-Source: Continuum Router, ACP, "Permission Options".
-"""
+        return replace(
+            self,
+            default_policy=CONTINUUM_POLICY["default_policy"],
+            auto_allow=frozenset(CONTINUUM_POLICY["auto_allow"]),
+            always_ask=frozenset(CONTINUUM_POLICY["always_ask"]),
+            code_allows=False,
+        )

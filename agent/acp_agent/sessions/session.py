@@ -34,9 +34,9 @@ from acp_agent.options import (
     options_for,
 )
 from acp_agent.permissions.decide import ModeId, SessionPermissions
-from acp_agent.permissions.policy import PolicyId
 from acp_agent.services import AgentServices
 from acp_agent.sessions.restore import RestoredSession
+from acp_agent.settings.keys import PolicyId
 from acp_agent.store.database import SessionRecord, StoreError
 from acp_agent.store.entries import read_usage, write_usage
 from acp_agent.store.log import History, SessionLog

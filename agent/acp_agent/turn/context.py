@@ -24,7 +24,7 @@ from acp_agent.models.types import (
 )
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.decide import SessionPermissions
-from acp_agent.settings import LimitSettings
+from acp_agent.settings.keys import LimitSettings
 from acp_agent.store.entries import HistoryItem, LocalExchange, Summary
 from acp_agent.tools.call import Tool
 from acp_agent.turn.instructions import LoadedInstructions

@@ -1,4 +1,6 @@
-"""Which ids an MCP server may have.
+"""Which ids an MCP server may have, and how its tools are called: `server__tool`.
+
+A server's id holds no `__`, so that the first one in a name always parts server and tool.
 
 Source: Continuum Router, MCP-over-ACP Bridge, "Server ID Validation Rules".
 """
@@ -9,6 +11,9 @@ import re
 from typing import Final
 
 ID_LENGTH: Final = 128
+SEPARATOR: Final = "__"
+NAME_LENGTH: Final = 64
+"""Characters that the name of a tool may have for every service that models are reached through."""
 ID_RULE: Final = (
     "an id has at most 128 letters, digits, dots, hyphens and underscores, "
     "no two underscores in a row, and a letter or digit at both ends"

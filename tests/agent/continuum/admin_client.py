@@ -13,7 +13,7 @@ import httpx
 from acp_agent.continuum.admin import AdminSocket, Agent, serve_admin
 from acp_agent.door.server import AgentServer
 from acp_agent.services import AgentServices
-from acp_agent.settings import Settings
+from acp_agent.settings.keys import Settings
 
 LIMIT = 20.0
 """Seconds after which a test counts as hung."""

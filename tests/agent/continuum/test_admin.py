@@ -19,10 +19,10 @@ import pytest
 
 from acp_agent.continuum.admin import MAX_CONNECTIONS, AdminSocket, configured_token, token_file
 from acp_agent.continuum.agent_card import agent_json
-from acp_agent.models.providers import SettingsError
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
+from acp_agent.settings.providers import SettingsError
 from acp_agent.store.database import StoreError
 from acp_protocol.jsonrpc import encode_request
 from acp_protocol.version import SCHEMA_ID, VERSION

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from acp_agent.continuum.agent_card import agent_json
-from acp_agent.models.settings import ModelSettings
-from acp_agent.settings import Settings, settings_with
+from acp_agent.settings.keys import Settings, settings_with
+from acp_agent.settings.model import ModelSettings
 from acp_protocol.jsonrpc import Json, encode_request
 from acp_protocol.version import VERSION
 from tests.agent.test_cli import ran

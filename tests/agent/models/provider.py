@@ -11,8 +11,8 @@ from typing import Literal
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_agent.models.providers import PROVIDERS, Provider
 from acp_agent.models.types import HistoryEntry, Model, ModelEvent, TextDelta, ToolSpec
+from acp_agent.settings.providers import PROVIDERS, Provider
 from acp_protocol.jsonrpc import Json
 
 LIMIT = 10.0

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, conversation
 from acp_agent.models.errors import ServiceErrors, ServiceFailedError
-from acp_agent.models.providers import PROVIDERS
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.system_prompt import INSTRUCTIONS
 from acp_agent.models.types import (
     AssistantMessage,
@@ -21,7 +19,6 @@ from acp_agent.models.types import (
     Image,
     ModelEvent,
     ModelFailedError,
-    Prices,
     ProjectInstructions,
     PromptMessage,
     ProviderBlock,
@@ -34,6 +31,8 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.models.wire import ToolNames
+from acp_agent.settings.model import ModelSettings, Prices
+from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 

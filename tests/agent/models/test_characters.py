@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import PromptMessage
 from acp_agent.models.wire import read_arguments, replace_surrogates
+from acp_agent.settings.model import ModelSettings
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, said, streamed
 

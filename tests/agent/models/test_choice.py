@@ -12,10 +12,10 @@ from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.providers import PROVIDERS, SettingsError
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import Model, takes_images
-from acp_agent.settings import settings_with
+from acp_agent.settings.keys import settings_with
+from acp_agent.settings.providers import PROVIDERS, SettingsError
 from acp_protocol.jsonrpc import Json
 
 STOP: Json = {"choices": [{"finish_reason": "stop"}]}

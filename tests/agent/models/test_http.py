@@ -19,8 +19,8 @@ from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import Model, PromptMessage, Retrying, TextDelta, ToolUse
+from acp_agent.settings.model import ModelSettings
 from tests.agent.models.provider import (
     Answer,
     LocalProvider,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.keys import Keyring, keyring
-from acp_agent.models.providers import SettingsError
+from acp_agent.settings.providers import SettingsError
 
 
 def test_keys_are_kept_for_their_owner_alone(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from anyio.to_thread import run_sync
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.settings import ModelSettings
-from acp_agent.models.types import Model, Prices
+from acp_agent.models.types import Model
+from acp_agent.settings.model import ModelSettings, Prices
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

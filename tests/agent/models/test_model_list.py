@@ -12,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from acp_agent.config.build import build_models
 from acp_agent.models.factory import expand_settings
 from acp_agent.models.model_list import MODEL_LIMIT, PAGE_LIMIT, SIZE_LIMIT, list_models
-from acp_agent.models.providers import PROVIDERS, SettingsError
-from acp_agent.models.settings import ModelSettings
-from acp_agent.settings import Settings
+from acp_agent.services import build_models
+from acp_agent.settings.keys import Settings
+from acp_agent.settings.model import ModelSettings
+from acp_agent.settings.providers import PROVIDERS, SettingsError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.types import ToolSpec
-from acp_agent.models.wire import LENGTH, ToolNames, schema_of
+from acp_agent.models.wire import ToolNames, schema_of
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.mcp_ids import NAME_LENGTH
 
 
 def offered(*names: str) -> ToolNames:
@@ -34,7 +35,7 @@ def test_every_tool_has_one_name_that_services_take(tools: list[str]) -> None:
     told = {tool: names.sent(tool) for tool in tools}
     assert len(set(told.values())) == len(told)
     for tool, name in told.items():
-        assert re.fullmatch(rf"[a-zA-Z0-9_-]{{1,{LENGTH}}}", name)
+        assert re.fullmatch(rf"[a-zA-Z0-9_-]{{1,{NAME_LENGTH}}}", name)
         assert names.received(name) == tool
 
 

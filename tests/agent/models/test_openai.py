@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from acp_agent.models.errors import ServiceErrors, ServiceFailedError
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
-from acp_agent.models.providers import PROVIDERS
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.system_prompt import INSTRUCTIONS
 from acp_agent.models.types import (
     AssistantMessage,
@@ -22,7 +20,6 @@ from acp_agent.models.types import (
     Image,
     ModelEvent,
     ModelFailedError,
-    Prices,
     ProjectInstructions,
     PromptMessage,
     ProviderBlock,
@@ -35,6 +32,8 @@ from acp_agent.models.types import (
     ToolUse,
 )
 from acp_agent.models.wire import ToolNames
+from acp_agent.settings.model import ModelSettings, Prices
+from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 

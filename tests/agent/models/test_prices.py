@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.models.settings import ModelSettings
-from acp_agent.models.types import Prices, TokenUsage
+from acp_agent.models.types import TokenUsage
+from acp_agent.settings.model import Prices
 
 USED = TokenUsage(1_000_000, 500_000, cache_read_tokens=200_000, cache_write_tokens=100_000)
 
@@ -20,12 +20,11 @@ USED = TokenUsage(1_000_000, 500_000, cache_read_tokens=200_000, cache_write_tok
     ],
 )
 def test_what_is_cached_has_its_own_price(prices: Prices, cost: float) -> None:
-    assert prices.of(USED) == pytest.approx(cost)
-    assert ModelSettings(prices=prices).priced(USED).cost == pytest.approx(cost)
+    assert USED.priced(prices).cost == pytest.approx(cost)
 
 
 def test_without_prices_nobody_says_what_it_costs() -> None:
-    assert ModelSettings().priced(USED) is USED
+    assert USED.priced(None) is USED
 
 
 def test_what_is_used_adds_up() -> None:

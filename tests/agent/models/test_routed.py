@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.factory import create_model
-from acp_agent.models.settings import ModelSettings
-from acp_agent.models.types import Effort, Model, PromptMessage, SupportsEffort
+from acp_agent.models.types import Model, PromptMessage, SupportsEffort
+from acp_agent.settings.model import Effort, ModelSettings
 from tests.agent.linted_client import visit
 from tests.agent.models.provider import LocalProvider, providing, replied, said, sse, streamed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.models.providers import PROVIDERS, SettingsError, provider_from_environment
+from acp_agent.settings.providers import PROVIDERS, SettingsError, provider_from_environment
 
 
 @pytest.mark.parametrize("prefix", PROVIDERS)

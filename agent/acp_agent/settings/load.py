@@ -24,11 +24,17 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from acp_agent.config.continuum import ALIASES, TranslatedConfig, acp_section
-from acp_agent.config.rules import RuleTable
-from acp_agent.models.providers import PROVIDERS
-from acp_agent.models.settings import DEMO, ModelSettings, full_name
-from acp_agent.setting_types import (
+from acp_agent.settings.continuum import ALIASES, TranslatedConfig, acp_section
+from acp_agent.settings.keys import (
+    TOKEN_VARIABLE,
+    Settings,
+    setting_keys,
+    settings_with,
+)
+from acp_agent.settings.model import DEMO, ModelSettings, full_name
+from acp_agent.settings.providers import PROVIDERS
+from acp_agent.settings.rules import RuleTable
+from acp_agent.settings.types import (
     PREFIX,
     RULE_TABLES,
     SERVER_TABLES,
@@ -36,12 +42,6 @@ from acp_agent.setting_types import (
     UNIX,
     InvalidSettingError,
     SettingType,
-)
-from acp_agent.settings import (
-    TOKEN_VARIABLE,
-    Settings,
-    setting_keys,
-    settings_with,
 )
 from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.host.state import AGENT_HOME
@@ -169,7 +169,7 @@ def read_source(path: Path) -> ParsedFile:
         raise InvalidFileError(f"{path}: a configuration is TOML, or YAML with .yaml or .yml")
     if path.suffix.lower() in YAML_SUFFIXES:
         # YAML files are rare, and the library takes time.
-        from acp_agent.config.yaml_source import parse_yaml
+        from acp_agent.settings.yaml_source import parse_yaml
 
         return parse_yaml(path, text)
     return parse_toml(path, text)

@@ -7,7 +7,6 @@ from typing import Annotated, Final, Self, cast, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from acp_agent.mcp.names import NAME_LENGTH, SEPARATOR
 from acp_agent.net import canonical_host
 from acp_protocol.call_rules.rules import (
     AREAS,
@@ -18,6 +17,7 @@ from acp_protocol.call_rules.rules import (
 )
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.mcp_ids import NAME_LENGTH, SEPARATOR
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:*?\[\]-]+", re.ASCII)
 """The names of hosts and tools, with the wildcards `*` and `?`."""

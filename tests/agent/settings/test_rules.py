@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from acp_agent.config.load import SettingsFile, load_settings
-from acp_agent.config.rules import RuleTable, rule_table
-from acp_agent.config.show import as_json, as_toml
-from acp_agent.config.yaml_source import parse_yaml
+from acp_agent.settings.load import SettingsFile, load_settings
+from acp_agent.settings.rules import RuleTable, rule_table
+from acp_agent.settings.show import as_json, as_toml
+from acp_agent.settings.yaml_source import parse_yaml
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind

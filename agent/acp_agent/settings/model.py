@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Final, get_args
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
-from acp_agent.models.providers import PROVIDERS
-from acp_agent.models.types import Effort, Prices, TokenUsage
-from acp_agent.setting_types import (
+from acp_agent.settings.providers import PROVIDERS
+from acp_agent.settings.types import (
     BOOLEAN,
     COUNT,
     TEXT,
@@ -21,11 +20,26 @@ from acp_agent.setting_types import (
     setting,
 )
 
+Effort = Literal["low", "medium", "high"]
 DEMO: Final = "demo"
 EFFORTS: Final[tuple[Effort, ...]] = get_args(Effort)
 MIN_THINKING_TOKENS: Final = 1024
 _PRICES: Final = re.compile(r"\d{1,6}(\.\d{1,6})?(/\d{1,6}(\.\d{1,6})?){1,3}", re.ASCII)
 _NAMES: Final = f"one of {DEMO}, {', '.join(f'{each}:NAME' for each in PROVIDERS)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars per million tokens; caching costs as much as reading unless it is set."""
+
+    read: float
+    written: float
+    cached_read: float | None = None
+    cached_written: float | None = None
+
+    def __str__(self) -> str:
+        each = (self.read, self.written, self.cached_read, self.cached_written)
+        return "/".join(f"{price:g}" for price in each if price is not None)
 
 
 def _parse_thinking(raw: object) -> object:
@@ -126,9 +140,3 @@ class ModelSettings:
     def provider(self) -> str:
         """The prefix of the model's provider."""
         return self.name.partition(":")[0]
-
-    def priced(self, usage: TokenUsage) -> TokenUsage:
-        """Return `usage` with its cost, if the service does not say it and prices are known."""
-        if usage.cost is not None or self.prices is None:
-            return usage
-        return replace(usage, cost=self.prices.of(usage))

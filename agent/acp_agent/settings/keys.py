@@ -2,7 +2,7 @@
 
 The names of fields are the keys: `sessions.max_concurrent` is `Settings.sessions.max_concurrent`.
 The flags, `acp-agent config`, and the table in docs/configuration.md are made of these classes.
-Every start imports them; `acp_agent.config` reads files.
+Every start imports them; `load` reads files.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from acp_agent.models.settings import ModelSettings
-from acp_agent.permissions.policy import PolicyId
-from acp_agent.setting_types import (
+from acp_agent.settings.model import ModelSettings
+from acp_agent.settings.types import (
     BOOLEAN,
     COUNT,
     DURATION,
@@ -42,6 +41,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
+PolicyId = Literal["allow_read", "ask_always", "allow_all"]
 AuthMode = Literal["keys", "stub", "required"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 _TOOL_KINDS: Final = list_of(get_args(ToolKind))

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from acp_agent.config.build import build_mcp, build_models, build_services
-from acp_agent.config.load import load_settings
 from acp_agent.mcp.config import StdioServer, WebServer
-from acp_agent.models.providers import SettingsError
-from acp_agent.models.settings import ModelSettings
 from acp_agent.models.types import ModelFailedError, PromptMessage
-from acp_agent.settings import McpServerSettings, Settings, settings_with
+from acp_agent.services import build_mcp, build_models, build_services
+from acp_agent.settings.keys import McpServerSettings, Settings, settings_with
+from acp_agent.settings.load import load_settings
+from acp_agent.settings.model import ModelSettings
+from acp_agent.settings.providers import SettingsError
 from acp_agent.store.database import StoreError
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
 
-PAGE = Path(__file__).parents[3] / "docs/configuration.md"
+PAGE = Path(__file__).parents[2] / "docs/configuration.md"
 STOP: Json = {"choices": [{"finish_reason": "stop"}]}
 WORKING = "You are a coding agent"
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.config.load import LoadedSettings, load_settings
-from acp_agent.config.show import as_json, as_toml, template, toml
 from acp_agent.door.config_commands import write_template
-from acp_agent.settings import setting_keys
+from acp_agent.settings.keys import setting_keys
+from acp_agent.settings.load import LoadedSettings, load_settings
+from acp_agent.settings.show import as_json, as_toml, template, toml
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.toml_source import InvalidFileError
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.config.continuum import acp_section
-from acp_agent.config.load import read_source
-from acp_agent.config.show import toml
-from acp_agent.config.yaml_source import parse_yaml
+from acp_agent.settings.continuum import acp_section
+from acp_agent.settings.load import read_source
+from acp_agent.settings.show import toml
+from acp_agent.settings.yaml_source import parse_yaml
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.toml_source import (
     MAX_BYTES,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.config.load import LoadedSettings, load_settings
+from acp_agent.settings.load import LoadedSettings, load_settings
 from acp_protocol.user_files.toml_source import InvalidFileError
 
 OPENAI = """\

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final, cast
 
-from acp_agent.permissions.policy import CONTINUUM_POLICY
-from acp_agent.setting_types import MEMORY
+from acp_agent.settings.types import MEMORY
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.toml_source import InvalidFileError, KeyPath, ParsedFile, as_table
 
@@ -35,10 +34,15 @@ STORAGE_PATH: Final = "sessions.storage_path"
 """The directory, if `sessions.storage` is `file`."""
 _STORAGE: Final = "sessions.storage"
 _ON_DISK: Final = "file"
-_DEFAULT_PERMISSIONS: Final[Mapping[str, Json]] = {
-    key: value if isinstance(value, str) else sorted(value)
-    for key, value in CONTINUUM_POLICY.items()
+CONTINUUM_POLICY: Final[Mapping[str, Any]] = {
+    "default_policy": "ask_always",
+    "auto_allow": ["read", "search", "think"],
+    "always_ask": ["delete", "edit", "execute"],
 }
+"""What the router decides where its configuration says nothing.
+
+Source: Continuum Router, ACP, "Permission Options".
+"""
 _PROVIDER: Final = "continuum"
 """The provider of a `default_model` without a prefix: the file is the router's own."""
 
@@ -120,7 +124,7 @@ def acp_section(source: ParsedFile) -> ParsedFile:
     given = as_table(section.get("permissions") or {})
     if given is not None:
         given = {key: value for key, value in given.items() if value is not None}
-        section = {**section, "permissions": {**_DEFAULT_PERMISSIONS, **given}}
+        section = {**section, "permissions": {**CONTINUUM_POLICY, **given}}
     lines = {path[1:]: line for path, line in source.lines.items() if path[:1] == (ROOT,)}
     return ParsedFile(source.path, section, lines)
 

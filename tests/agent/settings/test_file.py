@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.config.continuum import ALIASES
-from acp_agent.config.load import SettingsFile, nearest_key
-from acp_agent.config.yaml_source import parse_yaml
-from acp_agent.settings import setting_keys
+from acp_agent.settings.continuum import ALIASES
+from acp_agent.settings.keys import setting_keys
+from acp_agent.settings.load import SettingsFile, nearest_key
+from acp_agent.settings.yaml_source import parse_yaml
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.toml_source import ParsedFile, parse_toml
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from acp_agent.config.load import DEFAULT, OTHERS, LoadedSettings
-from acp_agent.config.rules import rule_table
-from acp_agent.settings import setting_keys
+from acp_agent.settings.keys import setting_keys
+from acp_agent.settings.load import DEFAULT, OTHERS, LoadedSettings
+from acp_agent.settings.rules import rule_table
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.references import REFERENCE
 

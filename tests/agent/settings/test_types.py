@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.setting_types import (
+from acp_agent.settings.types import (
     BOOLEAN,
     COUNT,
     DURATION,

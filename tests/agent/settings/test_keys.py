@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.continuum import ALIASES, STORAGE_PATH
-from acp_agent.config.show import toml
 from acp_agent.door.flags import new_parser
 from acp_agent.door.server import HANDLERS
 from acp_agent.mcp.config import Limits
-from acp_agent.models.settings import ModelSettings
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.setting_types import Setting
-from acp_agent.settings import Settings, setting_keys, settings_with
+from acp_agent.settings.continuum import ALIASES, STORAGE_PATH
+from acp_agent.settings.keys import Settings, setting_keys, settings_with
+from acp_agent.settings.model import ModelSettings
+from acp_agent.settings.show import toml
+from acp_agent.settings.types import Setting
 
-PAGE = Path(__file__).parents[2] / "docs/configuration.md"
+PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 KEYS = setting_keys()
 
 
