@@ -6,9 +6,9 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
-from acp_agent.mcp.config import Limits, Server
+from acp_agent.mcp.config import Limits
+from acp_agent.mcp.declarations import configured_servers
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model, expand_settings
@@ -98,7 +98,7 @@ def build_services(
             permissions.default_policy,
             frozenset(permissions.auto_allow),
             frozenset(permissions.always_ask),
-            permissions.rules,
+            tuple(rule.rule() for rule in permissions.rules),
         ),
         audit=AuditLog(permissions.audit) if permissions.audit is not None else None,
         tools=fetch_tool(PrivateHosts(private)) if private else {},
@@ -112,27 +112,17 @@ def build_mcp(mcp: McpServerSettings, environment: Mapping[str, str]) -> McpSett
     A server that refers to a variable that is not set is left out.
     """
     tables: dict[str, Mapping[str, Json]] = {}
-    for id_, members in mcp.servers.items():
+    for id_, server in mcp.servers.items():
         if mcp.allowed_servers and id_ not in mcp.allowed_servers:
             continue
         try:
             # Variables may hold secrets, which belong nowhere else.
-            tables[id_] = {
-                name: _expanded(name, value, environment) if name in {"env", "headers"} else value
-                for name, value in members.items()
+            tables[id_] = server.model_dump(exclude_unset=True) | {
+                "env": expand_variables(server.env, environment, "env.{}".format),
+                "headers": expand_variables(server.headers, environment, "headers.{}".format),
             }
         except InvalidFileError as error:
             logger.error("mcp.servers.%s is left out: %s", id_, error)  # noqa: TRY400 - no bug
-    servers: tuple[Server, ...] = ()
-    if tables:
-        # Many sessions have no servers, and pydantic takes time.
-        from acp_agent.mcp.declarations import configured_servers
-
-        servers = configured_servers(tables)
+    servers = configured_servers(tables)
     limits = Limits(connections=mcp.max_connections, spawn_timeout=mcp.spawn_timeout)
     return McpSettings(servers, mcp.allowed_servers, limits)
-
-
-def _expanded(name: str, pairs: Json, environment: Mapping[str, str]) -> dict[str, str]:
-    values = cast("dict[str, str]", pairs)
-    return expand_variables(values, environment, lambda each: f"{name}.{each}")

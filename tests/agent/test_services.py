@@ -16,6 +16,7 @@ from acp_agent.settings.keys import McpServerSettings, Settings, settings_with
 from acp_agent.settings.load import load_settings
 from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.providers import SettingsError
+from acp_agent.settings.rules import RuleTable
 from acp_agent.store.database import StoreError
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import PolicyRule
@@ -37,7 +38,7 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
             "permissions.default_policy": "ask_always",
             "permissions.auto_allow": ("read", "search"),
             "permissions.always_ask": ("edit",),
-            "permissions.rules": (PolicyRule("deny", "delete"),),
+            "permissions.rules": (RuleTable(decision="deny", kind="delete"),),
             "permissions.audit": tmp_path / "audit",
             "agent.instructions": ("CLAUDE.md",),
             "limits.requests": 3,
@@ -111,7 +112,10 @@ def test_a_server_whose_variable_is_not_set_is_left_out_and_named(
 def test_a_server_that_is_not_allowed_needs_no_variables(caplog: pytest.LogCaptureFixture) -> None:
     servers = {"files": {"command": "files", "env": {"A": "${TOKEN}"}}}
     settings = build_mcp(
-        McpServerSettings(servers=servers, allowed_servers=("web",), max_connections=2), {}
+        McpServerSettings.model_validate(
+            {"servers": servers, "allowed_servers": ("web",), "max_connections": 2}
+        ),
+        {},
     )
     assert (settings.allowed, settings.configured) == (("web",), ())
     assert caplog.records == []
@@ -176,7 +180,11 @@ async def test_no_key_goes_to_an_address_that_names_none() -> None:
     ("choice", "environment", "reason"),
     [
         (ModelSettings(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds characters"),
-        (ModelSettings(name="openai:m", base_url="ftp://x"), {}, "base_url is no URL"),
+        (
+            ModelSettings.model_construct(name="openai:m", base_url="ftp://x"),
+            {},
+            "base_url is no URL",
+        ),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(

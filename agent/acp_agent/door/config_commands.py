@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from acp_agent.continuum.agent_card import agent_json
-from acp_agent.door.flags import add_config_options, add_setting_options, given_settings
+from acp_agent.door.flags import add_config_options, add_setting_options, load_options
 from acp_agent.models.factory import check_settings
 from acp_agent.settings.load import LoadedSettings, load_settings, unknown_variables
 from acp_agent.settings.providers import SettingsError
@@ -120,10 +120,7 @@ def write_template(path: Path, *, overwrite: bool) -> None:
 
 
 def _loaded(options: argparse.Namespace) -> LoadedSettings:
-    flags = given_settings(options)
-    if options.no_config:
-        return load_settings(None, {}, flags)
-    loaded = load_settings(config_file(options.config, os.environ), os.environ, flags)
+    loaded = load_options(options)
     for note in loaded.notes:
         sys.stderr.write(labelled("warning", note))
     return loaded

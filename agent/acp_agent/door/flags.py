@@ -6,16 +6,19 @@ A flag overrides what the configuration sets; the key is the option's `dest`.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from acp_agent.settings.keys import setting_keys
-from acp_agent.settings.model import MODEL
+from acp_agent.settings.load import LoadedSettings, load_settings
+from acp_agent.settings.model import full_name
 from acp_agent.settings.providers import PROVIDERS
-from acp_agent.settings.types import BOOLEAN, SECONDS
+from acp_agent.settings.types import parse_seconds
 from acp_protocol.host.arguments import ArgumentParser
 from acp_protocol.host.sanitize import error_text
+from acp_protocol.user_files.paths import config_file
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 
@@ -41,7 +44,7 @@ def new_parser() -> argparse.ArgumentParser:
     add_config_options(parser)
     parser.add_argument(
         "--pace",
-        type=SECONDS,
+        type=parse_seconds,
         default=0.0,
         metavar="SECONDS",
         help="pause between pieces of streamed text, to watch them arrive",
@@ -107,14 +110,14 @@ def add_setting_options(parser: argparse.ArgumentParser, only: Collection[str] =
         if key.flag is None or (only and key.path not in only):
             continue
         argument: dict[str, Any]
-        if key.type is BOOLEAN:
+        if key.written.choices:
+            argument = {"choices": key.written.choices}
+        elif key.metavar is None:
             # A flag can only turn on what is off by default.
             is_off = key.default is False
             argument = {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
-        elif key.type.choices:
-            argument = {"choices": key.type.choices}
         else:
-            type_ = MODEL if key.path == "model.name" else key.type
+            type_ = full_name if key.path == "model.name" else key
             argument = {"type": type_, "metavar": key.metavar}
         default = key.dump(key.default)
         suffix = "" if default is None or default is False else f" (default: {default})"
@@ -128,6 +131,14 @@ def add_setting_options(parser: argparse.ArgumentParser, only: Collection[str] =
         )
 
 
-def given_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the values of flags by their keys."""
-    return {name: value for name, value in vars(options).items() if "." in name}
+def load_options(options: argparse.Namespace) -> LoadedSettings:
+    """Return the settings of the configuration that the options name, and of the options.
+
+    Raises:
+        ConfigPathError: the file cannot be determined.
+        InvalidFileError: something is invalid.
+    """
+    flags = {name: value for name, value in vars(options).items() if "." in name}
+    if options.no_config:
+        return load_settings(None, {}, flags)
+    return load_settings(config_file(options.config, os.environ), os.environ, flags)

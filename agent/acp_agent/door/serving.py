@@ -7,19 +7,18 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import anyio
 
-from acp_agent.door.flags import given_settings
+from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
 from acp_agent.services import build_services
-from acp_agent.settings.keys import Settings, settings_with
+from acp_agent.settings.keys import Settings
 from acp_agent.settings.providers import SettingsError
-from acp_agent.settings.types import PREFIX
 from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
@@ -30,7 +29,7 @@ from acp_protocol.host.sanitize import error_text
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
-from acp_protocol.user_files.paths import ConfigPathError, config_file
+from acp_protocol.user_files.paths import ConfigPathError
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +44,10 @@ def run_agent(options: argparse.Namespace) -> int:
     where = "memory"
     raise_descriptor_limit()
     try:
-        settings, notes = _load(options)
+        loaded = load_options(options)
+        settings = loaded.settings()
         logging.getLogger().setLevel(settings.log.level.upper())
-        for note in notes:
+        for note in loaded.notes:
             logger.info("%s", note)
         where = str(settings.sessions.storage or where)
         services = build_services(settings, os.environ, stream_delay_s=options.pace)
@@ -70,23 +70,6 @@ def run_agent(options: argparse.Namespace) -> int:
 def _refuse(text: str) -> int:
     sys.stderr.write(error_text(text))
     return 2
-
-
-def _load(options: argparse.Namespace) -> tuple[Settings, Sequence[str]]:
-    """Return the settings, and notes about what has no effect.
-
-    If there are only flags, nothing is imported to read them.
-    """
-    flags = given_settings(options)
-    if options.no_config:
-        return settings_with(flags), ()
-    path = config_file(options.config, os.environ)
-    if path is None and not any(name.startswith(PREFIX) for name in os.environ):
-        return settings_with(flags), ()
-    from acp_agent.settings.load import load_settings
-
-    loaded = load_settings(path, os.environ, flags)
-    return loaded.settings(), loaded.notes
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from acp_agent.handlers.params import (
     session_directories,
 )
 from acp_agent.handlers.providers import ProviderHandlers
+from acp_agent.mcp.declarations import DeclarationError, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.models.types import takes_images
 from acp_agent.services import AgentServices
@@ -358,9 +359,6 @@ class Handlers(ABC):
 
     async def _setup(self, params: Params) -> SessionResources:
         """Return what a session is to work with; refuse kinds of servers that are not offered."""
-        # pydantic is imported with the first request, not at the agent's start.
-        from acp_agent.mcp.declarations import DeclarationError, session_servers
-
         mcp = self.services.mcp
         try:
             servers = session_servers(

@@ -6,7 +6,6 @@ The demo model needs nothing, and nothing of what the others need is imported fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from acp_agent.models.demo import DemoModel
@@ -45,7 +44,7 @@ def expand_settings(settings: ModelSettings, environment: Mapping[str, str]) -> 
 
     provider = find_provider(prefix, settings.base_url, settings.api_key_env, environment)
     names = list_models(provider)
-    return [replace(settings, name=f"{prefix}:{name}") for name in names]
+    return [settings.model_copy(update={"name": f"{prefix}:{name}"}) for name in names]
 
 
 def check_settings(settings: ModelSettings) -> None:

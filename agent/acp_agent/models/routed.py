@@ -103,7 +103,7 @@ class ProviderModel:
                 from acp_agent.models.anthropic import MessagesModel as ModelType
             settings = self._settings
             if effort is not None:
-                settings = replace(settings, thinking=effort)
+                settings = settings.model_copy(update={"thinking": effort})
             model = self.name.partition(":")[2]
             self._models[effort] = ModelType(self.service, model, settings)
         return self._models[effort]

@@ -1,246 +1,326 @@
 """The settings of the agent: every key with its type, its default, and what it does.
 
 The names of fields are the keys: `sessions.max_concurrent` is `Settings.sessions.max_concurrent`.
-The flags, `acp-agent config`, and the table in docs/configuration.md are made of these classes.
-Every start imports them; `load` reads files.
+The flags, the environment variables, `acp-agent config`, and the table in docs/configuration.md are
+made of these classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
-from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Annotated, Any, Final, Literal, cast, get_args
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from acp_agent.settings.model import ModelSettings
+from acp_agent.settings.rules import RuleTable
 from acp_agent.settings.types import (
-    BOOLEAN,
-    COUNT,
-    DURATION,
-    DURATION_OR_NEVER,
-    FILES,
-    HOSTS,
-    LISTEN,
-    NAMESPACE,
-    PATH,
-    RULE_TABLES,
-    SERVER_TABLES,
-    STORAGE,
-    TEXT,
-    VARIABLE,
-    Setting,
-    list_of,
+    Address,
+    Boolean,
+    Count,
+    Duration,
+    DurationOrNever,
+    Files,
+    Hosts,
+    InvalidSettingError,
+    Namespace,
+    PathText,
+    Section,
+    Storage,
+    Text,
+    Texts,
+    ToolKinds,
+    Variable,
+    Written,
+    among,
+    number_from_text,
     one_of,
     setting,
-    whole,
 )
-from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.host.state import AGENT_PREFIX
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.words import ToolKind
+from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 PolicyId = Literal["allow_read", "ask_always", "allow_all"]
 AuthMode = Literal["keys", "stub", "required"]
 LogLevel = Literal["debug", "info", "warning", "error"]
-_TOOL_KINDS: Final = list_of(get_args(ToolKind))
+Dialect = Annotated[str, among(SPOKEN), one_of(SPOKEN)]
+Version = Annotated[
+    int, Field(strict=True, ge=1, le=2), Written("a whole number from 1 to 2", number_from_text)
+]
+Rules = Annotated[
+    tuple[RuleTable, ...],
+    Written(
+        "a list of tables, as in [[permissions.rules]]",
+        None,
+        lambda rules: [rule.model_dump(exclude_none=True) for rule in rules],
+    ),
+]
+Servers = Annotated[
+    dict[ServerId, ServerTable],
+    Written(
+        "a table with a table for each server",
+        None,
+        lambda servers: {id_: each.model_dump(exclude_unset=True) for id_, each in servers.items()},
+    ),
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StdioSettings:
-    enabled: bool = setting(
-        True, BOOLEAN, "if false, the agent does not start: it has no other transport"
+class StdioSettings(Section):
+    enabled: Boolean = setting(
+        True, "if false, the agent does not start: it has no other transport"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransportSettings:
-    stdio: StdioSettings = field(default_factory=StdioSettings)
+class TransportSettings(Section):
+    stdio: StdioSettings = StdioSettings()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
-    name: str = setting(
+class AgentSettings(Section):
+    name: Text = setting(
         "ACP Agent",
-        TEXT,
         "the name that users see: the agent's title, and its name in agent.json",
     )
-    description: str = setting(
+    description: Text = setting(
         "A coding agent that speaks the Agent Client Protocol",
-        TEXT,
         "the description in agent.json",
     )
-    namespace: str | None = setting(
+    namespace: Namespace | None = setting(
         None,
-        NAMESPACE,
         "put NAME: before the names of commands, for clients that show several agents",
         "--namespace NAME",
     )
-    instructions: tuple[str, ...] = setting(
+    instructions: Files = setting(
         ("AGENTS.md",),
-        FILES,
         "files of a project that the model gets as instructions; [] for none",
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolSettings:
-    version: int = setting(
-        1, whole(1, 2), "newest protocol version to speak; 2 is a draft", "--protocol N"
-    )
-    unstable: bool = setting(
+class ProtocolSettings(Section):
+    version: Version = setting(1, "newest protocol version to speak; 2 is a draft", "--protocol N")
+    unstable: Boolean = setting(
         False,
-        BOOLEAN,
         "offer what is unstable in the protocol: fork, archive, status and titles of sessions, "
         "the URLs of providers, auth/status, MCP servers of the client",
         "--unstable",
     )
-    dialect: str | None = setting(
-        None, one_of(*SPOKEN), "the client's dialect, if it should not be detected", "--dialect"
+    dialect: Dialect | None = setting(
+        None, "the client's dialect, if it should not be detected", "--dialect"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionSettings:
+class PermissionSettings(Section):
     default_policy: PolicyId = setting(
         "allow_read",
-        one_of(*get_args(PolicyId)),
         "when to ask the user, until a session chooses otherwise",
     )
-    auto_allow: tuple[ToolKind, ...] = setting(
-        (), _TOOL_KINDS, "kinds of tool calls that run without asking"
+    auto_allow: ToolKinds = setting((), "kinds of tool calls that run without asking")
+    always_ask: ToolKinds = setting((), "kinds of tool calls to ask about in every mode")
+    rules: Rules = setting(
+        (), "decisions by path, command or name; the first rule that matches decides"
     )
-    always_ask: tuple[ToolKind, ...] = setting(
-        (), _TOOL_KINDS, "kinds of tool calls to ask about in every mode"
-    )
-    rules: tuple[PolicyRule, ...] = setting(
-        (), RULE_TABLES, "decisions by path, command or name; the first rule that matches decides"
-    )
-    audit: Path | None = setting(
-        None, PATH, "append each decision about a tool call to this file", "--audit FILE"
+    audit: PathText | None = setting(
+        None, "append each decision about a tool call to this file", "--audit FILE"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSettings:
-    max_concurrent: int = setting(
+class SessionSettings(Section):
+    max_concurrent: Count = setting(
         10,
-        COUNT,
         "sessions that may be active at once; others are suspended until they are used",
         "--max-concurrent N",
     )
-    idle_timeout: float | None = setting(
+    idle_timeout: DurationOrNever = setting(
         3600.0,
-        DURATION_OR_NEVER,
         'suspend sessions idle longer than this, e.g. 90s, 30m; "never" to disable',
         "--idle-timeout TIME",
     )
     """Seconds; None: never."""
-    storage: Path | None = setting(
+    storage: Storage = setting(
         None,
-        STORAGE,
         "the directory to keep sessions in; memory: until the process ends",
         "--sessions DIR",
     )
     """None: in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServerSettings:
-    servers: Mapping[str, Mapping[str, Json]] = setting(
-        {}, SERVER_TABLES, "MCP servers of every session, see docs/mcp.md", is_secret=True
-    )
+class McpServerSettings(Section):
+    servers: Servers = setting({}, "MCP servers of every session, see docs/mcp.md", is_secret=True)
     """As the file has them, `env` and `headers` as tables; references are not replaced yet."""
-    allowed_servers: tuple[str, ...] = setting(
-        (), list_of(), "ids of the servers that may be used; [] allows all"
-    )
-    max_connections: int = setting(5, COUNT, "connections that a client may open through the agent")
-    spawn_timeout: float = setting(
-        10.0, DURATION, "how long a server may take to start and to list its tools"
+    allowed_servers: Texts = setting((), "ids of the servers that may be used; [] allows all")
+    max_connections: Count = setting(5, "connections that a client may open through the agent")
+    spawn_timeout: Duration = setting(
+        10.0, "how long a server may take to start and to list its tools"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitSettings:
+class LimitSettings(Section):
     """The limits of one turn."""
 
-    requests: int = setting(100, COUNT, "requests to the model in one turn")
-    tokens: int | None = setting(None, COUNT, "tokens that one turn may read and write")
-    seconds: float | None = setting(None, DURATION, "how long one turn may take")
+    requests: Count = setting(100, "requests to the model in one turn")
+    tokens: Count | None = setting(None, "tokens that one turn may read and write")
+    seconds: Duration | None = setting(None, "how long one turn may take")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchSettings:
-    allow_private: tuple[str, ...] = setting(
-        (), HOSTS, "hosts that may be fetched although they are not public"
-    )
+class FetchSettings(Section):
+    allow_private: Hosts = setting((), "hosts that may be fetched although they are not public")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthSettings:
+class AuthSettings(Section):
     mode: AuthMode = setting(
         "keys",
-        one_of(*get_args(AuthMode)),
         "keys: log in only to enter keys of models; stub: also offer a login that accepts "
         "everybody; required: also demand it before sessions",
         "--auth",
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdminSettings:
-    listen: str | None = setting(
+class AdminSettings(Section):
+    listen: Address | None = setting(
         None,
-        LISTEN,
         "serve status endpoints over HTTP on this machine (token required): HOST:PORT, port 0 "
         "for any, or unix:FILE",
         "--admin HOST:PORT",
     )
-    token_env: str = setting(
-        TOKEN_VARIABLE, VARIABLE, "the variable that holds the token of the status endpoints"
+    token_env: Variable = setting(
+        TOKEN_VARIABLE, "the variable that holds the token of the status endpoints"
     )
     """If the variable is not set, the token is a random one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogSettings:
-    level: LogLevel = setting("warning", one_of(*get_args(LogLevel)), "what is logged on stderr")
+class LogSettings(Section):
+    level: LogLevel = setting("warning", "what is logged on stderr")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class SettingTables(Section):
+    """The tables of a configuration."""
+
+    enabled: Boolean = setting(True, "if false, the agent does not start")
+    transport: TransportSettings = TransportSettings()
+    agent: AgentSettings = AgentSettings()
+    model: ModelSettings = ModelSettings()
+    protocol: ProtocolSettings = ProtocolSettings()
+    permissions: PermissionSettings = PermissionSettings()
+    sessions: SessionSettings = SessionSettings()
+    mcp: McpServerSettings = McpServerSettings()
+    limits: LimitSettings = LimitSettings()
+    fetch: FetchSettings = FetchSettings()
+    auth: AuthSettings = AuthSettings()
+    admin: AdminSettings = AdminSettings()
+    log: LogSettings = LogSettings()
+
+
+class Settings(SettingTables):
     """All settings of the agent."""
 
-    enabled: bool = setting(True, BOOLEAN, "if false, the agent does not start")
-    transport: TransportSettings = field(default_factory=TransportSettings)
-    agent: AgentSettings = field(default_factory=AgentSettings)
-    model: ModelSettings = field(default_factory=ModelSettings)
     others: Sequence[ModelSettings] = ()
     """The models of `model.others`, which a session may choose instead."""
-    protocol: ProtocolSettings = field(default_factory=ProtocolSettings)
-    permissions: PermissionSettings = field(default_factory=PermissionSettings)
-    sessions: SessionSettings = field(default_factory=SessionSettings)
-    mcp: McpServerSettings = field(default_factory=McpServerSettings)
-    limits: LimitSettings = field(default_factory=LimitSettings)
-    fetch: FetchSettings = field(default_factory=FetchSettings)
-    auth: AuthSettings = field(default_factory=AuthSettings)
-    admin: AdminSettings = field(default_factory=AdminSettings)
-    log: LogSettings = field(default_factory=LogSettings)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of the settings."""
+
+    path: str
+    """Such as `sessions.max_concurrent`."""
+    field: FieldInfo
+
+    @cached_property
+    def written(self) -> Written:
+        """How its values are written."""
+        parts = (self.field, *get_args(self.field.annotation))
+        for part in parts:
+            metadata = part.metadata if part is self.field else getattr(part, "__metadata__", ())
+            if found := [each for each in metadata if isinstance(each, Written)]:
+                return found[-1]
+        return one_of(parts[1:])
+
+    @property
+    def section(self) -> str:
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def default(self) -> Any:
+        return self.field.default
+
+    @property
+    def about(self) -> str:
+        return self.field.description or ""
+
+    @property
+    def flag(self) -> str | None:
+        return self._flag[0] or None
+
+    @property
+    def metavar(self) -> str | None:
+        return self._flag[2] or None
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable that sets it; None for tables."""
+        is_table = self.written.from_text is None
+        return None if is_table else AGENT_PREFIX + self.path.upper().replace(".", "_")
+
+    @property
+    def _flag(self) -> tuple[str, str, str]:
+        return cast("dict[str, str]", self.field.json_schema_extra)["flag"].partition(" ")
+
+    def read(self, raw: object) -> Any:
+        """Return the value that a file writes as `raw`.
+
+        Raises:
+            InvalidSettingError: it has another type.
+        """
+        try:
+            return TypeAdapter[Any](self.field.rebuild_annotation()).validate_python(raw)
+        except ValidationError as error:
+            raise InvalidSettingError(self.problem(error.errors()[0])) from None
+
+    def __call__(self, text: str) -> Any:
+        """Return the value of a variable or a flag.
+
+        Raises:
+            InvalidSettingError: it has another type.
+        """
+        return self.read(self.written.from_text(text) if self.written.from_text else None)
+
+    def dump(self, value: Any) -> Json:
+        """Return `value` as a file would hold it; None if it is not set."""
+        written = self.written.none if value is None else self.written.dump(value)
+        return cast("Json", written)
+
+    def problem(self, error: ErrorDetails) -> str:
+        """Return what is wrong with a value."""
+        context = error.get("ctx", {})
+        if isinstance(problem := context.get("error"), InvalidSettingError):
+            return str(problem)
+        if error["type"] == "less_than_equal":
+            return f"must be a whole number of at most {context['le']}"
+        return f"must be {self.written.expected}"
 
 
 @cache
 def setting_keys() -> Mapping[str, Setting]:
     """Return all keys by their paths."""
-    return {key.path: key for key in _keys(Settings, "")}
+    return {key.path: key for key in _keys(SettingTables, "")}
 
 
-def _keys(section: Any, prefix: str) -> Iterator[Setting]:
-    for each in fields(section):
-        if found := each.metadata.get("setting"):
-            yield replace(found, path=prefix + each.name)
-        elif is_dataclass(each.default_factory):
-            yield from _keys(each.default_factory, f"{prefix}{each.name}.")
+def _keys(section: type[Section], prefix: str) -> Iterator[Setting]:
+    for name, each in section.model_fields.items():
+        if isinstance(each.default, Section):
+            yield from _keys(type(each.default), f"{prefix}{name}.")
+        else:
+            yield Setting(prefix + name, each)
 
 
 def settings_with(values: Mapping[str, Any], others: Sequence[ModelSettings] = ()) -> Settings:
@@ -253,6 +333,5 @@ def settings_with(values: Mapping[str, Any], others: Sequence[ModelSettings] = (
 
 def _replaced(section: Any, names: Sequence[str], value: Any) -> Any:
     name, *rest = names
-    return replace(
-        section, **{name: _replaced(getattr(section, name), rest, value) if rest else value}
-    )
+    before = getattr(section, name)
+    return section.model_copy(update={name: _replaced(before, rest, value) if rest else value})

@@ -6,47 +6,30 @@ The model is one piece: another name in the environment or a flag gets the optio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import GenericAlias
-from typing import Annotated, Any, Final, cast
+from typing import Any, Final, cast
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    PlainValidator,
-    ValidationError,
-    ValidationInfo,
-    create_model,
-)
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from acp_agent.settings.continuum import ALIASES, TranslatedConfig, acp_section
 from acp_agent.settings.keys import (
     TOKEN_VARIABLE,
     Settings,
+    SettingTables,
     setting_keys,
     settings_with,
 )
 from acp_agent.settings.model import DEMO, ModelSettings, full_name
 from acp_agent.settings.providers import PROVIDERS
 from acp_agent.settings.rules import RuleTable
-from acp_agent.settings.types import (
-    PREFIX,
-    RULE_TABLES,
-    SERVER_TABLES,
-    TEXT,
-    UNIX,
-    InvalidSettingError,
-    SettingType,
-)
+from acp_agent.settings.types import InvalidSettingError, Section, Text
 from acp_protocol.host.did_you_mean import nearest
-from acp_protocol.host.state import AGENT_HOME
+from acp_protocol.host.state import AGENT_HOME, AGENT_PREFIX
 from acp_protocol.jsonrpc import Json
-from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
+from acp_protocol.user_files.mcp_servers import ServerTable
 from acp_protocol.user_files.paths import CONFIG_VARIABLE
 from acp_protocol.user_files.sentences import error_sentence
 from acp_protocol.user_files.toml_source import (
@@ -140,7 +123,7 @@ def load_settings(
     for key in sorted(keys.values(), key=lambda key: key.variable or ""):
         if key.variable is not None and key.variable in environment:
             try:
-                value = key.type(environment[key.variable])
+                value = key(environment[key.variable])
             except InvalidSettingError as error:
                 problems.append(f"{key.variable}: {error}")
             else:
@@ -180,9 +163,9 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     keys = setting_keys()
     known = {AGENT_HOME, CONFIG_VARIABLE, TOKEN_VARIABLE, *(key.variable for key in keys.values())}
     notes: list[str] = []
-    for name in sorted(name for name in environment if name.startswith(PREFIX)):
+    for name in sorted(name for name in environment if name.startswith(AGENT_PREFIX)):
         if name not in known:
-            near = nearest_key(name.removeprefix(PREFIX).lower().replace("_", "."))
+            near = nearest_key(name.removeprefix(AGENT_PREFIX).lower().replace("_", "."))
             hint = keys[near].variable if near is not None and near in keys else None
             notes.append(f"{name} sets nothing" + (f"; did you mean {hint}?" if hint else ""))
     return notes
@@ -191,7 +174,7 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
 def nearest_key(path: str) -> str | None:
     """Return the known key that is most similar to `path`, if one is similar."""
     keys = setting_keys()
-    known = [*keys, OTHERS, *ALIASES, *(each.name for each in fields(Settings))]
+    known = [*keys, OTHERS, *ALIASES, *SettingTables.model_fields]
     if "." in path and (longer := [key for key in keys if key.startswith(path)]):
         return longer[0]
     if near := nearest(path, known, 0.75):
@@ -201,39 +184,8 @@ def nearest_key(path: str) -> str | None:
     return by_name.get(nearest(path.rpartition(".")[2], by_name, 0.8) or "")
 
 
-def _full_model_name(name: str, info: ValidationInfo) -> str:
-    return full_name(name, info.data.get("service"))
-
-
-_ModelName = Annotated[Any, PlainValidator(TEXT.validate), AfterValidator(_full_model_name)]
-
-
-@cache
-def _table_model(section: type[Any]) -> type[BaseModel]:
-    """Return a pydantic model of a table that sets fields of `section`."""
-    members: dict[str, Any] = {}
-    for each in fields(section):
-        if found := each.metadata.get("setting"):
-            members[each.name] = (_annotation(found.type), None)
-        elif is_dataclass(each.default_factory):
-            members[each.name] = (_table_model(cast("Any", each.default_factory)), None)
-    if section is ModelSettings:
-        members["name"] = (_ModelName, None)
-    elif section is Settings:
-        model, _ = members["model"]
-        other = create_model("OtherModel", __base__=model, name=(_ModelName, ...))
-        others: dict[str, Any] = {"others": (GenericAlias(list, other), None)}
-        members["model"] = (create_model("Model", __base__=model, **others), None)
-    config = ConfigDict(extra="forbid", protected_namespaces=())
-    return create_model(section.__name__, __config__=config, **members)
-
-
-def _annotation(type_: SettingType[Any]) -> Any:
-    if type_ is RULE_TABLES:
-        return list[RuleTable]
-    if type_ is SERVER_TABLES:
-        return dict[ServerId, ServerTable]
-    return Annotated[Any, PlainValidator(type_.validate)]
+class _OtherModel(ModelSettings):
+    name: Text = Field(...)
 
 
 class SettingsFile:
@@ -254,13 +206,16 @@ class SettingsFile:
         """What has no effect, and why."""
         for path, problem in translation.problems:
             self._report(path, problem)
-        try:
-            tables = _table_model(Settings).model_validate(translation.tree)
-        except ValidationError as error:
-            for each in error.errors(include_url=False):
-                self._report(each["loc"], _sentence(each))
-        else:
-            self._set_all(tables, (), self.values)
+        tree = translation.tree
+        model = as_table(tree.get("model")) or {}
+        others = model.pop("others", [])
+        self._read(SettingTables, tree, (), self.values)
+        if not isinstance(others, list):
+            self._report(("model", "others"), f"must be a list of tables, as in [[{OTHERS}]]")
+            others = []
+        for place, other in enumerate(cast("list[Json]", others)):
+            self.others.append({})
+            self._read(_OtherModel, other, ("model", "others", place), self.others[-1])
 
     @property
     def problems(self) -> list[str]:
@@ -273,65 +228,54 @@ class SettingsFile:
             # What is deeper may be a secret in the place of a name; "[key]" means a name is wrong.
             path = tuple(step for step in path[:4] if step != "[key]")
         where = f"{self._source.at(path)}: {spelled(path)}: "
-        self._problems.append((self._source.line(path), where + problem))
+        if (line := (self._source.line(path), where + problem)) not in self._problems:
+            self._problems.append(line)
 
-    def _set_all(self, table: BaseModel, at: KeyPath, values: Values) -> None:
-        for name in table.model_fields_set:
-            path, value = (*at, name), getattr(table, name)
-            if isinstance(value, BaseModel):
-                self._set_all(value, path, values)
-            elif path == ("model", "others"):
-                for place, other in enumerate(value):
-                    self.others.append({})
-                    self._set_all(other, (*path, place), self.others[-1])
-            elif path == ("permissions", "rules"):
-                rules = tuple(rule.rule() for rule in value)
-                origin = self._source.at((*path, 0) if rules else path)
-                values["permissions.rules"] = LoadedValue(rules, origin)
-            elif path == ("mcp", "servers"):
-                servers = {id_: each.model_dump(exclude_unset=True) for id_, each in value.items()}
-                values["mcp.servers"] = LoadedValue(servers, self._source.at(path))
-            else:
-                key = f"model.{name}" if at[:2] == ("model", "others") else spelled(path)
-                origin = self._source.at(self._moved.get(path, path))
-                values[key] = LoadedValue(self._absolute(key, value), origin)
-
-    def _absolute(self, key: str, value: Any) -> Any:
-        """Return `value`; a relative path starts from the directory of the file."""
-        base = self._source.path.absolute().parent
-        if isinstance(value, Path):
-            return base / value
-        if key == "admin.listen" and value.startswith(UNIX):
-            return f"{UNIX}{base / Path(value.removeprefix(UNIX)).expanduser()}"
-        return value
+    def _read(self, section: type[Section], table: Json, at: KeyPath, values: Values) -> None:
+        """Set the values of a table, or report what is wrong with it."""
+        directory = self._source.path.absolute().parent
+        try:
+            read = section.model_validate(table, context=directory)
+        except ValidationError as error:
+            for each in error.errors(include_url=False):
+                self._report(*_problem((*at, *each["loc"]), each))
+        else:
+            for path, value in _given(read, at):
+                key = f"model.{path[-1]}" if at else spelled(path)
+                values[key] = LoadedValue(value, self._source.at(self._moved.get(path, path)))
 
 
-def _sentence(error: ErrorDetails) -> str:
-    """Return what is wrong with a value."""
-    path = error["loc"]
-    match error["type"]:
-        case "extra_forbidden":
-            return _unknown(error)
-        case "list_type" if path[:1] != ("mcp",):
-            return f"must be a list of tables, as in [[{spelled(path)}]]"
-        case "dict_type" if path == ("mcp", "servers"):
-            return f"must be {SERVER_TABLES.expected}"
-        case _:
-            return error_sentence(error)
+def _given(table: Section, at: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield what a table sets, each value with its path."""
+    for name in table.model_fields_set:
+        value = getattr(table, name)
+        if isinstance(value, Section):
+            yield from _given(value, (*at, name))
+        else:
+            yield (*at, name), value
 
 
-def _unknown(error: ErrorDetails) -> str:
-    path = error["loc"]
-    name = str(path[-1])
-    if path[:2] == ("mcp", "servers"):
-        return error_sentence(error, ServerTable.model_fields)
-    if name in SECRETS:
-        variable = SECRETS[name]
+def _problem(path: KeyPath, error: ErrorDetails) -> tuple[KeyPath, str]:
+    """Return which value is wrong, and what is wrong with it."""
+    is_other = path[:2] == ("model", "others") and len(path) > 3
+    names = ("model", *path[3:]) if is_other else path
+    if error["type"] == "extra_forbidden":
+        return path, _unknown(names, error)
+    keys = setting_keys()
+    depth = next((depth for depth in (1, 2, 3) if spelled(names[:depth]) in keys), 0)
+    key, inner = keys.get(spelled(names[:depth])), names[depth:]
+    if error["type"] == "missing" or key is None or (key.variable is None and inner):
+        return path, error_sentence(error)
+    return path[: len(path) - len(inner)], key.problem(error)
+
+
+def _unknown(names: KeyPath, error: ErrorDetails) -> str:
+    for table, key in ((ServerTable, "mcp.servers."), (RuleTable, "permissions.rules.")):
+        if spelled(names).startswith(key):
+            return error_sentence(error, table.model_fields)
+    if variable := SECRETS.get(str(names[-1])):
         return f"do not put secrets in the config file; set {variable} to the variable's name"
-    if path[:2] == ("permissions", "rules"):
-        return error_sentence(error, RuleTable.model_fields)
-    is_other = path[:2] == ("model", "others")
-    near = nearest_key(f"model.{name}" if is_other else spelled(path))
+    near = nearest_key(spelled(names))
     return "unknown key" + (f"; did you mean {near}?" if near else "")
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, cast, get_args
+
+from pydantic import PlainValidator, ValidationInfo, field_validator
 
 from acp_agent.settings.providers import PROVIDERS
 from acp_agent.settings.types import (
-    BOOLEAN,
-    COUNT,
-    TEXT,
-    URL,
-    VARIABLE,
+    Boolean,
+    Count,
     InvalidSettingError,
-    SettingType,
+    Section,
+    Text,
+    Url,
+    Variable,
+    Written,
+    among,
     number_from_text,
     one_of,
     setting,
@@ -42,13 +46,16 @@ class Prices:
         return "/".join(f"{price:g}" for price in each if price is not None)
 
 
-def _parse_thinking(raw: object) -> object:
-    if raw in EFFORTS or (type(raw) is int and MIN_THINKING_TOKENS <= raw < 10**9):
+def _thinking(raw: object) -> Effort | int:
+    is_number = type(raw) is int and MIN_THINKING_TOKENS <= raw < 10**9
+    if not is_number and raw not in EFFORTS:
+        raise ValueError
+    return cast("Effort | int", raw)
+
+
+def _prices(raw: object) -> Prices:
+    if isinstance(raw, Prices):
         return raw
-    raise ValueError
-
-
-def _parse_prices(raw: object) -> Prices:
     if not isinstance(raw, str) or not _PRICES.fullmatch(raw):
         raise ValueError
     return Prices(*map(float, raw.split("/")))
@@ -80,61 +87,64 @@ def full_name(name: str, service: str | None = None) -> str:
     return name
 
 
-THINKING: Final = SettingType(
-    f"one of {', '.join(EFFORTS)}, or a whole number of at least {MIN_THINKING_TOKENS}",
-    _parse_thinking,
-    number_from_text,
-)
-PRICES: Final = SettingType("prices like 3/15 or 3/15/0.3/3.75", _parse_prices, str, str)
-MODEL: Final = SettingType(_NAMES, full_name)
+Thinking = Annotated[
+    Effort | int,
+    PlainValidator(_thinking),
+    Written(
+        f"one of {', '.join(EFFORTS)}, or a whole number of at least {MIN_THINKING_TOKENS}",
+        number_from_text,
+    ),
+]
+PricesText = Annotated[
+    Prices, PlainValidator(_prices), Written("prices like 3/15 or 3/15/0.3/3.75", dump=str)
+]
+Service = Annotated[str, among(PROVIDERS), one_of(PROVIDERS)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSettings:
+class ModelSettings(Section):
     """A model and its options; None leaves an option to the provider."""
 
-    service: str | None = setting(
-        None, one_of(*PROVIDERS), "the provider of the model, if its name has no prefix"
-    )
+    service: Service | None = setting(None, "the provider of the model, if its name has no prefix")
     """Only files and variables set it: `name` begins with the provider once they are read."""
-    name: str = setting(
+    name: Text = setting(
         DEMO,
-        TEXT,
         'model to use: "demo" or PROVIDER:NAME, e.g. ollama:qwen3; PROVIDER:* for all models that '
         "the provider has",
         "--model NAME",
     )
-    base_url: str | None = setting(
-        None, URL, "the provider's URL; requests to it carry no key but that of api_key_env"
+    base_url: Url | None = setting(
+        None, "the provider's URL; requests to it carry no key but that of api_key_env"
     )
     """None: the URL in the environment, or the provider's own."""
-    api_key_env: str | None = setting(None, VARIABLE, "the environment variable that holds the key")
+    api_key_env: Variable | None = setting(None, "the environment variable that holds the key")
     """None: the provider's own variable, unless `base_url` is set."""
-    thinking: Effort | int | None = setting(
+    thinking: Thinking | None = setting(
         None,
-        THINKING,
         "how hard to think before answering: low, medium, high, or a number of tokens",
         "--thinking EFFORT",
     )
-    max_tokens: int | None = setting(None, COUNT, "the longest reply, in tokens", "--max-tokens N")
-    window: int | None = setting(
+    max_tokens: Count | None = setting(None, "the longest reply, in tokens", "--max-tokens N")
+    window: Count | None = setting(
         None,
-        COUNT,
         "the context window of the model, in tokens, to show how full it is",
         "--window N",
     )
-    prices: Prices | None = setting(
+    prices: PricesText | None = setting(
         None,
-        PRICES,
         "US dollars per million tokens read and written, to show the cost: IN/OUT, or "
         "IN/OUT/CACHED/CACHING with those of a cache",
         "--prices IN/OUT",
     )
-    images: bool | None = setting(None, BOOLEAN, "whether the model accepts images", "--images")
-    system_prompt: str | None = setting(None, TEXT, "text to add to the system prompt of the model")
-    coding_agent_mode: bool = setting(
-        True, BOOLEAN, "whether the system prompt says how to work as a coding agent"
+    images: Boolean | None = setting(None, "whether the model accepts images", "--images")
+    system_prompt: Text | None = setting(None, "text to add to the system prompt of the model")
+    coding_agent_mode: Boolean = setting(
+        True, "whether the system prompt says how to work as a coding agent"
     )
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str, info: ValidationInfo) -> str:
+        return full_name(name, info.data.get("service"))
 
     @property
     def provider(self) -> str:

@@ -15,7 +15,6 @@ from acp_protocol.call_rules.rules import (
     command_problem,
     path_problem,
 )
-from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 from acp_protocol.user_files.mcp_ids import NAME_LENGTH, SEPARATOR
 
@@ -75,14 +74,6 @@ class RuleTable(BaseModel):
         area = next((each for each in AREAS if getattr(self, each)), None)
         pattern = getattr(self, area) if area else ""
         return PolicyRule(self.decision, self.kind, AREAS[area] if area else None, pattern)
-
-
-def rule_table(rule: PolicyRule) -> dict[str, Json]:
-    """Return a rule as a file would hold it."""
-    table: dict[str, Json] = {} if rule.kind is None else {"kind": rule.kind}
-    if rule.area is not None:
-        table[rule.area] = rule.pattern
-    return table | {"decision": rule.decision}
 
 
 def _name_problem(pattern: str) -> str | None:

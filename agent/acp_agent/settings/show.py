@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from acp_agent.settings.keys import setting_keys
 from acp_agent.settings.load import DEFAULT, OTHERS, LoadedSettings
-from acp_agent.settings.rules import rule_table
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.references import REFERENCE
 
@@ -141,12 +141,12 @@ def template() -> str:
     """Return a file with every key and what it does, where nothing is set."""
     text, section = _HEAD, ""
     for key in setting_keys().values():
-        if key.type.from_text is None or key.path in {"enabled", "transport.stdio.enabled"}:
+        if key.variable is None or key.path in {"enabled", "transport.stdio.enabled"}:
             continue
         if key.section != section:
             text += _TABLES.get(section, "") + f"\n[{key.section}]\n"
             section = key.section
-        choices = f" ({key.type.expected})" if key.type.choices else ""
+        choices = f" ({key.written.expected})" if key.written.choices else ""
         default = key.dump(key.default)
         value = toml(_EXAMPLES[key.path] if default is None else default)
         text += f"# {key.about}{choices}\n#{key.name} = {value}\n"
@@ -177,14 +177,13 @@ def _rows(loaded: LoadedSettings) -> Iterator[tuple[str, Json, str]]:
 
 
 def _dumped(path: str, value: Any) -> Json:
+    dumped = setting_keys()[path].dump(value)
     if path == _SERVERS:
         return {
-            id_: {name: _redacted(name, each) for name, each in members.items()}
-            for id_, members in value.items()
+            id_: {name: _redacted(name, each) for name, each in as_object(members).items()}
+            for id_, members in as_object(dumped).items()
         }
-    if path == _RULES:
-        return [rule_table(rule) for rule in value]
-    return setting_keys()[path].dump(value)
+    return dumped
 
 
 def _line(path: str, value: Json, origin: str) -> str:

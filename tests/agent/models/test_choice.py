@@ -7,14 +7,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from acp_agent.door.flags import given_settings, new_parser
+from acp_agent.door.flags import load_options, new_parser
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import Model, takes_images
-from acp_agent.settings.keys import settings_with
 from acp_agent.settings.providers import PROVIDERS, SettingsError
 from acp_protocol.jsonrpc import Json
 
@@ -24,7 +23,7 @@ STOP: Json = {"choices": [{"finish_reason": "stop"}]}
 def choice(*arguments: str, environment: Mapping[str, str] | None = None) -> Model:
     parser = new_parser()
     parser.exit_on_error = False
-    settings = settings_with(given_settings(parser.parse_args(arguments)))
+    settings = load_options(parser.parse_args(["--no-config", *arguments])).settings()
     return create_model(settings.model, environment or {})
 
 

@@ -12,10 +12,9 @@ from acp_agent.door.server import HANDLERS
 from acp_agent.mcp.config import Limits
 from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.settings.continuum import ALIASES, STORAGE_PATH
-from acp_agent.settings.keys import Settings, setting_keys, settings_with
+from acp_agent.settings.keys import Setting, Settings, setting_keys, settings_with
 from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.show import toml
-from acp_agent.settings.types import Setting
 
 PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 KEYS = setting_keys()
@@ -35,7 +34,7 @@ def test_no_two_keys_have_the_same_variable() -> None:
 def test_every_default_is_a_valid_value(key: Setting) -> None:
     dumped = key.dump(key.default)
     if dumped is not None:
-        assert key.type.validate(dumped) == key.default
+        assert key.read(dumped) == key.default
 
 
 def test_defaults_are_those_of_the_parts_they_are_for() -> None:
@@ -47,7 +46,7 @@ def test_defaults_are_those_of_the_parts_they_are_for() -> None:
     assert set(settings.permissions.always_ask) == rules.always_ask
     assert settings.mcp.max_connections == Limits().connections
     assert settings.mcp.spawn_timeout == Limits().spawn_timeout
-    assert KEYS["protocol.version"].type.expected == f"a whole number from 1 to {max(HANDLERS)}"
+    assert KEYS["protocol.version"].written.expected == f"a whole number from 1 to {max(HANDLERS)}"
 
 
 def test_values_are_set_in_the_section_of_their_key() -> None:
@@ -60,7 +59,7 @@ def test_values_are_set_in_the_section_of_their_key() -> None:
 
 
 def test_unknown_key_in_code_raises() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(AttributeError):
         settings_with({"limits.token": 5})
 
 
@@ -75,7 +74,7 @@ def row(key: Setting) -> str:
     default = key.dump(key.default)
     shown = f"`{toml(default)}`" if default is not None else ""
     flag = f"`{key.flag}`" if key.flag is not None else ""
-    return f"| `{key.path}` | {key.type.expected} | {shown} | {key.about} | {flag} |"
+    return f"| `{key.path}` | {key.written.expected} | {shown} | {key.about} | {flag} |"
 
 
 def test_docs_list_every_key_as_it_is_and_no_other() -> None:

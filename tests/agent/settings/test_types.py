@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic.fields import FieldInfo
 
+from acp_agent.door.flags import new_parser
+from acp_agent.settings.keys import Setting, Version
 from acp_agent.settings.types import (
-    BOOLEAN,
-    COUNT,
-    DURATION,
-    DURATION_OR_NEVER,
-    FILES,
-    HOSTS,
-    PATH,
-    SECONDS,
-    TEXT,
-    URL,
-    VARIABLE,
+    Boolean,
+    Count,
+    Duration,
+    DurationOrNever,
+    Files,
+    Hosts,
     InvalidSettingError,
-    SettingType,
-    list_of,
-    one_of,
-    whole,
+    PathText,
+    Storage,
+    Text,
+    Texts,
+    ToolKinds,
+    Url,
+    Variable,
 )
 
-EVERY = (URL, BOOLEAN, COUNT, DURATION, DURATION_OR_NEVER, PATH, TEXT, VARIABLE, list_of())
+
+def key(kind: Any) -> Setting:
+    return Setting("x", FieldInfo.from_annotation(kind))
+
+
+EVERY = [
+    key(each)
+    for each in (
+        Url,
+        Boolean,
+        Count,
+        Duration,
+        DurationOrNever,
+        PathText,
+        Storage,
+        Text,
+        Variable,
+        Texts,
+    )
+]
 RAW = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -38,115 +59,122 @@ RAW = st.recursive(
 @pytest.mark.parametrize(
     ("kind", "raw", "value"),
     [
-        (COUNT, 3, 3),
-        (BOOLEAN, False, False),
-        (DURATION, "90s", 90.0),
-        (DURATION, "1.5m", 90.0),
-        (DURATION, "2d", 172800.0),
-        (DURATION, "90", 90.0),
-        (DURATION, 90, 90.0),
-        (DURATION_OR_NEVER, "never", None),
-        (URL, "http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1"),
-        (VARIABLE, "MY_KEY", "MY_KEY"),
-        (list_of(("a", "b")), ["b"], ("b",)),
-        (list_of(), [], ()),
-        (FILES, ["AGENTS.md", "docs/x.md"], ("AGENTS.md", "docs/x.md")),
-        (FILES, [], ()),
-        (HOSTS, ["wiki.intra", "*.lab", "10.0.0.0/8"], ("wiki.intra", "*.lab", "10.0.0.0/8")),
-        (one_of("a", "b"), "a", "a"),
-        (PATH, "/x/y", Path("/x/y")),
+        (Count, 3, 3),
+        (Boolean, False, False),
+        (Duration, "90s", 90.0),
+        (Duration, "1.5m", 90.0),
+        (Duration, "2d", 172800.0),
+        (Duration, "90", 90.0),
+        (Duration, 90, 90.0),
+        (DurationOrNever, "never", None),
+        (Url, "http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1"),
+        (Variable, "MY_KEY", "MY_KEY"),
+        (ToolKinds, ["read"], ("read",)),
+        (Texts, [], ()),
+        (Files, ["AGENTS.md", "docs/x.md"], ("AGENTS.md", "docs/x.md")),
+        (Files, [], ()),
+        (Hosts, ["wiki.intra", "*.lab", "10.0.0.0/8"], ("wiki.intra", "*.lab", "10.0.0.0/8")),
+        (Literal["a", "b"], "a", "a"),
+        (PathText, "/x/y", Path("/x/y")),
     ],
 )
-def test_valid_value_is_parsed(kind: SettingType[object], raw: object, value: object) -> None:
-    assert kind.validate(raw) == value
+def test_valid_value_is_parsed(kind: Any, raw: object, value: object) -> None:
+    assert key(kind).read(raw) == value
 
 
 @pytest.mark.parametrize(
     ("kind", "raw"),
     [
-        (COUNT, 0),
-        (COUNT, True),
-        (COUNT, 1.0),
-        (COUNT, "3"),
-        (COUNT, 10**9 + 1),
-        (BOOLEAN, "true"),
-        (BOOLEAN, 1),
-        (DURATION, True),
-        (DURATION, 0),
-        (DURATION, float("nan")),
-        (DURATION, float("inf")),
-        (DURATION, "1y"),
-        (DURATION, "never"),
-        (DURATION, "٣s"),
-        (URL, "ftp://x"),
-        (URL, "http://user:secret@x"),
-        (URL, "http://x/?key=secret"),
-        (URL, "http://x:99999"),
-        (URL, "http://[x"),
-        (VARIABLE, "sk-secret"),
-        (VARIABLE, ""),
-        (list_of(("a",)), ["b"]),
-        (list_of(), "a"),
-        (list_of(), [1]),
-        (FILES, ["/etc/passwd"]),
-        (FILES, ["../AGENTS.md"]),
-        (FILES, ["."]),
-        (HOSTS, ["http://secret"]),
-        (HOSTS, "wiki.intra"),
-        (HOSTS, ["10.0.0.0/99"]),
-        (one_of("a"), ["a"]),
-        (TEXT, " "),
-        (TEXT, "a\0b"),
+        (Count, 0),
+        (Count, True),
+        (Count, 1.0),
+        (Count, "3"),
+        (Count, 10**9 + 1),
+        (Boolean, "true"),
+        (Boolean, 1),
+        (Duration, True),
+        (Duration, 0),
+        (Duration, float("nan")),
+        (Duration, float("inf")),
+        (Duration, "1y"),
+        (Duration, "never"),
+        (Duration, "٣s"),
+        (Url, "ftp://x"),
+        (Url, "http://user:secret@x"),
+        (Url, "http://x/?key=secret"),
+        (Url, "http://x:99999"),
+        (Url, "http://[x"),
+        (Variable, "sk-secret"),
+        (Variable, ""),
+        (ToolKinds, ["reading"]),
+        (Texts, "a"),
+        (Texts, [1]),
+        (Files, ["/etc/passwd"]),
+        (Files, ["../AGENTS.md"]),
+        (Files, ["."]),
+        (Hosts, ["http://secret"]),
+        (Hosts, "wiki.intra"),
+        (Hosts, ["10.0.0.0/99"]),
+        (Literal["a", "b"], ["a"]),
+        (Text, " "),
+        (Text, "a\0b"),
     ],
 )
-def test_invalid_value_is_refused_and_not_repeated(kind: SettingType[object], raw: object) -> None:
+def test_invalid_value_is_refused_and_not_repeated(kind: Any, raw: object) -> None:
     with pytest.raises(InvalidSettingError, match=r"^must be ") as refused:
-        kind.validate(raw)
+        key(kind).read(raw)
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (COUNT, "3", 3),
-        (BOOLEAN, "yes", True),
-        (BOOLEAN, "Off", False),
-        (list_of(), "a, b", ("a", "b")),
-        (list_of(), "", ()),
-        (HOSTS, "wiki.intra, 10.0.0.1", ("wiki.intra", "10.0.0.1")),
-        (SECONDS, "0.5", 0.5),
+        (Count, "3", 3),
+        (Boolean, "yes", True),
+        (Boolean, "Off", False),
+        (Texts, "a, b", ("a", "b")),
+        (Texts, "", ()),
+        (Hosts, "wiki.intra, 10.0.0.1", ("wiki.intra", "10.0.0.1")),
     ],
 )
-def test_text_of_a_variable_is_parsed(kind: SettingType[object], text: str, value: object) -> None:
-    assert kind(text) == value
+def test_text_of_a_variable_is_parsed(kind: Any, text: str, value: object) -> None:
+    assert key(kind)(text) == value
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [(COUNT, "three"), (COUNT, "٣"), (BOOLEAN, "maybe"), (SECONDS, "-1"), (SECONDS, "nan")],
+    [(Count, "three"), (Count, "٣"), (Boolean, "maybe")],
 )
-def test_invalid_text_of_a_variable_is_refused(kind: SettingType[object], text: str) -> None:
+def test_invalid_text_of_a_variable_is_refused(kind: Any, text: str) -> None:
     with pytest.raises(InvalidSettingError):
-        kind(text)
+        key(kind)(text)
 
 
 @pytest.mark.parametrize("told", [10**9 + 1, 10**23 - 1])
 def test_too_large_number_is_reported_as_such(told: int) -> None:
-    for read in (lambda: COUNT.validate(told), lambda: COUNT(str(told))):
+    for read in (lambda: key(Count).read(told), lambda: key(Count)(str(told))):
         with pytest.raises(InvalidSettingError, match=r"^must be .* at most 1000000000$"):
             read()
 
 
 def test_range_of_numbers_is_described() -> None:
-    assert whole(1, 2).expected == "a whole number from 1 to 2"
-    assert whole(1).expected == "a whole number of at least 1"
+    for raw in (0, "1"):
+        with pytest.raises(InvalidSettingError, match=r"^must be a whole number from 1 to 2$"):
+            key(Version).read(raw)
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "soon"])
+def test_pace_is_a_number_of_seconds(text: str) -> None:
+    assert new_parser().parse_args(["--pace", "0.5"]).pace == 0.5
+    with pytest.raises(SystemExit):
+        new_parser().parse_args([f"--pace={text}"])
 
 
 @given(RAW)
 def test_any_value_is_parsed_or_refused(raw: object) -> None:
     for kind in EVERY:
         try:
-            value = kind.validate(raw)
+            value = kind.read(raw)
         except InvalidSettingError:
             continue
-        assert kind.validate(kind.dump(value)) == value
+        assert kind.read(kind.dump(value)) == value
