@@ -413,8 +413,7 @@ async def test_messages_are_the_same_however_they_are_cut(
 @given(raw=st.binary(max_size=200), places=places)
 async def test_any_bytes_are_read_or_refused(raw: bytes, places: list[int]) -> None:
     service = found("openai", "http://service")
-    model = ChatModel(
-        service, "m", ModelSettings(), transport=sending(cut(b"data: " + raw, places))
-    )
+    transport = sending(cut(b"data: " + raw, places))
+    model = ChatModel(service, "m", ModelSettings(), limits=QUICK, transport=transport)
     with pytest.raises(ServiceFailedError):
         await replied(model, GO)
