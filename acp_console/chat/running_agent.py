@@ -30,10 +30,11 @@ from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.events import Malformed
 from acp_inspector.session.items import Item, Notice, ToolCallItem
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
-from acp_protocol.jsonrpc import InvalidMessage, Json
+from acp_protocol.jsonrpc import Json
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -431,11 +432,11 @@ class RunningAgent:
                 self._report_missed_frame(entry, problem)
 
     def _apply_frame(self, frame: Frame) -> None:
-        paired = self.conversations.fold.pair(frame)
-        is_broken = all(isinstance(each, InvalidMessage) for each, _ in paired)
-        if frame.side == "agent" and frame.data.strip() and paired and is_broken:
+        events = self.conversations.fold.feed(frame)
+        is_broken = bool(events) and all(isinstance(each, Malformed) for each in events)
+        if frame.side == "agent" and is_broken and frame.data.strip():
             self._report_stray_line(frame)
-        for change in self.conversations.apply(frame, paired):
+        for change in self.conversations.apply(frame, events):
             if self.run_record is not None and (change.item is None or change.is_new):
                 self.run_record.note(self.conversations.sessions[change.session_id])
             if change.item is not None:

@@ -19,10 +19,7 @@ from acp_inspector.messages import DecodedFrame, joined
 from acp_inspector.replay.directories import DIRECTORY_NAMES
 from acp_inspector.session.events import (
     RequestSent,
-    SessionClosed,
     SessionEvent,
-    SessionOpened,
-    TurnBegan,
     TurnEnded,
 )
 from acp_inspector.session.exchanges import Exchange, Exchanges
@@ -206,10 +203,10 @@ class AgentScript:
                     found.append(turn)
                 case TurnEnded(frame=frame):
                     self._ends.add(frame.seq)
-                case SessionOpened() | SessionClosed() | TurnBegan():
-                    pass
-                case _:
+                case _ if event.is_fact:
                     found.append(None)
+                case _:
+                    pass
         turn = next(filter(None, found), None)
         return found if len(found) == count else [turn] * count
 

@@ -33,7 +33,7 @@ from acp_inspector.session.events import (
     TurnEnded,
     Updated,
 )
-from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
+from acp_inspector.session.exchanges import Exchange, Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.history import HasHistory, ItemCache
 from acp_inspector.session.items import (
@@ -112,24 +112,19 @@ class Conversations:
                 self.restart(entry.seq, entry.time)
 
     def apply(
-        self, frame: Frame, paired: Sequence[PairedMessage] | None = None
+        self, frame: Frame, events: Sequence[SessionEvent] | None = None
     ) -> list[ConversationChange]:
         """Apply the next frame; return what it changed. Never raises.
 
         Args:
             frame: The next one.
-            paired: What `fold.pair` has returned for it, if the caller needs that too.
+            events: What `fold.feed` has returned for it, if the caller needs that too.
         """
         self.cursor.n, self.cursor.at = frame.seq, frame.time
-        if paired is None:
-            paired = self.fold.pair(frame)
+        if events is None:
+            events = self.fold.feed(frame)
         with self._cache as cache:
-            changes = [
-                change
-                for message, exchange in paired
-                for event in self.fold.apply(frame, message, exchange)
-                for change in self._apply(event)
-            ]
+            changes = [change for event in events for change in self._apply(event)]
             for change in changes:
                 if isinstance(change.item, HasHistory):
                     cache.note(change.item, len(frame.data))
@@ -179,14 +174,6 @@ class Conversations:
         """Return the state after frame `n` of each session known by then."""
         known = ((key, talk) for key, talk in self.sessions.items() if talk.begun <= n)
         return {key: talk.at(n) for key, talk in known}
-
-    def turn_of(self, session_id: str | None) -> SessionTurn | None:
-        """Return the running turn of a session, or the turn that the last frame ended."""
-        talk = self.sessions.get(session_id or "")
-        if talk is None or not talk.turns:
-            return None
-        last = talk.turns[-1]
-        return talk.turn or (last if last.ended == self.cursor.n else None)
 
     # What happens
 

@@ -9,7 +9,7 @@ or `TurnEnded`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.session.exchanges import Exchange
@@ -26,6 +26,8 @@ from acp_protocol.schema.words import UpdateKind
 
 @frozen_dataclass
 class _Event:
+    is_fact: ClassVar = True
+    """Whether it is the fact of the wire, of which each message has one."""
     frame: Frame
     message: Message
     session: str | None
@@ -94,7 +96,12 @@ class StateChanged(Updated):
 
 
 @frozen_dataclass
-class SessionOpened(_Event):
+class _Meaning(_Event):
+    is_fact: ClassVar = False
+
+
+@frozen_dataclass
+class SessionOpened(_Meaning):
     """A session was created, loaded, resumed or forked; the message is the response."""
 
     exchange: Exchange
@@ -102,17 +109,17 @@ class SessionOpened(_Event):
 
 
 @frozen_dataclass
-class SessionClosed(_Event):
+class SessionClosed(_Meaning):
     """A session was closed or deleted; the message is the response."""
 
 
 @frozen_dataclass
-class TurnBegan(_Event):
+class TurnBegan(_Meaning):
     """A turn has begun: by a prompt, or in version 2 because the agent reports that it runs."""
 
 
 @frozen_dataclass
-class TurnEnded(_Event):
+class TurnEnded(_Meaning):
     """A turn has ended; `turn` knows why."""
 
 

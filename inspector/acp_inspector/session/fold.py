@@ -119,8 +119,12 @@ class Sessions:
 
     def feed(self, frame: Frame) -> list[SessionEvent]:
         """Read the next frame and return its events."""
+        return self.apply_all(frame, self.pair(frame))
+
+    def apply_all(self, frame: Frame, paired: Iterable[PairedMessage]) -> list[SessionEvent]:
+        """Read the messages that `pair` has returned; return their events."""
         events: list[SessionEvent] = []
-        for message, exchange in self.pair(frame):
+        for message, exchange in paired:
             events += self.apply(frame, message, exchange)
         return events
 

@@ -15,6 +15,7 @@ from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame, joined
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import edit_of
+from acp_inspector.session.events import SessionEvent
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
 from acp_inspector.session.history import Versioned
 from acp_inspector.views.annotations import FrameNotes, intervention_of
@@ -24,8 +25,7 @@ from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get_string
-from acp_protocol.jsonrpc import Message, Notification, Request
+from acp_protocol.jsonrpc import Message
 
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
@@ -56,8 +56,8 @@ class SessionModel:
         """The time of that entry, in seconds since the journal began."""
         self._frame_times: tuple[float | None, float | None] = (None, None)
         """The times of the last two frames."""
-        self._session: str | None = None
-        """The session that the last frame was about."""
+        self._turn: int | None = None
+        """The turn that the last frame belongs to."""
         self._times = array("d")
         self._numbers = array("Q")
         self._sides = bytearray()
@@ -97,22 +97,22 @@ class SessionModel:
             return entry
         self._frame_times = (self._frame_times[1], entry.time)
         paired = self.last_paired = self.conversations.fold.pair(entry)
-        self.conversations.apply(entry, paired)
+        events = self.conversations.fold.apply_all(entry, paired)
+        self.conversations.apply(entry, events)
         if self._has_conversations_only:
             return entry
         self.capabilities.apply(entry, paired)
-        self._note_activity(entry, paired)
+        facts = [event for event in events if event.is_fact]
+        self._note_activity(entry, facts)
         if counts is None or counts(entry):
-            self.statistics.apply(entry, paired, self.conversations)
+            self.statistics.apply(entry, facts)
         return entry
 
     def notes(self) -> FrameNotes:
         """Return the notes of the last frame."""
-        turn = self.conversations.turn_of(self._session)
-        number = None if turn is None else turn.number
         previous, now = self._frame_times
         gap = None if previous is None or now is None else max(now - previous, 0.0)
-        return FrameNotes(turn=number, version=self.conversations.version, gap=gap)
+        return FrameNotes(turn=self._turn, version=self.conversations.version, gap=gap)
 
     def waiting(self, n: int | None = None, at: float | None = None) -> WaitGraph:
         """Return the wait graph after entry `n`.
@@ -190,13 +190,10 @@ class SessionModel:
         gone: frozenset[Side] = frozenset({*self._gone.now, side})
         self._gone.set(n, gone)
 
-    def _note_activity(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
-        sessions: list[str | None] = [
-            get_string(message.params, "sessionId") or None
-            for message, _ in paired
-            if isinstance(message, Request | Notification)
-        ] or [exchange.session for _, exchange in paired if exchange is not None]
-        self._session = next(filter(None, sessions), None)
+    def _note_activity(self, frame: Frame, facts: Sequence[SessionEvent]) -> None:
+        turn = next((fact.turn for fact in facts if fact.session is not None), None)
+        self._turn = None if turn is None else turn.number
+        sessions = {fact.session for fact in facts if fact.session is not None}
         for session in (None, *sessions):
             activity = self._activity.get((frame.side, session))
             if activity is None:

@@ -14,20 +14,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import Frame
-from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.exchanges import Ending, Exchange, PairedMessage
-from acp_inspector.session.turn import SessionTurn
+from acp_inspector.session.events import (
+    CallChanged,
+    Malformed,
+    NotificationSent,
+    RequestSent,
+    ResponseReceived,
+    SessionEvent,
+    Updated,
+)
+from acp_inspector.session.exchanges import Ending, Exchange
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import (
-    Batch,
     ErrorResponse,
     InvalidMessage,
     Json,
     Message,
     Notification,
     Request,
-    SuccessResponse,
 )
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS
 from acp_protocol.schema.words import UpdateKind
@@ -189,22 +194,21 @@ class Counts:
         self.began = frame.time if self.began is None else self.began
         self.last = frame.time
 
-    def update(self, at: float, name: str, update: Json) -> None:
-        if name in STREAMED:
+    def update(self, event: Updated) -> None:
+        if event.kind in STREAMED:
+            at = event.frame.time
             self.chunks += 1
             if self._chunk is not None:
                 self.streamed += at - self._chunk
                 self.gaps += 1
             self._chunk = at
-        elif name in {"tool_call", "tool_call_update"} and (
-            key := get_string(update, "toolCallId")
-        ):
-            status = get_string(update, "status")
+        elif isinstance(event, CallChanged) and (key := get_string(event.update, "toolCallId")):
+            status = get_string(event.update, "status")
             self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
-        elif name == "usage_update":
-            self.usage = update
+        elif event.kind == "usage_update":
+            self.usage = event.update
 
-    def respond(self, response: SuccessResponse | ErrorResponse, exchange: Exchange | None) -> None:
+    def respond(self, response: Message, exchange: Exchange | None) -> None:
         """Count a response, with its exchange if it has a request."""
         self.interrupt()
         self.errors += isinstance(response, ErrorResponse)
@@ -227,93 +231,59 @@ class Statistics:
         """By the number of the turn."""
         self.total = Counts()
 
-    def apply(
-        self,
-        frame: Frame,
-        paired: Sequence[PairedMessage],
-        talks: Conversations,
-    ) -> None:
-        """Count the next frame.
-
-        Args:
-            frame: The next one.
-            paired: Its messages and their exchanges.
-            talks: The conversations, with the frame applied.
-        """
+    def apply(self, frame: Frame, facts: Sequence[SessionEvent]) -> None:
+        """Count the next frame, with the fact of each of its messages."""
         self.total.take(frame, len(frame.data))
-        share = len(frame.data) // max(len(paired), 1)
-        for message, exchange in paired:
-            session = _session(message, exchange)
-            places = self._places(frame, session, talks.turn_of(session), share)
-            self._count(frame, message, exchange, share, (self.total, *places))
+        share = len(frame.data) // max(len(facts), 1)
+        for fact in facts:
+            self._count(fact, share, (self.total, *self._places(fact, share)))
 
-    def _places(
-        self, frame: Frame, session: str | None, turn: SessionTurn | None, share: int
-    ) -> list[Counts]:
+    def _places(self, fact: SessionEvent, share: int) -> list[Counts]:
         """Return the counts of a session and of its turn after counting the frame."""
-        if session is None:
+        if fact.session is None:
             return []
-        whole = self.sessions.get(session)
+        whole = self.sessions.get(fact.session)
         if whole is None:
-            whole = self.sessions[session] = Counts()
+            whole = self.sessions[fact.session] = Counts()
         places = [whole]
-        if turn is not None:
-            if turn.number not in self.turns:
-                self.turns[turn.number] = Counts(cost_before=amount_of(whole.usage))
-            places.append(self.turns[turn.number])
+        if fact.turn is not None:
+            if fact.turn.number not in self.turns:
+                self.turns[fact.turn.number] = Counts(cost_before=amount_of(whole.usage))
+            places.append(self.turns[fact.turn.number])
         for tally in places:
-            tally.take(frame, share)
+            tally.take(fact.frame, share)
         return places
 
-    def _count(
-        self,
-        frame: Frame,
-        message: Message,
-        exchange: Exchange | None,
-        share: int,
-        tallies: tuple[Counts, ...],
-    ) -> None:
-        match message:
-            case Notification(method="session/update", params=params):
-                update = get(params, "update")
-                name = get_string(update, "sessionUpdate")
-                self._method(frame.side, message.method, name).add(share)
+    def _count(self, fact: SessionEvent, share: int, tallies: tuple[Counts, ...]) -> None:
+        side = fact.frame.side
+        match fact:
+            case Updated():
+                self._method(side, "session/update", fact.kind).add(share)
                 for tally in tallies:
-                    tally.update(frame.time, name, update)
-            case Notification(method=method):
-                self._method(frame.side, method).add(share)
-            case Request(method=method):
-                counts = self._method(frame.side, method)
+                    tally.update(fact)
+            case NotificationSent(message=Notification(method=method)):
+                self._method(side, method).add(share)
+            case RequestSent(message=Request(method=method)):
+                counts = self._method(side, method)
                 counts.add(share)
                 counts.endings["open"] = counts.endings.get("open", 0) + 1
                 for tally in tallies:
                     tally.interrupt()
-            case SuccessResponse() | ErrorResponse():
+            case ResponseReceived(exchange=exchange, message=message):
                 if exchange is not None:
                     self._method(exchange.requester, exchange.request.method).close(exchange, share)
                 for tally in tallies:
                     tally.respond(message, exchange)
-            case InvalidMessage() | Batch():
+            case Malformed(message=message):
                 self.total.malformed += isinstance(message, InvalidMessage)
+            case _:
+                pass
 
     def _method(self, side: Side, method: str, update: str = "") -> MethodStatistics:
         key = (side, method, update)
         if key not in self.methods:
             self.methods[key] = MethodStatistics(*key)
         return self.methods[key]
-
-
-def _session(message: Message, exchange: Exchange | None) -> str | None:
-    match message:
-        case Request(params=params) | Notification(params=params):
-            return get_string(params, "sessionId") or None
-        case SuccessResponse(result=result):
-            named = get_string(result, "sessionId") or None
-            return (exchange.session if exchange else None) or named
-        case ErrorResponse():
-            return exchange.session if exchange else None
-        case _:
-            return None
 
 
 def amount_of(usage: Json) -> float | None:

@@ -92,3 +92,9 @@ def test_every_byte_is_counted_once_and_every_exchange_has_an_ending(talk: list[
     assert endings == len(exchanges.all)
     per_session = sum(tally.frames for tally in statistics.sessions.values())
     assert per_session <= statistics.total.frames
+
+
+def test_the_response_to_a_prompt_is_counted_in_its_own_turn() -> None:
+    ended = answer("agent", 3, {"stopReason": "end_turn"})
+    found = counted(prompt(3, "a"), prompt(4, "b"), ended)
+    assert {number: counts.frames for number, counts in found.turns.items()} == {1: 2, 2: 1}
