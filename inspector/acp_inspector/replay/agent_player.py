@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import count, takewhile
 from math import inf
 from typing import Final, Literal, TypeAlias
@@ -26,6 +25,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from acp_inspector.compare.diff import CompareOptions, compare
 from acp_inspector.compare.id_map import IdMap, secrets_between
 from acp_inspector.compare.ignoring import Ignore
+from acp_inspector.compare.likeness import Content, content, likeness
 from acp_inspector.compare.values import with_directories
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.replay.acts import AgentJudge
@@ -33,7 +33,6 @@ from acp_inspector.replay.agent_script import (
     AgentScript,
     Cue,
     ScriptLine,
-    comparable,
     places,
 )
 from acp_inspector.replay.result import ReplayResult, emptiness
@@ -79,8 +78,6 @@ MAX_NAMED: Final = 5
 """Recorded messages that one sentence names."""
 _QUEUE: Final = 64
 """Messages of the client that wait to be handled; more wait in its pipe."""
-_TEXT: Final = 2000
-"""Characters of params that are compared to find the nearest ones."""
 _SHOWN: Final = 100
 """Characters of params that an error quotes."""
 ABOUT_CLIENT: Final = frozenset({"initialize", *OPENING})
@@ -459,7 +456,7 @@ class AgentPlayer:
             return False
         code, text, data = METHOD_NOT_FOUND, f"the recording has no {method}", None
         if nearest is not None:
-            shown = single_line(nearest.text, _SHOWN)
+            shown = single_line(encode(nearest.params).decode(errors="replace"), _SHOWN)
             why = "has no more" if nearest.is_used else "has no such"
             code = INVALID_PARAMS
             text = f"the recording {why} {method}; nearest: frame {nearest.frame.seq}, {shown}"
@@ -497,16 +494,18 @@ class AgentPlayer:
             for cue in self._script.requests.get(method, ())
             if session is None or cue.session in {None, session}
         ]
-        text = self._recorded_text(params)
-        exact = [cue for cue in found if not cue.is_used and self._is_same(cue.text, text)]
+        live_content = self._content(params)
+        same = [cue for cue in found if self._is_same(cue.content, live_content)]
+        exact = [cue for cue in same if not cue.is_used]
         if exact:
             return max(exact, key=lambda cue: self._nearness(cue, params)), True
         unused = [cue for cue in found if not cue.is_used]
         if method in ABOUT_CLIENT and unused:
             return unused[0], False
-        if same := [cue for cue in found if self._is_same(cue.text, text)]:
+        if same:
             return same[-1], True
-        nearest = max(unused or found, key=lambda cue: _similarity(cue.text, text), default=None)
+        candidates = unused or found
+        nearest = max(candidates, key=lambda cue: likeness(cue.content, live_content), default=None)
         return nearest, False
 
     def _nearness(self, cue: Cue, params: Json) -> tuple[bool, int, int]:
@@ -529,13 +528,27 @@ class AgentPlayer:
             return None
         return self._sessions.get(live, live if live in self._script.sessions else None)
 
-    def _recorded_text(self, params: Json) -> str:
-        """Return live params as text, with the recorded directories."""
+    def _content(self, params: Json) -> Content:
+        """Return what live params are about, with the recorded directories."""
         recorded = {live: each for each, live in reversed(self._directories.items())}
-        return with_directories(comparable(params), recorded)
+        return {
+            path: with_directories(each, recorded) if isinstance(each, str) else each
+            for path, each in content(params).items()
+        }
 
-    def _is_same(self, recorded: str, live: str) -> bool:
-        return recorded == live or (self._is_redacted and bool(secrets_between(recorded, live)))
+    def _is_same(self, recorded: Content, live: Content) -> bool:
+        """Return whether both are about the same, with a secret for each placeholder."""
+        if recorded == live or not self._is_redacted or recorded.keys() != live.keys():
+            return recorded == live
+        return all(
+            each == live[path]
+            or (
+                isinstance(each, str)
+                and isinstance(other := live[path], str)
+                and bool(secrets_between(each, other))
+            )
+            for path, each in recorded.items()
+        )
 
     def _bind(self, cue: Cue, params: Json, id_: RequestId, *, is_again: bool) -> IdMap:
         """Learn the ids and directories of a live request; return those of its scene."""
@@ -571,13 +584,13 @@ class AgentPlayer:
         if method in CANCELLING:
             self._cancel_session(method, session_in(params))
             return
-        text = self._recorded_text(params)
+        live_content = self._content(params)
         found = [
             cue
             for cue in self._script.others.get(method, ())
             if not cue.is_used and (session is None or cue.session in {None, session})
         ]
-        found.sort(key=lambda cue: not self._is_same(cue.text, text))
+        found.sort(key=lambda cue: not self._is_same(cue.content, live_content))
         if found:
             found[0].is_used = True
             self._ids.learn(found[0].params, params)
@@ -719,12 +732,6 @@ class AgentPlayer:
         for entry in self._script.entries:
             if not (isinstance(entry, Frame) and entry.seq in left):
                 yield entry
-
-
-def _similarity(one: str, other: str) -> float:
-    matcher = SequenceMatcher(None, one[:_TEXT], other[:_TEXT])
-    # Exact for short texts; a good guess for long ones, where it would take minutes.
-    return matcher.ratio() if len(one) + len(other) < _TEXT else matcher.quick_ratio()
 
 
 def _value(raw: bytes) -> Json:

@@ -7,16 +7,14 @@ update belongs to the open prompt of its session, or else to the last request ab
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final
 
-from acp_inspector.compare.values import GENERATED_IDS, TIMESTAMPS
+from acp_inspector.compare.likeness import Content, content
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame, joined
-from acp_inspector.replay.directories import DIRECTORY_NAMES
 from acp_inspector.session.events import (
     RequestSent,
     SessionEvent,
@@ -38,14 +36,12 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     SuccessResponse,
-    encode,
     id_key,
 )
 from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CANCELLING
 
 MAX_FOLLOWED: Final = 64
 """Messages of the client that came before one of the agent by chance and are waited for."""
-_UNSTABLE: Final = frozenset({*GENERATED_IDS, *TIMESTAMPS, "session_id"})
 
 
 @dataclass(slots=True, eq=False)
@@ -74,18 +70,18 @@ class Cue:
     """Whether the live client has sent it."""
     is_waived: bool = False
     """Whether it is not waited for any more."""
-    _text: str | None = None
+    _content: Content | None = None
 
     @property
     def id(self) -> RequestId:
         return None if isinstance(self.message, Notification | Batch) else self.message.id
 
     @property
-    def text(self) -> str:
-        """Its params as text that can be compared."""
-        if self._text is None:
-            self._text = comparable(self.params)
-        return self._text
+    def content(self) -> Content:
+        """What it is about."""
+        if self._content is None:
+            self._content = content(self.params)
+        return self._content
 
     @property
     def name(self) -> str:
@@ -357,14 +353,6 @@ class AgentScript:
         return is_first and any(not cue.is_answered for cue in self._cues.values())
 
 
-def comparable(value: Json) -> str:
-    """Return params as text, without ids, places and `_meta`."""
-    try:
-        return json.dumps(_stable(value), ensure_ascii=False, sort_keys=True)
-    except RecursionError:
-        return encode(value).decode(errors="replace")
-
-
 def places(params: Json) -> list[str]:
     """Return the directories that params name."""
     members = as_object(params)
@@ -380,24 +368,3 @@ def cancels(cue: Cue, owner: Cue) -> bool:
     if cue.method == "$/cancel_request":
         return isinstance(named, str | int) and id_key(named) == id_key(owner.id)
     return cue.session is None or cue.session == owner.session
-
-
-def _stable(value: Json) -> Json:
-    if isinstance(value, dict):
-        members = cast("dict[str, Json]", value).items()
-        return {
-            name: _masked(each, "/") if name in DIRECTORY_NAMES
-            else _masked(each, "") if name in _UNSTABLE
-            else _stable(each)
-            for name, each in members if name != "_meta"
-        }  # fmt: skip
-    if isinstance(value, list):
-        return [_stable(each) for each in cast("list[Json]", value)]
-    return value
-
-
-def _masked(value: Json, start: str) -> Json:
-    """Return a value with one text in place of those that begin with `start`."""
-    if isinstance(value, list):
-        return [_masked(each, start) for each in cast("list[Json]", value)]
-    return "«text»" if isinstance(value, str) and value.startswith(start) else value

@@ -24,13 +24,14 @@ from acp_inspector.compare.diff import CompareOptions, compare
 from acp_inspector.compare.difference import JournalComparison
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.ignoring import Ignore
+from acp_inspector.compare.likeness import MIN_LIKENESS
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.acts import ClientJudge
+from acp_inspector.replay.counterparts import Counterparts
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.judge import Judge
-from acp_inspector.replay.matching import MIN_SIMILARITY, Counterparts
 from acp_inspector.replay.missing_files import missing_files, missing_files_note
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult, emptiness
@@ -687,7 +688,7 @@ class RecordingPlayer:
         if isinstance(request, Request) and request.method == "fs/write_text_file":
             self._writes[id_key(request.id)] = request.params
         found = self._counterparts.candidates(event)
-        if found and found[0][0] >= MIN_SIMILARITY and found[0][1].period == event.period:
+        if found and found[0][0] >= MIN_LIKENESS and found[0][1].period == event.period:
             self._counterparts.pair(found[0][1], event)
         else:
             self._unmatched.append(event)
@@ -715,7 +716,7 @@ class RecordingPlayer:
             return due
         event = self._unmatched[0]
         found = self._counterparts.candidates(event)
-        is_alike = bool(found) and found[0][0] >= MIN_SIMILARITY
+        is_alike = bool(found) and found[0][0] >= MIN_LIKENESS
         is_of_turn = bool(found) and found[0][1].period == event.period
         if is_alike or (is_of_turn and self._on_miss is None):
             # With no other counterpart left the comparison shows what differs.

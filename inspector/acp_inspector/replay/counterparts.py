@@ -5,17 +5,14 @@ The order in which an agent sends parallel requests says nothing, and their ids 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Hashable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Hashable, Mapping
 from typing import Final, cast
 
 from acp_inspector.compare.id_map import IdMap
-from acp_inspector.compare.values import ABSENT, GENERATED_IDS, TIMESTAMPS
-from acp_inspector.jsonpath import formatted_member
+from acp_inspector.compare.likeness import content, content_differences, likeness
+from acp_inspector.compare.values import GENERATED_IDS
 from acp_inspector.replay.script import Event, Script, ScriptStep
-from acp_protocol.json_values import as_object, get, get_text
+from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     Json,
     Request,
@@ -26,18 +23,6 @@ from acp_protocol.jsonrpc import (
     parse,
 )
 
-MIN_SIMILARITY: Final = 0.5
-"""The share of equal values from which on two messages count as counterparts."""
-MAX_FIELDS: Final = 2_000
-"""Values of one message that are compared."""
-MAX_FIELDS_SHOWN: Final = 5
-_SHOWN: Final = 300
-"""Characters of a value that are shown."""
-_DEPTH: Final = 60
-_VOLATILE: Final = re.compile(
-    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-f]{8,}|\d+"
-)
-"""What may differ in two texts with the same meaning: UUIDs, hexadecimal ids, numbers."""
 _TOOL_CALL: Final = ("title", "kind", "name", "rawInput", "locations")
 _DECISIVE: Final = {
     "fs/read_text_file": ("path",),
@@ -51,85 +36,21 @@ _DECISIVE: Final = {
 """The fields of a request that say what it is about, where not all do."""
 
 
-def request_similarity(method: str, recorded: Json, live: Json, ids: IdMap) -> float:
+def request_likeness(method: str, recorded: Json, live: Json, ids: IdMap) -> float:
     """Return how alike two requests of one method are, from 0 to 1."""
     if method == "session/request_permission":
         calls = [get(each, "toolCall") or get(each, "subject") or each for each in (recorded, live)]
         bound = ids.to_live({"toolCallId": get(calls[0], "toolCallId")})
         if get(bound, "toolCallId") == get(calls[1], "toolCallId") is not None:
             return 1.0
-        return tool_call_similarity(calls[0], calls[1], ids)
+        return call_likeness(calls[0], calls[1], ids)
     names = _DECISIVE.get(method)
-    if names is not None:
-        recorded, live = _only(recorded, names), _only(live, names)
-    return similarity(recorded, live, ids)
+    return likeness(content(ids.to_live(recorded), names), content(live, names))
 
 
-def tool_call_similarity(recorded: Json, live: Json, ids: IdMap) -> float:
+def call_likeness(recorded: Json, live: Json, ids: IdMap) -> float:
     """Return how alike two tool calls look, from 0 to 1."""
-    return similarity(_only(recorded, _TOOL_CALL), _only(live, _TOOL_CALL), ids)
-
-
-def similarity(recorded: Json, live: Json, ids: IdMap) -> float:
-    """Return the share of equal values; a value that may be volatile counts a little less."""
-    ours, theirs = _fields(ids.to_live(recorded)), _fields(live)
-    names = ours.keys() | theirs.keys()
-    if not names:
-        return 1.0
-    equal = sum(_likeness(ours.get(name, ABSENT), theirs.get(name, ABSENT)) for name in names)
-    return equal / len(names)
-
-
-def field_differences(recorded: Json, live: Json, ids: IdMap) -> list[str]:
-    """Return the first fields that differ, one line for each side; they are not safe to show."""
-    ours, theirs = _fields(ids.to_live(recorded)), _fields(live)
-    names = [
-        name for name in {**ours, **theirs} if ours.get(name, ABSENT) != theirs.get(name, ABSENT)
-    ]
-    lines: list[str] = []
-    for name in names[:MAX_FIELDS_SHOWN]:
-        lines += [
-            f"{name}",
-            f"- {_text(ours.get(name, ABSENT))}",
-            f"+ {_text(theirs.get(name, ABSENT))}",
-        ]
-    if len(names) > MAX_FIELDS_SHOWN:
-        lines.append(f"… and {len(names) - MAX_FIELDS_SHOWN} more fields")
-    return lines
-
-
-def _only(value: Json, names: tuple[str, ...]) -> dict[str, Json]:
-    return {name: each for name, each in as_object(value).items() if name in names}
-
-
-def _likeness(one: Json, other: Json) -> float:
-    if one == other:
-        return 1.0
-    are_texts = isinstance(one, str) and isinstance(other, str)
-    return 0.9 if are_texts and _VOLATILE.sub("", one) == _VOLATILE.sub("", other) else 0.0
-
-
-def _fields(value: Json) -> dict[str, Json]:
-    """Return the single values in a value by their paths, without ids and times of this run."""
-    return dict(islice(_leaves(value, "$", _DEPTH), MAX_FIELDS))
-
-
-def _leaves(value: Json, path: str, depth: int) -> Iterator[tuple[str, Json]]:
-    if depth and isinstance(value, dict):
-        for name, inner in cast("dict[str, Json]", value).items():
-            is_minted = name in GENERATED_IDS - {"terminalId"} or name in TIMESTAMPS
-            if not is_minted:
-                yield from _leaves(inner, path + formatted_member(name), depth - 1)
-    elif depth and isinstance(value, list):
-        for place, inner in enumerate(cast("list[Json]", value)):
-            yield from _leaves(inner, f"{path}[{place}]", depth - 1)
-    else:
-        yield path, value
-
-
-def _text(value: Json) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return likeness(content(ids.to_live(recorded), _TOOL_CALL), content(live, _TOOL_CALL))
 
 
 class Counterparts:
@@ -157,7 +78,7 @@ class Counterparts:
             is_free = recorded.key not in self.matched and recorded.name == event.name
             if is_free and self.live_session(recorded.session) == event.session:
                 params = recorded.params, event.params
-                score = request_similarity(event.name, *params, self._ids)
+                score = request_likeness(event.name, *params, self._ids)
                 found.append((score, recorded))
                 if score >= 1 and recorded.period == event.period:
                     return found[-1:]
@@ -194,7 +115,7 @@ class Counterparts:
         update = get(event.params, "update")
         best = max(
             free,
-            key=lambda each: tool_call_similarity(get(each.params, "update"), update, self._ids),
+            key=lambda each: call_likeness(get(each.params, "update"), update, self._ids),
         )
         self.tool_calls[best.session, best.key] = live
         self._bound_calls.add((best.session, live))
@@ -279,12 +200,13 @@ class Counterparts:
         )
         nearest = max(
             (each for each in self._script.requests if each.name == event.name),
-            key=lambda each: request_similarity(event.name, each.params, event.params, self._ids),
+            key=lambda each: request_likeness(event.name, each.params, event.params, self._ids),
             default=None,
         )
         if nearest is None:
             return f"{text}; it has no {event.name} at all"
         used = ", which has its counterpart" if nearest.key in self.matched else ""
-        lines = field_differences(nearest.params, event.params, self._ids)
+        recorded = content(self._ids.to_live(nearest.params))
+        lines = content_differences(recorded, content(event.params))
         differing = "".join(f"\n    {line}" for line in lines) or " with the same fields"
         return f"{text}; the nearest is frame {nearest.seq}{used}{differing}"
