@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.server import AgentServer
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import (
@@ -167,7 +168,7 @@ async def before_hello(
         models=[model or DemoModel()],
         new_id=lambda: f"session_{next(names)}",
     )
-    server = AgentServer(services)
+    server = AgentServer(services, ContinuumDialect())
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import anyio
 
+from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.server import AgentServer
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
@@ -255,7 +256,7 @@ async def visit(
         mcp=mcp or McpSettings(),
         new_id=lambda: f"session_{next(_IDS)}",
     )
-    server = AgentServer(services)
+    server = AgentServer(services, ContinuumDialect())
     server.connection = Connection(theirs, server)
     with anyio.fail_after(patience):
         async with (

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from acp_agent.continuum.config import read_config
 from acp_agent.mcp.config import StdioServer, WebServer
 from acp_agent.models.types import ModelFailedError, PromptMessage
 from acp_agent.services import build_mcp, build_models, build_services
@@ -199,7 +200,7 @@ def example(format_: str, directory: Path) -> Settings:
     [text] = re.findall(rf"^```{format_}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     path = directory / f"acp-agent.{format_}"
     path.write_text(text)
-    return load_settings(path, {}, {}).settings()
+    return load_settings(read_config(path), {}, {}).settings()
 
 
 def test_the_example_of_the_docs_can_be_run(tmp_path: Path) -> None:

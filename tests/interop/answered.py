@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.server import AgentServer
 from acp_agent.mcp.config import StdioServer
 from acp_agent.mcp.servers import McpSettings
@@ -31,6 +32,8 @@ def all_answered(version: int = 1) -> set[str]:
     models = (DemoModel(), create_model(ModelSettings(name="openai:some"), {}))
     settings = settings_with({"protocol.unstable": True, "auth.mode": "required"})
     mcp = McpSettings(configured=(StdioServer("some", ("some",)),))
-    server = AgentServer(AgentServices(settings=settings, models=models, mcp=mcp))
+    server = AgentServer(
+        AgentServices(settings=settings, models=models, mcp=mcp), ContinuumDialect()
+    )
     server.connection = server.tasks = nobody
     return {"initialize", *server.new_handlers(version).handlers}

@@ -8,13 +8,14 @@ Source: Continuum Router, "MCP-over-ACP Bridge".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 from anyio.abc import TaskGroup
 
+from acp_agent.handlers.params import Handler, Params
 from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -23,10 +24,6 @@ from acp_protocol.user_files.mcp_ids import ID_RULE, is_server_id
 
 if TYPE_CHECKING:
     from acp_agent.continuum.bridged_server import BridgedServer
-
-
-Params: TypeAlias = Mapping[str, Json]
-Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 
 class NotificationSender(Protocol):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from acp_agent.continuum.agent_card import agent_json
+from acp_agent.continuum.config import read_config
 from acp_agent.door.flags import add_config_options, add_setting_options, load_options
 from acp_agent.models.factory import check_settings
 from acp_agent.settings.load import LoadedSettings, load_settings, unknown_variables
@@ -72,7 +73,7 @@ def _check(options: argparse.Namespace) -> int:
     if not path.exists():
         raise InvalidFileError(f"{path}: there is no such file")
     try:
-        loaded = load_settings(path, {}, {})
+        loaded = load_settings(read_config(path), {}, {})
         settings = loaded.settings()
         for model in (settings.model, *settings.others):
             check_settings(model)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from acp_agent.continuum.config import read_config
 from acp_agent.settings.keys import setting_keys
 from acp_agent.settings.load import LoadedSettings, load_settings
 from acp_agent.settings.model import full_name
@@ -141,4 +142,6 @@ def load_options(options: argparse.Namespace) -> LoadedSettings:
     flags = {name: value for name, value in vars(options).items() if "." in name}
     if options.no_config:
         return load_settings(None, {}, flags)
-    return load_settings(config_file(options.config, os.environ), os.environ, flags)
+    path = config_file(options.config, os.environ)
+    config = read_config(path) if path is not None else None
+    return load_settings(config, os.environ, flags)

@@ -8,14 +8,13 @@ Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initializatio
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.continuum.mcp_bridge import Bridge
 from acp_agent.handlers.base import Handlers
+from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import Params, invalid_params
 from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
@@ -47,8 +46,11 @@ class AgentServer:
     connection: Connection
     tasks: TaskGroup
 
-    def __init__(self, services: AgentServices | None = None) -> None:
+    def __init__(
+        self, services: AgentServices | None = None, dialect: ClientDialect | None = None
+    ) -> None:
         self.services = services or AgentServices()
+        self._dialect = dialect or ClientDialect()
         protocol = self.services.settings.protocol
         newest = max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version
         self._versions = tuple(version for version in HANDLERS if version <= newest)
@@ -105,21 +107,8 @@ class AgentServer:
                 await self._handlers.sessions.suspend_idle(timeout)
 
     def new_handlers(self, version: int) -> Handlers:
-        """Return handlers of that version, with the methods of dialects."""
-        handlers = HANDLERS[version](self.services, self.connection, self.tasks)
-        mcp = self.services.mcp
-        if version == 1 and mcp.configured:
-            bridge = Bridge(
-                mcp.configured,
-                self.connection,
-                self.tasks,
-                cwd=Path.cwd(),
-                new_id=self.services.new_id,
-                limits=mcp.limits,
-                allowed=mcp.allowed,
-            )
-            handlers.handlers.update(bridge.handlers)
-        return handlers
+        """Return handlers of that version."""
+        return HANDLERS[version](self.services, self.connection, self.tasks, self._dialect)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
+from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
 from acp_agent.services import build_services
@@ -51,7 +52,7 @@ def run_agent(options: argparse.Namespace) -> int:
             logger.info("%s", note)
         where = str(settings.sessions.storage or where)
         services = build_services(settings, os.environ, stream_delay_s=options.pace)
-        server = AgentServer(services)
+        server = AgentServer(services, ContinuumDialect())
         with _admin(server, settings) as admin:
             refusal = anyio.run(_serve, server, settings.protocol.dialect, admin)
         services.store.close()

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from acp_agent.handlers.params import CONTINUUM, Handler, Params, invalid_params
+from acp_agent.handlers.dialect import ClientDialect
+from acp_agent.handlers.params import Handler, Params, invalid_params
 from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import ModelFailedError
 from acp_agent.services import AgentServices
@@ -22,7 +23,6 @@ from acp_agent.updates.v1 import Notifier
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
-from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 STUB: Final = "stub"
@@ -54,10 +54,13 @@ class LoginMethod:
 class AuthHandlers:
     """Handles requests about logging in, on one connection."""
 
-    def __init__(self, services: AgentServices, client: Notifier, version: int) -> None:
+    def __init__(
+        self, services: AgentServices, client: Notifier, version: int, dialect: ClientDialect
+    ) -> None:
         self._models = [model for model in services.models if isinstance(model, ProviderModel)]
         self._all_have_providers = len(self._models) == len(services.models)
         self._client = client
+        self._dialect = dialect
         self._mode = services.settings.auth.mode
         self._version = version
         self._is_unstable = services.settings.protocol.unstable
@@ -136,7 +139,7 @@ class AuthHandlers:
         method = next((each for each in self._offered if each.id == id_), None)
         before = self._state()
         if method is None and self._mode == "keys":
-            if CONTINUUM in get_object(params, "_meta"):
+            if self._dialect.is_used(params):
                 # Its clients expect that every attempt succeeds; this one changes nothing.
                 return {}
             none = "" if self._methods else "; there is none at all"
@@ -146,7 +149,7 @@ class AuthHandlers:
                 f"methodId: {id_} is for a terminal: start the agent there with its args"
             )
         if method is None or method.prefix is None:
-            # As the Continuum Router does: every attempt succeeds.
+            # The stub accepts everybody, whatever the method.
             self._is_logged_in = True
         else:
             for model in self._models:

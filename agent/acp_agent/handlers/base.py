@@ -21,6 +21,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.handlers.auth import AuthHandlers
+from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
     Handler,
     Params,
@@ -71,8 +72,15 @@ class Handlers(ABC):
 
     version: ClassVar[int]
 
-    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
+    def __init__(
+        self,
+        services: AgentServices,
+        client: SessionClient,
+        tasks: TaskGroup,
+        dialect: ClientDialect,
+    ) -> None:
         self.services = services
+        self.dialect = dialect
         self.store = services.store
         self.client = client
         self.tasks = tasks
@@ -80,7 +88,7 @@ class Handlers(ABC):
         settings = services.settings
         self.is_unstable = settings.protocol.unstable
         self.sessions = SessionManager(settings.sessions.max_concurrent, services.store.locks)
-        self.auth = AuthHandlers(services, client, self.version)
+        self.auth = AuthHandlers(services, client, self.version, dialect)
         self.elicitation_modes: Collection[ElicitationMode] = ()
         """The modes of elicitation that the client supports."""
         self.client_files: Params = {}

@@ -12,6 +12,7 @@ import anyio
 from acp_agent.models.types import Model, takes_images
 from acp_agent.options import MODE, MODE_ALIASES, OfferedOption
 from acp_protocol import jsonrpc
+from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
@@ -19,10 +20,6 @@ from acp_protocol.jsonrpc import Json
 Params: TypeAlias = Mapping[str, Json]
 Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
-CONTINUUM: Final = "continuum"
-"""The dialect that puts its own fields in `_meta` under this name."""
-PLACED_DIALECTS: Final = (CONTINUUM, "openoxide")
-"""The dialects whose clients may open a session again without naming its directory."""
 SUPPORTED_CONTENT: Final = frozenset({"text", "resource_link", "resource", "image"})
 """Kinds of content that a prompt may hold; images only if the model takes them."""
 IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -83,12 +80,7 @@ async def _directory(name: str, field: str) -> Path:
 def has_placed_cwd(params: Params) -> bool:
     """Return whether `cwd` was added by us, because the dialect of the client has none."""
     meta = get_object(params, "_meta")
-    return any(get_object(meta, name).get("isPlaced") is True for name in PLACED_DIALECTS)
-
-
-def continuum_fields(params: Params) -> Params:
-    """Return the fields of the Continuum dialect in `_meta`."""
-    return get_object(get_object(params, "_meta"), CONTINUUM)
+    return any(get_object(meta, name).get("isPlaced") is True for name in SPOKEN)
 
 
 def prompt_blocks(params: Params, model: Model) -> list[Params]:

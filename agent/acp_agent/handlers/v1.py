@@ -5,22 +5,19 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from anyio.abc import TaskGroup
 
 from acp_agent.handlers.base import Handlers, session_busy
+from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
-    CONTINUUM,
     Params,
-    continuum_fields,
     markers,
     option_value,
     prompt_blocks,
 )
-from acp_agent.models.demo import DemoModel
-from acp_agent.options import MODE, MODEL, options_for
+from acp_agent.options import MODE, options_for
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
@@ -36,12 +33,19 @@ class HandlersV1(Handlers):
 
     version = 1
 
-    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
-        super().__init__(services, client, tasks)
+    def __init__(
+        self,
+        services: AgentServices,
+        client: SessionClient,
+        tasks: TaskGroup,
+        dialect: ClientDialect,
+    ) -> None:
+        super().__init__(services, client, tasks, dialect)
         self._shows_notices = self._shows_compactions = False
         self.handlers |= {
             "session/load": self._load_session,
             "session/set_mode": self._set_mode,
+            **dialect.methods(services, client, tasks),
         }
 
     def initialized(self, params: Params) -> Json:
@@ -56,11 +60,7 @@ class HandlersV1(Handlers):
         self._shows_compactions = session.get("compaction") is not None
         methods = ["list", "close", "resume", "delete", "additionalDirectories"]
         servers: dict[str, Json] = {"http": True, "sse": True}
-        extensions: dict[str, Json] = {}
-        if self.services.mcp.configured:
-            # The Continuum dialect declares this, and the published protocol has no field for it.
-            bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
-            extensions["_meta"] = {CONTINUUM: bridge}
+        extensions = self.dialect.capabilities(self.services)
         if self.is_unstable:
             methods += ["fork", "archive", "status", "title"]
             servers["acp"] = True
@@ -95,9 +95,8 @@ class HandlersV1(Handlers):
 
     def initial_settings(self, params: Params) -> dict[str, str]:
         """Return the initial mode of a session, which only a dialect can set."""
-        fields = continuum_fields(params)
-        self._adopt_dialect(fields)
-        if (mode := fields.get("mode")) is None:
+        self._adopt_dialect(params)
+        if (mode := self.dialect.fields(params).get("mode")) is None:
             return {}
         option = next(each for each in options_for(self.services.models) if each.id == MODE)
         return {MODE: option_value(option, mode, "mode")}
@@ -108,27 +107,19 @@ class HandlersV1(Handlers):
     async def announce(self, session: Session, *, is_new: bool) -> None:
         await (session.announce if is_new else session.send_context)()
 
-    def _adopt_dialect(self, fields: Params) -> None:
-        """Use the policy of Continuum Router for its clients from the first session on."""
-        if fields and self.services.permissions.code_allows:
-            permissions = self.services.permissions.for_continuum()
-            self.services = replace(self.services, permissions=permissions)
+    def _adopt_dialect(self, params: Params) -> None:
+        if self.dialect.fields(params):
+            self.services = self.dialect.services_for_client(self.services)
 
     async def _load_session(self, params: Params) -> Json:
-        self._adopt_dialect(continuum_fields(params))
+        self._adopt_dialect(params)
         if (open_one := self.sessions.awake.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopen(params)
         await self.replay(session, session.log.replayable(), session.context_updates)
         result = session.settings()
-        if continuum_fields(params):
-            record = session.log.current()
-            fields = {
-                "createdAt": record.created,
-                "updatedAt": record.updated,
-                "historyLength": session.history_length,
-            }
-            result["_meta"] = {CONTINUUM: fields}
+        if self.dialect.fields(params):
+            result |= self.dialect.loaded(session)
         return self.respond_then(session, result, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
@@ -144,8 +135,8 @@ class HandlersV1(Handlers):
         async with self.using(params) as session:
             option = session.option(MODE)
             assert option is not None
-            if fields := continuum_fields(params):
-                self._adopt_dialect(fields)
+            if self.dialect.fields(params):
+                self._adopt_dialect(params)
                 session.permissions.settings = self.services.permissions
             await session.set_option(option, option_value(option, params["modeId"], "modeId"))
             return {}
@@ -155,7 +146,7 @@ class HandlersV1(Handlers):
             if session is None:
                 return {"stopReason": "cancelled"}
             with session.tasks.running():
-                await _select_model(session, params)
+                await self.dialect.begin_prompt(session, params)
             blocks = prompt_blocks(params, session.model)
             _check_free(session)
             record = partial(session.updates.user, new_message_id(), blocks)
@@ -163,29 +154,6 @@ class HandlersV1(Handlers):
                 stop = await session.prompt(read_prompt(blocks, session.cwd), record)
             usage = session.take_turn_usage()
             return {"stopReason": stop, **(usage if self.is_unstable else {})}
-
-
-async def _select_model(session: Session, params: Params) -> None:
-    """Choose the model that a prompt of a dialect names, for this and the following prompts.
-
-    The name of the provider may be left out. The demo stands in for every model.
-
-    Raises:
-        RequestFailedError: there is no such model, or a turn runs.
-    """
-    requested = continuum_fields(params).get("model")
-    option = session.option(MODEL)
-    assert option is not None
-    names = [choice.value for choice in option.choices]
-    is_demo = names == [DemoModel.name] and isinstance(requested, str)
-    if requested is None or is_demo:
-        return
-    same = [name for name in names if requested and name.partition(":")[2] == requested]
-    is_short = requested not in names and len(same) == 1
-    wanted = option_value(option, same[0] if is_short else requested, "model")
-    if wanted != session.model.name:
-        _check_free(session)
-        await session.set_option(option, wanted)
 
 
 def _check_free(session: Session) -> None:

@@ -16,6 +16,7 @@ from typing import cast
 from anyio.abc import TaskGroup
 
 from acp_agent.handlers.base import Handlers
+from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
     Params,
     invalid_params,
@@ -44,8 +45,14 @@ class HandlersV2(Handlers):
 
     version = 2
 
-    def __init__(self, services: AgentServices, client: SessionClient, tasks: TaskGroup) -> None:
-        super().__init__(services, client, tasks)
+    def __init__(
+        self,
+        services: AgentServices,
+        client: SessionClient,
+        tasks: TaskGroup,
+        dialect: ClientDialect,
+    ) -> None:
+        super().__init__(services, client, tasks, dialect)
         self.handlers |= {
             "tool_call/cancel": self._cancel_call,
             "terminal/cancel": self._cancel_terminal,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from acp_agent.settings.continuum import CONTINUUM_POLICY
 from acp_agent.settings.keys import PolicyId
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.schema.words import ToolKind
@@ -24,18 +23,3 @@ class PermissionPolicy:
     """Rules that come before the lists; the first one that fits decides."""
     code_allows: bool = True
     """Whether the mode `code` allows what the lists leave open."""
-
-    def for_continuum(self) -> PermissionPolicy:
-        """Return the policy for a client of Continuum Router, whose modes allow nothing.
-
-        Without a policy or lists of the configuration, those of the router count.
-        """
-        if self.auto_allow or self.always_ask or self.default_policy != "allow_read":
-            return replace(self, code_allows=False)
-        return replace(
-            self,
-            default_policy=CONTINUUM_POLICY["default_policy"],
-            auto_allow=frozenset(CONTINUUM_POLICY["auto_allow"]),
-            always_ask=frozenset(CONTINUUM_POLICY["always_ask"]),
-            code_allows=False,
-        )

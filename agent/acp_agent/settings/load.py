@@ -6,15 +6,14 @@ The model is one piece: another name in the environment or a flag gets the optio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from acp_agent.settings.continuum import ALIASES, TranslatedConfig, acp_section
 from acp_agent.settings.keys import (
     TOKEN_VARIABLE,
     Settings,
@@ -37,8 +36,6 @@ from acp_protocol.user_files.toml_source import (
     KeyPath,
     ParsedFile,
     as_table,
-    parse_toml,
-    read_text,
     spelled,
 )
 
@@ -54,7 +51,6 @@ _OF_PROVIDER: Final = ("model.base_url", "model.api_key_env")
 _OF_USER: Final = ("model.system_prompt", "model.coding_agent_mode")
 """Keys of a model that apply to every model."""
 _SWITCHES: Final = ("enabled", "transport.stdio.enabled")
-YAML_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +62,20 @@ class LoadedValue:
 
 
 Values = dict[str, LoadedValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A file with the names of this agent's keys, whatever names it uses itself."""
+
+    source: ParsedFile
+    tree: Mapping[str, Json]
+    moved: dict[KeyPath, KeyPath] = field(default_factory=dict[KeyPath, KeyPath])
+    """The paths of values in the file, by their paths in `tree`."""
+    notes: list[tuple[KeyPath, str]] = field(default_factory=list[tuple[KeyPath, str]])
+    problems: list[tuple[KeyPath, str]] = field(default_factory=list[tuple[KeyPath, str]])
+    other_names: Collection[str] = ()
+    """Further names of keys, for a key that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +112,9 @@ class LoadedSettings:
 
 
 def load_settings(
-    path: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
+    config: ConfigFile | None, environment: Mapping[str, str], flags: Mapping[str, Any]
 ) -> LoadedSettings:
-    """Return what the file at `path`, the environment, and flags set.
+    """Return what a file, the environment, and flags set.
 
     Raises:
         InvalidFileError: something is invalid; the message lists all of it.
@@ -114,8 +124,8 @@ def load_settings(
     values: Values = {}
     others: list[Values] = []
     keys = setting_keys()
-    if path is not None:
-        file = SettingsFile(read_source(path))
+    if config is not None:
+        file = SettingsFile(config)
         problems += file.problems
         notes += file.notes
         values, others = file.values, file.others
@@ -138,24 +148,8 @@ def load_settings(
     if problems:
         raise InvalidFileError(*problems)
     of_user = {path: values[path] for path in _OF_USER if path in values}
+    path = config.source.path if config is not None else None
     return LoadedSettings(path, values, tuple(of_user | other for other in others), tuple(notes))
-
-
-def read_source(path: Path) -> ParsedFile:
-    """Return the content of the file at `path`; its suffix says whether it is TOML or YAML.
-
-    Raises:
-        InvalidFileError: it cannot be read.
-    """
-    text = read_text(path)
-    if path.suffix.lower() == ".json":
-        raise InvalidFileError(f"{path}: a configuration is TOML, or YAML with .yaml or .yml")
-    if path.suffix.lower() in YAML_SUFFIXES:
-        # YAML files are rare, and the library takes time.
-        from acp_agent.settings.yaml_source import parse_yaml
-
-        return parse_yaml(path, text)
-    return parse_toml(path, text)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
@@ -171,10 +165,10 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     return notes
 
 
-def nearest_key(path: str) -> str | None:
+def nearest_key(path: str, other_names: Collection[str] = ()) -> str | None:
     """Return the known key that is most similar to `path`, if one is similar."""
     keys = setting_keys()
-    known = [*keys, OTHERS, *ALIASES, *SettingTables.model_fields]
+    known = [*keys, OTHERS, *other_names, *SettingTables.model_fields]
     if "." in path and (longer := [key for key in keys if key.startswith(path)]):
         return longer[0]
     if near := nearest(path, known, 0.75):
@@ -191,24 +185,24 @@ class _OtherModel(ModelSettings):
 class SettingsFile:
     """The values of a file, and its problems, each with the line that it is about."""
 
-    def __init__(self, source: ParsedFile) -> None:
-        if source.path.suffix.lower() in YAML_SUFFIXES:
-            source = acp_section(source)
-        self._source = source
+    def __init__(self, config: ConfigFile) -> None:
+        self._source = config.source
+        self._moved = config.moved
+        self._other_names = config.other_names
         self._problems: list[tuple[int, str]] = []
         self.values: Values = {}
         """Empty if there are problems."""
         self.others: list[Values] = []
         """The models of `model.others`, with the keys of `model`."""
-        translation = TranslatedConfig(_without_nulls(source.tree, 2))
-        self._moved = translation.moved
-        self.notes = [f"{source.at(path)}: {note}" for path, note in translation.notes]
+        self.notes = [f"{self._source.at(path)}: {note}" for path, note in config.notes]
         """What has no effect, and why."""
-        for path, problem in translation.problems:
+        for path, problem in config.problems:
             self._report(path, problem)
-        tree = translation.tree
-        model = as_table(tree.get("model")) or {}
-        others = model.pop("others", [])
+        tree = dict(config.tree)
+        others: Json = []
+        if (model := as_table(tree.get("model"))) is not None:
+            others = model.get("others", [])
+            tree["model"] = {name: value for name, value in model.items() if name != "others"}
         self._read(SettingTables, tree, (), self.values)
         if not isinstance(others, list):
             self._report(("model", "others"), f"must be a list of tables, as in [[{OTHERS}]]")
@@ -238,11 +232,33 @@ class SettingsFile:
             read = section.model_validate(table, context=directory)
         except ValidationError as error:
             for each in error.errors(include_url=False):
-                self._report(*_problem((*at, *each["loc"]), each))
+                self._report(*self._problem((*at, *each["loc"]), each))
         else:
             for path, value in _given(read, at):
                 key = f"model.{path[-1]}" if at else spelled(path)
                 values[key] = LoadedValue(value, self._source.at(self._moved.get(path, path)))
+
+    def _problem(self, path: KeyPath, error: ErrorDetails) -> tuple[KeyPath, str]:
+        """Return which value is wrong, and what is wrong with it."""
+        is_other = path[:2] == ("model", "others") and len(path) > 3
+        names = ("model", *path[3:]) if is_other else path
+        if error["type"] == "extra_forbidden":
+            return path, self._unknown(names, error)
+        keys = setting_keys()
+        depth = next((depth for depth in (1, 2, 3) if spelled(names[:depth]) in keys), 0)
+        key, inner = keys.get(spelled(names[:depth])), names[depth:]
+        if error["type"] == "missing" or key is None or (key.variable is None and inner):
+            return path, error_sentence(error)
+        return path[: len(path) - len(inner)], key.problem(error)
+
+    def _unknown(self, names: KeyPath, error: ErrorDetails) -> str:
+        for table, key in ((ServerTable, "mcp.servers."), (RuleTable, "permissions.rules.")):
+            if spelled(names).startswith(key):
+                return error_sentence(error, table.model_fields)
+        if variable := SECRETS.get(str(names[-1])):
+            return f"do not put secrets in the config file; set {variable} to the variable's name"
+        near = nearest_key(spelled(names), self._other_names)
+        return "unknown key" + (f"; did you mean {near}?" if near else "")
 
 
 def _given(table: Section, at: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
@@ -253,39 +269,6 @@ def _given(table: Section, at: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
             yield from _given(value, (*at, name))
         else:
             yield (*at, name), value
-
-
-def _problem(path: KeyPath, error: ErrorDetails) -> tuple[KeyPath, str]:
-    """Return which value is wrong, and what is wrong with it."""
-    is_other = path[:2] == ("model", "others") and len(path) > 3
-    names = ("model", *path[3:]) if is_other else path
-    if error["type"] == "extra_forbidden":
-        return path, _unknown(names, error)
-    keys = setting_keys()
-    depth = next((depth for depth in (1, 2, 3) if spelled(names[:depth]) in keys), 0)
-    key, inner = keys.get(spelled(names[:depth])), names[depth:]
-    if error["type"] == "missing" or key is None or (key.variable is None and inner):
-        return path, error_sentence(error)
-    return path[: len(path) - len(inner)], key.problem(error)
-
-
-def _unknown(names: KeyPath, error: ErrorDetails) -> str:
-    for table, key in ((ServerTable, "mcp.servers."), (RuleTable, "permissions.rules.")):
-        if spelled(names).startswith(key):
-            return error_sentence(error, table.model_fields)
-    if variable := SECRETS.get(str(names[-1])):
-        return f"do not put secrets in the config file; set {variable} to the variable's name"
-    near = nearest_key(spelled(names))
-    return "unknown key" + (f"; did you mean {near}?" if near else "")
-
-
-def _without_nulls(table: Mapping[str, Json], depth: int) -> dict[str, Any]:
-    """Return a table without keys that have no value, as YAML allows, down to `depth` tables."""
-    return {
-        name: _without_nulls(inner, depth - 1) if depth and (inner := as_table(value)) else value
-        for name, value in table.items()
-        if value is not None
-    }
 
 
 def _with_full_name(values: Values, problems: list[str], default: str | None = None) -> Values:

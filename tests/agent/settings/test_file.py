@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.settings.continuum import ALIASES
+from acp_agent.continuum.config import ALIASES, acp_section, translated
+from acp_agent.continuum.yaml_source import parse_yaml
 from acp_agent.settings.keys import setting_keys
 from acp_agent.settings.load import SettingsFile, nearest_key
-from acp_agent.settings.yaml_source import parse_yaml
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.toml_source import ParsedFile, parse_toml
 
@@ -41,7 +41,7 @@ TREES = st.recursive(
 
 
 def settings(text: str) -> SettingsFile:
-    return SettingsFile(parse_toml(PATH, text))
+    return SettingsFile(translated(parse_toml(PATH, text)))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_all_mistakes_are_reported_in_the_order_of_their_lines() -> None:
 
 def test_relative_paths_start_from_the_directory_of_the_file(tmp_path: Path) -> None:
     text = "sessions.storage = 'store'\nadmin.listen = 'unix:s'\npermissions.audit = '/a'"
-    file = SettingsFile(parse_toml(tmp_path / "acp-agent.toml", text))
+    file = SettingsFile(translated(parse_toml(tmp_path / "acp-agent.toml", text)))
     assert file.values["sessions.storage"].value == tmp_path / "store"
     assert file.values["admin.listen"].value == f"unix:{tmp_path}/s"
     assert file.values["permissions.audit"].value == Path("/a")
@@ -154,7 +154,7 @@ def test_configuration_of_continuum_router_is_read_unchanged(shared: Path) -> No
     [seed] = shared.glob("seeds/000_*.txt")
     text = seed.read_text()
     text = text[text.index("acp:\n  enabled") : text.index("Configuration Reference")]
-    file = SettingsFile(parse_yaml(Path("config.yaml"), text))
+    file = SettingsFile(translated(acp_section(parse_yaml(Path("config.yaml"), text))))
     assert file.problems == []
     assert {path: each.value for path, each in file.values.items()} == {
         "enabled": True,
@@ -188,13 +188,13 @@ def test_storage_of_continuum_router_has_two_keys() -> None:
 
 
 def test_key_without_a_value_is_not_set() -> None:
-    file = SettingsFile(ParsedFile(PATH, {"model": None, "log": {"level": None}}, {}))
+    file = SettingsFile(translated(ParsedFile(PATH, {"model": None, "log": {"level": None}}, {})))
     assert (file.values, file.problems) == ({}, [])
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), TREES, max_size=4))
 def test_any_file_gives_settings_notes_or_mistakes(tree: dict[str, Json]) -> None:
-    file = SettingsFile(ParsedFile(PATH, tree, {}))
+    file = SettingsFile(translated(ParsedFile(PATH, tree, {})))
     assert all(problem.startswith("acp-agent.toml: ") for problem in file.problems)
     for path, setting in file.values.items():
         key = setting_keys()[path]
@@ -214,4 +214,4 @@ def test_any_file_gives_settings_notes_or_mistakes(tree: dict[str, Json]) -> Non
     ],
 )
 def test_nearest_key_is_a_similar_one(path: str, near: str | None) -> None:
-    assert nearest_key(path) == near
+    assert nearest_key(path, ALIASES) == near

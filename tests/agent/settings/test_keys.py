@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.continuum.config import ALIASES, STORAGE_PATH
 from acp_agent.door.flags import new_parser
 from acp_agent.door.server import HANDLERS
 from acp_agent.mcp.config import Limits
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.settings.continuum import ALIASES, STORAGE_PATH
 from acp_agent.settings.keys import Setting, Settings, setting_keys, settings_with
 from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.show import toml

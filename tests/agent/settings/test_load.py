@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from acp_agent.continuum.config import read_config
 from acp_agent.settings.load import LoadedSettings, load_settings
 from acp_protocol.user_files.toml_source import InvalidFileError
 
@@ -33,7 +34,7 @@ def layers(
 ) -> LoadedSettings:
     path = directory / "acp-agent.toml"
     path.write_text(text)
-    return load_settings(path, environment or {}, flags or {})
+    return load_settings(read_config(path), environment or {}, flags or {})
 
 
 def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from acp_agent.continuum.config import acp_section, read_config, translated
+from acp_agent.continuum.yaml_source import parse_yaml
 from acp_agent.settings.load import SettingsFile, load_settings
 from acp_agent.settings.rules import RuleTable
 from acp_agent.settings.show import as_json, as_toml
-from acp_agent.settings.yaml_source import parse_yaml
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
@@ -50,8 +51,8 @@ def rules_of(tables: Iterable[RuleTable]) -> tuple[PolicyRule, ...]:
 
 
 def test_rules_are_read_from_both_formats() -> None:
-    toml = SettingsFile(parse_toml(Path("a.toml"), TOML))
-    yaml = SettingsFile(parse_yaml(Path("a.yaml"), YAML))
+    toml = SettingsFile(translated(parse_toml(Path("a.toml"), TOML)))
+    yaml = SettingsFile(translated(acp_section(parse_yaml(Path("a.yaml"), YAML))))
     for settings in (toml, yaml):
         assert settings.problems == []
         assert rules_of(settings.values["permissions.rules"].value) == BOTH
@@ -112,7 +113,7 @@ def test_rules_are_read_from_both_formats() -> None:
     ],
 )
 def test_mistake_in_a_rule_is_reported_with_line_and_key(text: str, problem: str) -> None:
-    settings = SettingsFile(parse_toml(Path("a.toml"), text))
+    settings = SettingsFile(translated(parse_toml(Path("a.toml"), text)))
     assert [told for told in settings.problems if told.startswith(problem)], settings.problems
     assert "permissions.rules" not in settings.values
 
@@ -171,19 +172,19 @@ def test_pattern_that_can_match_is_accepted(member: str, pattern: str) -> None:
 def test_shown_rules_can_be_read_again(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(TOML)
-    layers = load_settings(path, {}, {})
+    layers = load_settings(read_config(path), {}, {})
     shown = as_toml(layers)
     assert f'[[permissions.rules]]  # {path}:1\nkind = "execute"\ncommand = "git *"\n' in shown
     assert '"command": "git *"' in as_json(layers)
     again = tmp_path / "again.toml"
     again.write_text(shown)
-    assert rules_of(load_settings(again, {}, {}).settings().permissions.rules) == BOTH
+    assert rules_of(load_settings(read_config(again), {}, {}).settings().permissions.rules) == BOTH
 
 
 def test_no_variable_sets_tables(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(TOML)
-    layers = load_settings(path, {"ACP_AGENT_PERMISSIONS_RULES": "[]"}, {})
+    layers = load_settings(read_config(path), {"ACP_AGENT_PERMISSIONS_RULES": "[]"}, {})
     assert rules_of(layers.settings().permissions.rules) == BOTH
     assert any("ACP_AGENT_PERMISSIONS_RULES sets nothing" in note for note in layers.notes)
 
@@ -192,7 +193,7 @@ def test_file_with_a_mistake_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(TOML + "[[permissions.rules]]\ndecision = 'deny'\n")
     with pytest.raises(InvalidFileError, match="matches nothing"):
-        load_settings(path, {}, {})
+        load_settings(read_config(path), {}, {})
 
 
 TABLES: st.SearchStrategy[dict[str, Json]] = st.dictionaries(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.continuum.config import read_config
 from acp_agent.door.config_commands import write_template
 from acp_agent.settings.keys import setting_keys
 from acp_agent.settings.load import LoadedSettings, load_settings
@@ -36,7 +37,7 @@ headers = [{ name = "Authorization", value = "canary-10" }]
 def layers(directory: Path, text: str, environment: dict[str, str] | None = None) -> LoadedSettings:
     path = directory / "acp-agent.toml"
     path.write_text(text)
-    return load_settings(path, environment or {}, {})
+    return load_settings(read_config(path), environment or {}, {})
 
 
 @pytest.mark.parametrize("show", [as_toml, as_json])
@@ -101,14 +102,14 @@ def test_written_toml_reads_back(value: Json) -> None:
 def test_template_sets_nothing(tmp_path: Path) -> None:
     path = tmp_path / "acp-agent.toml"
     write_template(path, overwrite=False)
-    assert load_settings(path, {}, {}).values == {}
+    assert load_settings(read_config(path), {}, {}).values == {}
 
 
 def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
     """Comments have a space after #, and settings have none."""
     path = tmp_path / "acp-agent.toml"
     path.write_text(re.sub(r"^#(?! )", "", template(), flags=re.MULTILINE))
-    found = load_settings(path, {}, {})
+    found = load_settings(read_config(path), {}, {})
     left_out = {"enabled", "transport.stdio.enabled", "model.service"}
     assert set(found.values) == set(setting_keys()) - left_out
     assert len(found.others) == 1

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.settings.continuum import acp_section
-from acp_agent.settings.load import read_source
+from acp_agent.continuum.config import acp_section, read_config
+from acp_agent.continuum.yaml_source import parse_yaml
 from acp_agent.settings.show import toml
-from acp_agent.settings.yaml_source import parse_yaml
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.toml_source import (
     MAX_BYTES,
@@ -32,14 +31,14 @@ def test_suffix_decides_the_format(tmp_path: Path) -> None:
     toml, yaml = tmp_path / "a.toml", tmp_path / "a.yml"
     toml.write_text("[log]\nlevel = 'info'\n")
     yaml.write_text("acp:\n  log:\n    level: info\n")
-    assert read_source(toml).tree == {"log": {"level": "info"}}
-    assert read_source(yaml).tree == {"acp": {"log": {"level": "info"}}}
+    assert read_config(toml).source.tree == {"log": {"level": "info"}}
+    assert read_config(yaml).source.tree["log"] == {"level": "info"}
 
 
 def test_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_bytes(b"\xef\xbb\xbfenabled = true\n")
-    assert read_source(path).tree == {"enabled": True}
+    assert read_config(path).tree == {"enabled": True}
 
 
 def test_value_without_a_line_has_that_of_the_table_around_it() -> None:
@@ -63,7 +62,7 @@ def test_unreadable_file_is_reported(tmp_path: Path, content: bytes | None, reas
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InvalidFileError, match=reason):
-        read_source(path)
+        read_config(path)
 
 
 def test_world_writable_file_is_refused(tmp_path: Path) -> None:
@@ -71,7 +70,7 @@ def test_world_writable_file_is_refused(tmp_path: Path) -> None:
     path.touch()
     path.chmod(0o646)
     with pytest.raises(InvalidFileError, match="every user may write to it; run chmod o-w"):
-        read_source(path)
+        read_config(path)
 
 
 @pytest.mark.parametrize("name", ["a.toml", "below/a.toml"])
@@ -82,9 +81,9 @@ def test_a_file_that_every_user_may_replace_is_refused(tmp_path: Path, name: str
     path.write_text("")
     folder.chmod(0o777)
     with pytest.raises(InvalidFileError, match=f"may replace it; run chmod o-w {folder}$"):
-        read_source(path)
+        read_config(path)
     folder.chmod(0o1777)
-    assert read_source(path).tree == {}
+    assert read_config(path).tree == {}
 
 
 @pytest.mark.parametrize("text", ["a." * 3000 + "b = 1", "a = " + "[" * 70 + "]" * 70])
@@ -92,7 +91,7 @@ def test_keys_that_are_nested_too_deeply_are_refused(tmp_path: Path, text: str) 
     path = tmp_path / "a.toml"
     path.write_text(text)
     with pytest.raises(InvalidFileError, match="nested more than 64 levels deep"):
-        read_source(path)
+        read_config(path)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
@@ -101,21 +100,21 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     path.write_text("")
     os.chown(path, 1234, 1234)
     with pytest.raises(InvalidFileError, match="it belongs to another user"):
-        read_source(path)
+        read_config(path)
 
 
 def test_fifo_or_device_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml", 0o600)
     for path in (tmp_path / "pipe.toml", tmp_path, Path("/dev/zero"), Path("a\0b")):
         with pytest.raises(InvalidFileError, match=r"cannot be read|every user may write"):
-            read_source(path)
+            read_config(path)
 
 
 def test_json_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"model": {"name": "demo"}}')
     with pytest.raises(InvalidFileError, match=r"is TOML, or YAML with \.yaml or \.yml$"):
-        read_source(path)
+        read_config(path)
 
 
 TOML = '''\

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.server import AgentServer
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
@@ -45,7 +46,7 @@ async def continuum(
     services = AgentServices(settings=settings, models=models or [DemoModel()])
     if permissions is not None:
         services = replace(services, permissions=permissions)
-    server = AgentServer(services)
+    server = AgentServer(services, ContinuumDialect())
     spoken = DialectTransport(theirs, "agent", Continuum(str(cwd)))
     server.connection = Connection(spoken, server)
     with anyio.fail_after(LIMIT):

@@ -9,14 +9,23 @@ Source: Continuum Router, ACP, "Configuration".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
+from pathlib import Path
 from typing import Any, Final, cast
 
+from acp_agent.continuum.policy import DEFAULT_POLICY
+from acp_agent.settings.load import ConfigFile
 from acp_agent.settings.types import MEMORY
 from acp_protocol.jsonrpc import Json
-from acp_protocol.user_files.toml_source import InvalidFileError, KeyPath, ParsedFile, as_table
+from acp_protocol.user_files.toml_source import (
+    InvalidFileError,
+    ParsedFile,
+    as_table,
+    parse_toml,
+    read_text,
+)
 
 ROOT: Final = "acp"
+YAML_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 ALIASES: Final = {
     "default_model": "model.name",
     "system_prompt": "model.system_prompt",
@@ -34,31 +43,41 @@ STORAGE_PATH: Final = "sessions.storage_path"
 """The directory, if `sessions.storage` is `file`."""
 _STORAGE: Final = "sessions.storage"
 _ON_DISK: Final = "file"
-CONTINUUM_POLICY: Final[Mapping[str, Any]] = {
-    "default_policy": "ask_always",
-    "auto_allow": ["read", "search", "think"],
-    "always_ask": ["delete", "edit", "execute"],
-}
-"""What the router decides where its configuration says nothing.
-
-Source: Continuum Router, ACP, "Permission Options".
-"""
 _PROVIDER: Final = "continuum"
 """The provider of a `default_model` without a prefix: the file is the router's own."""
 
 
-class TranslatedConfig:
-    """A configuration with the names of this agent; paths in problems are those in the file."""
+def read_config(path: Path) -> ConfigFile:
+    """Return the file at `path`; its suffix says whether it is TOML or YAML.
 
-    def __init__(self, tree: Mapping[str, Json]) -> None:
-        self.tree: dict[str, Any] = deepcopy(dict(tree))
-        self.moved: dict[KeyPath, KeyPath] = {}
-        """The paths of values in the file, by their paths in `tree`."""
-        self.notes: list[tuple[KeyPath, str]] = []
-        self.problems: list[tuple[KeyPath, str]] = []
+    Raises:
+        InvalidFileError: it cannot be read.
+    """
+    text = read_text(path)
+    if path.suffix.lower() == ".json":
+        raise InvalidFileError(f"{path}: a configuration is TOML, or YAML with .yaml or .yml")
+    if path.suffix.lower() in YAML_SUFFIXES:
+        # YAML files are rare, and the library takes time.
+        from acp_agent.continuum.yaml_source import parse_yaml
+
+        return translated(acp_section(parse_yaml(path, text)))
+    return translated(parse_toml(path, text))
+
+
+def translated(source: ParsedFile) -> ConfigFile:
+    """Return a file with the names of this agent's keys."""
+    return _Translation(source).file
+
+
+class _Translation:
+    """Renames the keys of a file; paths in problems are those in the file."""
+
+    def __init__(self, source: ParsedFile) -> None:
+        self.tree = _without_nulls(source.tree, 2)
+        self.file = ConfigFile(source, self.tree, other_names=frozenset(ALIASES))
         for path, reason in IGNORED.items():
             if self._pop(path) is not None:
-                self.notes.append((_steps(path), f"{path} has no effect: {reason}"))
+                self.file.notes.append((_steps(path), f"{path} has no effect: {reason}"))
         for alias, path in ALIASES.items():
             self._translate(alias, path)
         self._translate_storage()
@@ -89,7 +108,7 @@ class TranslatedConfig:
             self._report(STORAGE_PATH, f"{_STORAGE} must be {_ON_DISK} where it is set")
 
     def _report(self, path: str, problem: str) -> None:
-        self.problems.append((_steps(path), problem))
+        self.file.problems.append((_steps(path), problem))
 
     def _get(self, path: str) -> Any:
         table: Any = self.tree
@@ -109,7 +128,7 @@ class TranslatedConfig:
             table = self.tree[section] = {}
         if isinstance(table, dict):
             table[name] = value
-            self.moved[section, name] = _steps(alias)
+            self.file.moved[section, name] = _steps(alias)
 
 
 def acp_section(source: ParsedFile) -> ParsedFile:
@@ -124,10 +143,19 @@ def acp_section(source: ParsedFile) -> ParsedFile:
     given = as_table(section.get("permissions") or {})
     if given is not None:
         given = {key: value for key, value in given.items() if value is not None}
-        section = {**section, "permissions": {**CONTINUUM_POLICY, **given}}
+        section = {**section, "permissions": {**DEFAULT_POLICY, **given}}
     lines = {path[1:]: line for path, line in source.lines.items() if path[:1] == (ROOT,)}
     return ParsedFile(source.path, section, lines)
 
 
 def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
+
+
+def _without_nulls(table: Mapping[str, Json], depth: int) -> dict[str, Any]:
+    """Return a table without keys that have no value, as YAML allows, down to `depth` tables."""
+    return {
+        name: _without_nulls(inner, depth - 1) if depth and (inner := as_table(value)) else value
+        for name, value in table.items()
+        if value is not None
+    }
