@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self
 
 import anyio
 import anyio.to_thread
@@ -37,9 +37,9 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
 from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.host.terminals import TerminalMissingError, TerminalPool
-from acp_protocol.json_values import as_list
+from acp_protocol.json_values import as_list, get_object, get_string, get_text
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.vocabulary import CALL_UPDATES
+from acp_protocol.schema.vocabulary import CALL_UPDATES, REPLIES
 from acp_protocol.schema.words import ToolKind
 from acp_protocol.tool_calls import is_final, merge
 from acp_protocol.turns import TurnTracker
@@ -216,39 +216,30 @@ class ClientHandlers:
 
     def observe_notification(self, notification: Notification) -> None:
         """Record updates of turns, tool calls, pages and accounts; screens read the journal."""
-        if notification.method == "auth/status_update":
-            self._on_account(notification.params)
-            return
-        match notification.params:
-            case {"elicitationId": str(id_)} if (
-                notification.method == "elicitation/complete" and self._elicitor is not None
-            ):
-                self._elicitor.complete(id_)
-                return
-            case _:
-                pass
-        match notification.params:
-            case {"sessionId": str(session_id), "update": update} if (
-                notification.method == "session/update" and self.version >= 2
-            ):
-                self.turns.observe(session_id, update)
-            case _:
-                pass
-        match notification.params:
-            case {
-                "sessionId": str(session_id),
-                "update": {"sessionUpdate": "agent_message_chunk" | "agent_message"},
-            }:
-                if len(self._answered) < MAX_SESSIONS:
-                    self._answered.add(session_id)
-            case {
-                "sessionId": str(session_id),
-                "update": {"sessionUpdate": str(kind), "toolCallId": str(call_id)} as update,
-            } if kind in CALL_UPDATES:
-                # Updates of a call may be partial; the permission request shows them merged.
-                self._remember(session_id, call_id, cast("dict[str, Json]", update))
+        params = notification.params
+        match notification.method:
+            case "session/update":
+                self._observe_update(get_text(params, "sessionId"), get_object(params, "update"))
+            case "auth/status_update":
+                self._on_account(params)
+            case "elicitation/complete" if self._elicitor is not None:
+                if (id_ := get_text(params, "elicitationId")) is not None:
+                    self._elicitor.complete(id_)
             case _:
                 logger.debug("ignored notification %s", notification.method)
+
+    def _observe_update(self, session_id: str | None, update: dict[str, Json]) -> None:
+        if session_id is None:
+            return
+        if self.version >= 2:
+            self.turns.observe(session_id, update)
+        kind, call_id = get_string(update, "sessionUpdate"), update.get("toolCallId")
+        if kind in REPLIES:
+            if len(self._answered) < MAX_SESSIONS:
+                self._answered.add(session_id)
+        elif kind in CALL_UPDATES and isinstance(call_id, str):
+            # Updates of a call may be partial; the permission request shows them merged.
+            self._remember(session_id, call_id, update)
 
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})

@@ -40,14 +40,13 @@ from acp_protocol.jsonrpc import (
     Request,
 )
 from acp_protocol.schema.turn_updates import is_echo
-from acp_protocol.schema.vocabulary import EFFECT_KINDS, OUTPUT, RESTORING, USER_MESSAGES
+from acp_protocol.schema.vocabulary import EFFECT_KINDS, OUTPUT, REPLIES, RESTORING, USER_MESSAGES
 from acp_protocol.tool_calls import is_final, merge
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
 MAX_CALLS: Final = 1000
 """Tool calls that are remembered."""
-REPLY: Final = frozenset({"agent_message_chunk", "agent_message"})
 META_WIDTH: Final = 300
 """Characters of the `_meta` of a response that are printed, at most."""
 TITLE_WIDTH: Final = 120
@@ -181,7 +180,7 @@ class TurnPrinter:
             self._write_json({"update": update})
         elif self._format == "json":
             self._early.append({"update": update})
-        elif session_id is not None and not is_here and event.kind in REPLY:
+        elif session_id is not None and not is_here and event.kind in REPLIES:
             self._elsewhere += self._prompt is not None
             self._other_session = self._other_session or session_id
         elif self._prompt is not None:

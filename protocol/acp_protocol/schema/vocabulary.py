@@ -38,6 +38,8 @@ AGENT_CHUNKS: Final[frozenset[UpdateKind]] = frozenset(
 )
 MESSAGE_CHUNKS: Final[frozenset[UpdateKind]] = frozenset({"user_message_chunk", *AGENT_CHUNKS})
 """Pieces of the messages of a session."""
+REPLIES: Final[frozenset[UpdateKind]] = frozenset({"agent_message_chunk", "agent_message"})
+"""What the agent says to the user, in pieces or whole."""
 WHOLE_MESSAGES: Final[frozenset[UpdateKind]] = frozenset(
     {"user_message", "agent_message", "agent_thought"}
 )
