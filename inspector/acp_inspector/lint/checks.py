@@ -20,6 +20,7 @@ from acp_inspector.lint.schema_errors import (
     schema_subject,
 )
 from acp_inspector.lint.text_checks import is_absolute
+from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
@@ -161,31 +162,31 @@ def absolute(context: Context, at: Places) -> CheckResult:
     )
 
 
-def claimed(context: Context, v1: str, v2: str = "") -> CheckResult:
-    """Check that the agent claims the capability of the version that was agreed on.
+def claimed(
+    context: Context, v1: str, v2: str = "", by: Side = "agent", at: str = "", value: str = ""
+) -> CheckResult:
+    """Check that a side claims the capability for a message, or for what is at a place in it.
 
-    The check does not apply if the agent claimed nothing: the recording may begin later.
+    The check does not apply if the side claimed nothing: the recording may begin later.
+
+    Args:
+        context: The message.
+        v1: The path of the capability.
+        v2: Its path in version 2, if it differs.
+        by: Who must claim it.
+        at: The place; empty: the message as a whole needs the capability.
+        value: The value there that needs it; empty: whatever there is.
     """
-    if not context.state.is_ready:
+    path, what = "method", context.method
+    if context.variant is not None:
+        path, what = "params.update.sessionUpdate", context.variant
+    if at:
+        found = [place for place, each in context.members(at) if value in ("", each)]
+        path, what = (found[0], value or found[0]) if found else ("", None)
+    if what is None or not context.state.is_ready:
         return None
-    path = v2 if v2 and context.version == 2 else v1
-    if context.state.claims("agent", path):
+    capability = v2 if v2 and context.version == 2 else v1
+    if context.state.claims(by, capability):
         return OK
-    return context.problem(
-        f"{context.method} was sent though the agent did not claim {path}",
-        context.state.initialize,
-        path="method",
-    )
-
-
-def claimed_by_client(context: Context, capability: str) -> CheckResult:
-    """Check that the client claims a capability without which an update is not sent."""
-    if not context.state.is_ready:
-        return None
-    if isinstance(context.state.claim("client", capability), dict):
-        return OK
-    return context.problem(
-        f"{context.variant} comes, but the client does not claim {capability}",
-        context.state.initialize,
-        at="sessionUpdate",
-    )
+    text = f"{what} was sent though the {by} did not claim {capability}"
+    return context.problem(text, context.state.initialize, path=path)

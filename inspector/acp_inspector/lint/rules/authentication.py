@@ -272,20 +272,6 @@ def unsupported_terminal_login() -> None:
     """
 
 
-@each_of(_offers)
-def methods_are_complete(
-    context: Context, place: str, method: dict[str, Json], *, wanted: tuple[str, ...], foreign: str
-) -> Iterator[Violation]:
-    for name in wanted:
-        if not isinstance(method.get(name), str):
-            hint = f", but {foreign}" if foreign in method and name != "name" else ""
-            yield f"the auth method has no {name}{hint}", f"{place}.{name}"
-    kind = method.get("type")
-    is_own = isinstance(kind, str) and (kind in {"agent", "terminal"} or kind.startswith("_"))
-    if context.version == 2 and isinstance(kind, str) and not is_own:
-        yield f"the type {quoted(kind)} does not begin with “_”", f"{place}.type"
-
-
 @rule.error(
     76, "schema", "agent", on.result("initialize"), version=2, case="initialize.auth-fields"
 )

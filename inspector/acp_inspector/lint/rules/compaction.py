@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed_by_client, schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -74,15 +74,11 @@ def _keep_compaction(context: Context) -> None:
 
 @rule.error(404, "must", "agent", UPDATE, CHUNK, version=1, since="2026-11")
 @fix("Compact in silence where the client cannot show it.")
-def undeclared_compaction(context: Context) -> CheckResult:
+@checked_by(claimed, v1="session.compaction", by="client")
+def undeclared_compaction() -> None:
     """`compaction_update` and `compaction_summary_chunk` (stable now) only with client
     `session.compaction`.
     """
-    if context.state.claims("client", "session.compaction"):
-        return OK
-    return context.problem(
-        "the client did not claim session.compaction", context.state.initialize, at="sessionUpdate"
-    )
 
 
 @rule.info(405, "heuristic", "agent", CHUNK, since="2026-11")
@@ -159,7 +155,7 @@ def replayed_notice(context: Context) -> CheckResult:
 
 @version_2.error(465, "must", "agent", on.update("notice"))
 @fix("Send an agent message if the text matters.")
-@checked_by(claimed_by_client, capability="session.notices")
+@checked_by(claimed, v1="session.notices", by="client")
 def undeclared_notice() -> None:
     """`notice` is sent only with client `session.notices`."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import (
     OK,
     CheckResult,
@@ -239,18 +239,15 @@ def config_option_vanishes(context: Context) -> CheckResult:
 
 @rule.error(300, "must", "agent", OPTION_REPORTS, version=1, case="options.boolean-offered")
 @fix("Offer a select with two values instead.")
-def undeclared_boolean_option(context: Context) -> CheckResult:
+@checked_by(
+    claimed,
+    v1="session.configOptions.boolean",
+    by="client",
+    at="configOptions.*.type",
+    value="boolean",
+)
+def undeclared_boolean_option() -> None:
     """`type:"boolean"` options only if the Client advertised `session.configOptions.boolean`."""
-    booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
-    if not booleans:
-        return None
-    if context.state.claims("client", "session.configOptions.boolean"):
-        return OK
-    return context.problem(
-        "the client did not claim session.configOptions.boolean",
-        context.state.initialize,
-        path=f"{booleans[0]}.type",
-    )
 
 
 @rule.error(301, "schema", "agent", OPTION_REPORTS, case="options.current")

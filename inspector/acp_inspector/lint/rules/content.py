@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import Subject, checked_by, details, fix
 from acp_inspector.lint.rules.tool_calls import in_calls
@@ -80,39 +80,41 @@ def takes(state: LintState, capability: str) -> bool:
     return isinstance(mime_type, dict) if version == 2 else mime_type is True
 
 
-def prompt_blocks_are_supported(context: Context, type_: str, capability: str) -> CheckResult:
-    if not context.state.is_ready:
-        return None
-    for path, block in _all(context).beyond_text:
-        if block.get("type") == type_:
-            if takes(context.state, capability):
-                return OK
-            claim = CLAIMS[2 if context.version == 2 else 1].format(capability)
-            return context.problem(
-                f"the prompt has a block of type {type_}, but the agent does not claim {claim}",
-                context.state.initialize,
-                path=f"{path}.type",
-            )
-    return None
-
-
 @rule.error(137, "must", "client", on.request("session/prompt"))
 @fix("Send images only to agents that claim to take them.")
-@checked_by(prompt_blocks_are_supported, type_="image", capability="image")
+@checked_by(
+    claimed,
+    v1="promptCapabilities.image",
+    v2="session.prompt.image",
+    at="prompt.*.type",
+    value="image",
+)
 def undeclared_image() -> None:
     """`image` blocks only with the image prompt capability."""
 
 
 @rule.error(138, "must", "client", on.request("session/prompt"))
 @fix("Send audio only to agents that claim to take it.")
-@checked_by(prompt_blocks_are_supported, type_="audio", capability="audio")
+@checked_by(
+    claimed,
+    v1="promptCapabilities.audio",
+    v2="session.prompt.audio",
+    at="prompt.*.type",
+    value="audio",
+)
 def undeclared_audio() -> None:
     """`audio` blocks only with the audio prompt capability."""
 
 
 @rule.error(139, "must", "client", on.request("session/prompt"))
 @fix("Send a resource_link, or the text, to agents that take no embedded context.")
-@checked_by(prompt_blocks_are_supported, type_="resource", capability="embeddedContext")
+@checked_by(
+    claimed,
+    v1="promptCapabilities.embeddedContext",
+    v2="session.prompt.embeddedContext",
+    at="prompt.*.type",
+    value="resource",
+)
 def undeclared_embedded_resource() -> None:
     """`resource` blocks only with `embeddedContext`."""
 

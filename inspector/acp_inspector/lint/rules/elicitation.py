@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
 from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
@@ -100,26 +100,16 @@ def _complete_page(context: Context) -> None:
     pages.until, pages.completion = context.seq + ENTRIES_AFTER_PAGE, context.point
 
 
-def _is_claimed(context: Context, mode: str) -> CheckResult:
-    if _mode(context) != mode:
-        return None
-    if _claims(context, mode):
-        return OK
-    return context.problem(
-        f"the client did not claim elicitation.{mode}", context.state.initialize, at="mode"
-    )
-
-
 @rule.error(328, "must", "agent", on.request(CREATE))
 @fix("Ask by a form only where the client can show one.")
-@checked_by(_is_claimed, mode="form")
+@checked_by(claimed, v1="elicitation.form", by="client", at="mode", value="form")
 def undeclared_form() -> None:
     """`mode:"form"` only with a non-null `elicitation.form` capability."""
 
 
 @rule.error(329, "must", "agent", on.request(CREATE))
 @fix("Ask by a page only where the client can open one.")
-@checked_by(_is_claimed, mode="url")
+@checked_by(claimed, v1="elicitation.url", by="client", at="mode", value="url")
 def undeclared_url() -> None:
     """`mode:"url"` only with a non-null `elicitation.url` capability (`{}` as a whole advertises
     nothing).

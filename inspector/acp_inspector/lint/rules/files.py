@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import Subject, checked_by, fix
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
@@ -24,28 +24,16 @@ MACOS_PREFIX: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
-def file_methods_are_supported(context: Context, capability: str) -> CheckResult:
-    if not context.state.is_ready:
-        return None
-    if context.state.claim("client", capability) is True:
-        return OK
-    return context.problem(
-        f"{context.method} is called, but the client does not claim {capability}",
-        context.state.initialize,
-        path="method",
-    )
-
-
 @rule.error(240, "must", "agent", on.request(READ))
 @fix("Read files through the client only where it claims that.")
-@checked_by(file_methods_are_supported, capability="fs.readTextFile")
+@checked_by(claimed, v1="fs.readTextFile", by="client")
 def undeclared_file_read() -> None:
     """`fs/read_text_file` only with `fs.readTextFile: true`."""
 
 
 @rule.error(241, "must", "agent", on.request(WRITE))
 @fix("Write files through the client only where it claims that.")
-@checked_by(file_methods_are_supported, capability="fs.writeTextFile")
+@checked_by(claimed, v1="fs.writeTextFile", by="client")
 def undeclared_file_write() -> None:
     """`fs/write_text_file` only with `fs.writeTextFile: true`."""
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
-from acp_inspector.lint.context import OK, CheckResult, Context, Place, Problem, Violation, quoted
+from acp_inspector.lint.checks import absolute, claimed, schema
+from acp_inspector.lint.context import CheckResult, Context, Place, Problem, Violation, quoted
 from acp_inspector.lint.registry import Subject, checked_by, details, each_of, fix
-from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OPENING
@@ -56,39 +55,16 @@ def missing_mcp_servers() -> None:
     """`session/new` and `session/load` contain the `mcpServers` array, even if empty."""
 
 
-def _gated(context: Context, wanted: str, path: str) -> CheckResult:
-    """Find servers of one transport whose capability the agent did not claim."""
-    if not context.state.is_ready:
-        return None
-    servers = [
-        place for place, each in _servers(context) if _transport(each, context.version) == wanted
-    ]
-    if not servers:
-        return None
-    if context.state.claims("agent", path):
-        return OK
-    initialize = context.state.initialize
-    frames = (context.seq,) if initialize is None else (initialize.seq, context.seq)
-    return tuple(
-        Problem(
-            f"an MCP server is of type {wanted} though the agent did not claim {path}",
-            frames,
-            path=f"{place}.type",
-        )
-        for place in servers
-    )
-
-
 @rule.error(87, "must", "client", on.request(*OPENING), version=1)
 @fix("Send http servers only with mcpCapabilities.http: true.")
-@checked_by(_gated, wanted="http", path="mcpCapabilities.http")
+@checked_by(claimed, v1="mcpCapabilities.http", at="mcpServers.*.type", value="http")
 def undeclared_mcp_http() -> None:
     """MCP `type:"http"` only with `mcpCapabilities.http: true`."""
 
 
 @rule.error(88, "must", "client", on.request(*OPENING), version=1)
 @fix("Send sse servers only with mcpCapabilities.sse: true.")
-@checked_by(_gated, wanted="sse", path="mcpCapabilities.sse")
+@checked_by(claimed, v1="mcpCapabilities.sse", at="mcpServers.*.type", value="sse")
 def undeclared_mcp_sse() -> None:
     """MCP `type:"sse"` only with `mcpCapabilities.sse: true`."""
 
@@ -99,7 +75,10 @@ def undeclared_mcp_transport(context: Context) -> CheckResult:
     """MCP `type:"stdio"` only with `session.mcp.stdio`, `type:"http"` only with
     `session.mcp.http`.
     """
-    found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
+    found = [
+        claimed(context, f"session.mcp.{each}", at="mcpServers.*.type", value=each)
+        for each in ("stdio", "http")
+    ]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
 
@@ -159,24 +138,11 @@ def incomplete_mcp_server(
             yield f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"
 
 
-def _commands(context: Context) -> list[Place]:
-    return [
-        (place, each)
-        for place, each in _servers(context)
-        if _transport(each, context.version) == "stdio" and isinstance(each.get("command"), str)
-    ]
-
-
 @rule.error(93, "implied", "client", on.request(*OPENING))
 @fix("Resolve the command to its absolute path first.")
-@each_of(_commands)
-def relative_mcp_command(
-    context: Context, place: str, server: dict[str, Json]
-) -> Iterator[Violation]:
+@checked_by(absolute, at="mcpServers.*.command")
+def relative_mcp_command() -> None:
     """Stdio `command` is an absolute path."""
-    if not is_absolute(server["command"]):
-        text = f"the command is not an absolute path: {quoted(server['command'])}"
-        yield text, f"{place}.command"
 
 
 def _with_pairs(context: Context) -> list[Place]:
@@ -209,4 +175,4 @@ def mcp_env_not_list(context: Context, place: str, server: dict[str, Json]) -> I
 def undeclared_acp_server(context: Context) -> CheckResult:
     """`type:"acp"` MCP servers only with `mcpCapabilities.acp` (v1u) / `session.mcp.acp` (v2u)."""
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
-    return _gated(context, "acp", path)
+    return claimed(context, path, at="mcpServers.*.type", value="acp")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed_by_client, schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
 from acp_inspector.lint.rules.v2_turn_state import foreground
@@ -240,7 +240,7 @@ def _statuses(context: Context) -> dict[str, str]:
 @rule.error(279, "must", "agent", on.update("plan_update", "plan_removed"), version=1)
 @details(source="v1/draft/agent-plan.mdx")
 @fix("Send the update plan instead.")
-@checked_by(claimed_by_client, capability="plan")
+@checked_by(claimed, v1="plan", by="client")
 def undeclared_plan() -> None:
     """`plan_update` / `plan_removed` only if the Client advertised `plan` (unstable)."""
 

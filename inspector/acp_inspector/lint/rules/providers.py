@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
+from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
@@ -72,13 +72,9 @@ def _switch_provider(context: Context) -> None:
 
 @rule.error(399, "should", "client", on.request(*METHODS))
 @fix("Use providers only where the agent claims them.")
-def undeclared_providers(context: Context) -> CheckResult:
+@checked_by(claimed, v1="providers")
+def undeclared_providers() -> None:
     """`providers/*` only with the `providers` capability."""
-    if context.state.claims("agent", "providers"):
-        return OK
-    return context.problem(
-        "the agent did not claim providers", context.state.initialize, path="method"
-    )
 
 
 @rule.error(400, "must", "agent", on.response("providers/disable"))

@@ -55,9 +55,9 @@ def _filter(params: dict[str, Json]) -> Json:
 
 @rule.error(466, "schema", "client", on.request(*ARCHIVE_METHODS))
 @fix("Archive sessions only where the agent claimed archive.")
-def undeclared_archive(context: Context) -> CheckResult:
+@checked_by(claimed, v1="sessionCapabilities.archive", v2="session.archive")
+def undeclared_archive() -> None:
     """`session/archive` and `session/unarchive` only with the `archive` capability."""
-    return claimed(context, "sessionCapabilities.archive", "session.archive")
 
 
 @rule.error(467, "must", "agent", on.result("initialize"), version=1)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
+from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import Subject, checked_by, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
@@ -77,15 +78,11 @@ def _keep_child(context: Context) -> None:
 
 @rule.error(494, "must", "agent", UPDATE, MESSAGES, version=1)
 @fix("Send it only where the client claims subagents.")
-def undeclared_subagents(context: Context) -> CheckResult:
+@checked_by(claimed, v1="subagents", by="client")
+def undeclared_subagents() -> None:
     """`subagent_update`, `session_message` and `session_message_chunk` only with client
     `subagents`.
     """
-    if context.state.claims("client", "subagents"):
-        return OK
-    return context.problem(
-        "the client did not claim subagents", context.state.initialize, at="sessionUpdate"
-    )
 
 
 @rule.error(495, "must", "agent", UPDATE)

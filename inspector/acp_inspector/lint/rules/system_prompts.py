@@ -50,29 +50,17 @@ def undeclared_system_prompt(context: Context) -> CheckResult:
     """`systemPrompt` on new/load/resume/fork only with the `systemPrompt` capability."""
     if _checked_prompt(context, context.params) is None:
         return None
-    if not claimed(context, _claim(context)):
-        return OK if context.state.is_ready else None
-    return context.problem(
-        f"systemPrompt was sent though the agent did not claim {_claim(context)}",
-        context.state.initialize,
-        path=PROMPT,
-    )
+    return claimed(context, _claim(context), at="systemPrompt")
 
 
 @rule.error(485, "must", "client", on.request(*OPENING))
 @fix("Override only where the agent claimed mode.override.")
 def undeclared_prompt_override(context: Context) -> CheckResult:
     """`mode:"override"` only with `systemPrompt.mode.override`."""
-    prompt = _checked_prompt(context, context.params)
-    if prompt is None or prompt.get("mode") != "override":
+    if _checked_prompt(context, context.params) is None:
         return None
-    if not claimed(context, _claim(context, ".mode.override")):
-        return OK if context.state.is_ready else None
-    return context.problem(
-        f"the mode is override though the agent did not claim {_claim(context, '.mode.override')}",
-        context.state.initialize,
-        path=f"{PROMPT}.mode",
-    )
+    capability = _claim(context, ".mode.override")
+    return claimed(context, capability, at="systemPrompt.mode", value="override")
 
 
 @rule.error(486, "must", "client", on.request(*OPENING))

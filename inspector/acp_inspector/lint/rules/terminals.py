@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import absolute, schema
+from acp_inspector.lint.checks import absolute, claimed, schema
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -35,17 +35,9 @@ USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "te
 
 @rule.error(250, "must", "agent", on.request("terminal/create", *USES))
 @fix("Use terminals of clients that claim them, only.")
-def undeclared_terminal(context: Context) -> CheckResult:
+@checked_by(claimed, v1="terminal", by="client")
+def undeclared_terminal() -> None:
     """`terminal/*` only with `clientCapabilities.terminal: true`."""
-    if not context.state.is_ready:
-        return None
-    if context.state.claim("client", "terminal") is True:
-        return OK
-    return context.problem(
-        f"{context.method} is called, but the client does not claim terminal",
-        context.state.initialize,
-        path="method",
-    )
 
 
 @rule.warning(521, "heuristic", "agent", on.request("terminal/create"))
