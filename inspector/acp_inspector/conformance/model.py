@@ -220,9 +220,15 @@ class Suite:
         self.cases[case.id] = case
 
     def case(
-        self, id_: str, section: str, sentence: str, **options: Any
+        self, id_: str, section: str = "", sentence: str = "", **options: Any
     ) -> Callable[[Steps], Steps]:
-        """Register the decorated function as the steps of a case."""
+        """Register the decorated function as the steps of a case.
+
+        Without a section and a sentence, those of the first of its rules are taken.
+        """
+        if not sentence:
+            rule = rules()[options["rules"][0]]
+            section, sentence = rule.source, rule.text
 
         def register(steps: Steps) -> Steps:
             case = Case(id=id_, section=section, sentence=sentence, steps=steps, **options)

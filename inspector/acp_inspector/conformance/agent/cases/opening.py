@@ -420,22 +420,12 @@ async def wrong_version(peer: Peer) -> None:
             raise CaseFailedError('a request with "jsonrpc": "1.0" was taken like any other')
 
 
-@case(
-    "jsonrpc.unknown-method",
-    "Extensibility, Custom requests",
-    "An unknown request gets the error -32601.",
-    rules=("unknown-method-not-refused",),
-)
+@case("jsonrpc.unknown-method", rules=("unknown-method-not-refused",))
 async def unknown_request(peer: Peer) -> None:
     await peer.refused("session/levitate", {}, METHOD_NOT_FOUND)
 
 
-@case(
-    "jsonrpc.unknown-extension",
-    "Extensibility, Custom requests",
-    "An unknown request of an extension gets the error -32601.",
-    rules=("custom-request-unanswered",),
-)
+@case("jsonrpc.unknown-extension", rules=("custom-request-unanswered",))
 async def unknown_extension(peer: Peer) -> None:
     await peer.refused("_example.org/levitate", {"height": 3}, METHOD_NOT_FOUND)
 

@@ -47,12 +47,7 @@ async def new(peer: Peer) -> None:
     await peer.create_session()
 
 
-@case(
-    "session.new-unique",
-    f"{SETUP}, Session id",
-    "Every new session has an id of its own.",
-    rules=("duplicate-session-id",),
-)
+@case("session.new-unique", rules=("duplicate-session-id",))
 async def new_unique(peer: Peer) -> None:
     ids = [await peer.new_session() for _ in range(3)]
     if len(set(ids)) < 3:
@@ -81,36 +76,21 @@ async def new_relative_cwd(peer: Peer) -> None:
 
 
 @case(
-    "session.new-bad-servers",
-    "Schema, NewSessionRequest",
-    "MCP servers that are no list are refused with -32602.",
-    rules=("malformed-list-accepted",),
-    unlike=("continuum", "openoxide"),
+    "session.new-bad-servers", rules=("malformed-list-accepted",), unlike=("continuum", "openoxide")
 )
 async def new_bad_servers(peer: Peer) -> None:
     params: Json = {"cwd": str(peer.directory), "mcpServers": "none"}
     await peer.refused("session/new", params, INVALID_PARAMS)
 
 
-@case(
-    "session.new-unknown-transport",
-    f"{SETUP}, MCP servers (version 2)",
-    "An MCP server of an unknown transport is refused with -32602.",
-    profiles=V2,
-    rules=("unsupported-transport-accepted",),
-)
+@case("session.new-unknown-transport", profiles=V2, rules=("unsupported-transport-accepted",))
 async def new_unknown_transport(peer: Peer) -> None:
     server: Json = {"type": "_pigeon", "name": "birds"}
     params: Json = {"cwd": str(peer.directory), "mcpServers": [server]}
     await peer.refused("session/new", params, INVALID_PARAMS)
 
 
-@case(
-    "session.new-relative-root",
-    f"{SETUP}, Additional directories",
-    "An additional directory that is no absolute path is refused, not dropped.",
-    rules=("invalid-directory-ignored",),
-)
+@case("session.new-relative-root", rules=("invalid-directory-ignored",))
 async def new_relative_root(peer: Peer) -> None:
     peer.require("sessionCapabilities.additionalDirectories", "session.additionalDirectories")
     params: Json = {
@@ -257,14 +237,7 @@ async def _close(peer: Peer, session: str) -> None:
         raise NotReachedError("the session could not be closed")
 
 
-@case(
-    "load.replays",
-    f"{SETUP}, Loading sessions",
-    "Loading a session sends the whole conversation before the response.",
-    rules=("missing-replay",),
-    own=True,
-    unlike=("continuum",),
-)
+@case("load.replays", rules=("missing-replay",), own=True, unlike=("continuum",))
 async def load_replays(peer: Peer) -> None:
     await peer.open()
     method = _load_method(peer)
@@ -332,13 +305,7 @@ async def load_no_session_id(peer: Peer) -> None:
     await peer.refused(method, params, INVALID_PARAMS)
 
 
-@case(
-    "resume.no-replay",
-    f"{SETUP}, Resuming sessions",
-    "Resuming a session repeats nothing of the conversation.",
-    rules=("resume-replays-history", "unrequested-replay"),
-    own=True,
-)
+@case("resume.no-replay", rules=("resume-replays-history", "unrequested-replay"), own=True)
 async def resume_no_replay(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.resume", "-")
@@ -370,14 +337,7 @@ async def resume_unknown(peer: Peer) -> None:
     await peer.refused("session/resume", _reopen_params(peer, NO_SESSION, replays=False))
 
 
-@case(
-    "resume.state",
-    f"{SETUP}, Resuming sessions (version 2)",
-    "The state of a resumed session is sent before the response.",
-    profiles=V2,
-    rules=("resume-without-state",),
-    own=True,
-)
+@case("resume.state", profiles=V2, rules=("resume-without-state",), own=True)
 async def resume_state(peer: Peer) -> None:
     await peer.open()
     session = await _talked_session(peer)
@@ -389,14 +349,7 @@ async def resume_state(peer: Peer) -> None:
         raise CaseFailedError("no state_update came before the response")
 
 
-@case(
-    "resume.bad-cursor",
-    f"{SETUP}, Resuming sessions (version 2)",
-    "A replayFrom of an unknown type is refused with -32602.",
-    profiles=V2,
-    rules=("replay-cursor-not-refused",),
-    own=True,
-)
+@case("resume.bad-cursor", profiles=V2, rules=("replay-cursor-not-refused",), own=True)
 async def resume_bad_cursor(peer: Peer) -> None:
     await peer.open()
     session = await _talked_session(peer)
@@ -463,13 +416,7 @@ async def _is_listed(peer: Peer, session: str, **params: Json) -> bool:
     return await becomes_true(is_there, peer.options.list_wait, attempts=10)
 
 
-@case(
-    "list.by-directory",
-    "Session list, Filter",
-    "A list for one directory holds only sessions of that directory.",
-    rules=("session-of-other-directory",),
-    own=True,
-)
+@case("list.by-directory", rules=("session-of-other-directory",), own=True)
 async def by_directory(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.list", "-")
@@ -537,13 +484,7 @@ async def close_ends(peer: Peer) -> None:
     error_of(reply, "a prompt for a closed session")
 
 
-@case(
-    "close.cancels",
-    f"{SETUP}, Closing sessions",
-    "Closing a session cancels its running turn.",
-    rules=("close-without-cancelled", "close-without-idle"),
-    own=True,
-)
+@case("close.cancels", rules=("close-without-cancelled", "close-without-idle"), own=True)
 async def close_cancels(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.close", "-")
@@ -554,13 +495,7 @@ async def close_cancels(peer: Peer) -> None:
         raise CaseFailedError(f"the turn ended with {turn.stop_reason}, not with cancelled")
 
 
-@case(
-    "close.silent",
-    f"{SETUP}, Closing sessions",
-    "Nothing is sent for a session after it was closed.",
-    profiles=V2,
-    rules=("message-after-close",),
-)
+@case("close.silent", profiles=V2, rules=("message-after-close",))
 async def close_silent(peer: Peer) -> None:
     peer.require("sessionCapabilities.close", "-")
     session = await _talked_session(peer)
@@ -572,13 +507,7 @@ async def close_silent(peer: Peer) -> None:
         raise CaseFailedError("an update came after the session was closed")
 
 
-@case(
-    "delete.forgets",
-    "Session delete",
-    "A deleted session is in no list.",
-    rules=("deleted-session-listed",),
-    own=True,
-)
+@case("delete.forgets", rules=("deleted-session-listed",), own=True)
 async def delete_forgets(peer: Peer) -> None:
     await peer.open()
     peer.require("sessionCapabilities.delete", "session.delete")
@@ -611,13 +540,7 @@ def _modes(peer: Peer, session: str) -> tuple[list[str], str | None]:
     return ids, get_text(modes, "currentModeId")
 
 
-@case(
-    "modes.current",
-    "Session modes",
-    "The current mode is one of the available modes.",
-    profiles=V1,
-    rules=("unknown-current-mode", "duplicate-mode"),
-)
+@case("modes.current", profiles=V1, rules=("unknown-current-mode", "duplicate-mode"))
 async def modes_current(peer: Peer) -> None:
     ids, current = _modes(peer, await peer.session())
     if current not in ids:
@@ -679,12 +602,7 @@ def _set_params(peer: Peer, session: str, option: Json, value: Json) -> Json:
     return params if peer.version == 1 else {**params, "type": "id"}
 
 
-@case(
-    "options.set",
-    "Session config options, Setting an option",
-    "The response to a change has all options, with the new value.",
-    rules=("incomplete-option-result",),
-)
+@case("options.set", rules=("incomplete-option-result",))
 async def options_set(peer: Peer) -> None:
     session, options = await _select_options(peer)
     replies: list[Reply] = []
@@ -706,12 +624,7 @@ async def options_set(peer: Peer) -> None:
     result_of(replies[0], "session/set_config_option")
 
 
-@case(
-    "options.unknown",
-    "Session config options, Setting an option",
-    "An option that does not exist is refused with -32602.",
-    rules=("invalid-option-accepted",),
-)
+@case("options.unknown", rules=("invalid-option-accepted",))
 async def options_unknown(peer: Peer) -> None:
     session, (option, *_) = await _select_options(peer)
     params = _set_params(peer, session, "no-such-option", option.get("currentValue"))
@@ -752,13 +665,7 @@ async def fork_new_id(peer: Peer) -> None:
     await peer.turn(fork, peer.prompt_text("text"))
 
 
-@case(
-    "title.stored",
-    "Session title (RFD)",
-    "session/set_title returns the title that was stored.",
-    profiles=UNSTABLE,
-    rules=("missing-stored-title",),
-)
+@case("title.stored", profiles=UNSTABLE, rules=("missing-stored-title",))
 async def title_stored(peer: Peer) -> None:
     peer.require("sessionCapabilities.title")
     params: Json = {"sessionId": await peer.new_session(), "title": "A title"}
@@ -766,13 +673,7 @@ async def title_stored(peer: Peer) -> None:
         raise CaseFailedError("the result has no title")
 
 
-@case(
-    "status.unknown",
-    "Session status (RFD)",
-    "The status of a session that does not exist is refused with -32002.",
-    profiles=UNSTABLE,
-    rules=("wrong-status-error",),
-)
+@case("status.unknown", profiles=UNSTABLE, rules=("wrong-status-error",))
 async def status_unknown(peer: Peer) -> None:
     peer.require("sessionCapabilities.status")
     await peer.refused("session/status", {"sessionId": NO_SESSION}, RESOURCE_NOT_FOUND)
@@ -812,8 +713,6 @@ async def archive_unknown(peer: Peer) -> None:
 
 @case(
     "auth-status.no-login-needed",
-    "Auth status (RFD)",
-    "auth/status is never refused for want of a login.",
     profiles=UNSTABLE,
     rules=("auth-status-fails", "malformed-auth-status"),
 )
@@ -822,13 +721,7 @@ async def auth_status(peer: Peer) -> None:
     await peer.result("auth/status", {})
 
 
-@case(
-    "providers.list",
-    "Custom LLM endpoints (RFD)",
-    "providers/list returns the providers, without their headers.",
-    profiles=UNSTABLE,
-    rules=("provider-headers-listed",),
-)
+@case("providers.list", profiles=UNSTABLE, rules=("provider-headers-listed",))
 async def providers_list(peer: Peer) -> None:
     peer.require("providers")
     result = await peer.result("providers/list", {})
@@ -854,13 +747,7 @@ async def providers_unknown(peer: Peer) -> None:
     await peer.refused("providers/set", params, INVALID_PARAMS)
 
 
-@case(
-    "providers.required",
-    "Custom LLM endpoints (RFD)",
-    "Disabling a required provider is refused with -32602.",
-    profiles=UNSTABLE,
-    rules=("required-provider-disabled",),
-)
+@case("providers.required", profiles=UNSTABLE, rules=("required-provider-disabled",))
 async def providers_required(peer: Peer) -> None:
     peer.require("providers")
     listed = get_objects(dict(await peer.result("providers/list", {})), "providers")

@@ -253,13 +253,7 @@ async def after_refusal(peer: Peer) -> None:
     await peer.turn(session, peer.prompt_text("text"))
 
 
-@case(
-    "prompt.image-not-offered",
-    "Content, Image (version 2)",
-    "A block that the agent does not offer is refused with -32602.",
-    profiles=V2,
-    rules=("unsupported-block-accepted",),
-)
+@case("prompt.image-not-offered", profiles=V2, rules=("unsupported-block-accepted",))
 async def image_not_offered(peer: Peer) -> None:
     offered = [
         name for name in ("image", "audio") if peer.offers("", f"session.prompt.{name}") is not None
@@ -495,14 +489,7 @@ async def _expect_running(peer: Peer, prompt: StartedPrompt) -> None:
         raise CaseFailedError("the turn of the other session ended")
 
 
-@case(
-    "cancel.silent-afterwards",
-    f"{TURN}, Cancellation",
-    "Updates of a cancelled turn are sent before its end.",
-    profiles=V1,
-    rules=("update-after-cancelled-turn",),
-    own=True,
-)
+@case("cancel.silent-afterwards", profiles=V1, rules=("update-after-cancelled-turn",), own=True)
 async def cancel_silent_afterwards(peer: Peer) -> None:
     prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": prompt.session})
@@ -845,8 +832,6 @@ async def plan_sent(peer: Peer) -> None:
 
 @case(
     "entity-cancel.unknown-call",
-    "Tool calls, Cancellation (version 2)",
-    "Cancelling a tool call that does not exist is refused with -32602.",
     profiles=V2,
     rules=("invalid-cancel-accepted",),
     unlike=("v2-batch",),

@@ -42,13 +42,7 @@ async def form(stage: Stage) -> None:
         raise CaseFailedError(f"the action is {result.get('action')!r}")
 
 
-@case(
-    "elicitation.unknown-mode",
-    "Elicitation",
-    "A mode that the client does not offer is refused.",
-    persona=WELL,
-    rules=("undeclared-elicitation-not-refused",),
-)
+@case("elicitation.unknown-mode", persona=WELL, rules=("undeclared-elicitation-not-refused",))
 async def unknown_mode(stage: Stage) -> None:
     if stage.offers("elicitation.url"):
         raise NotReachedError("the client offers every mode")

@@ -49,14 +49,7 @@ def _both(stage: Stage) -> None:
     stage.require("fs.writeTextFile")
 
 
-@case(
-    "files.write-new",
-    "File system, Writing files",
-    "Writing a file that does not exist creates it.",
-    profiles=V1,
-    persona=WELL,
-    rules=("write-refused-as-missing",),
-)
+@case("files.write-new", profiles=V1, persona=WELL, rules=("write-refused-as-missing",))
 async def write_new(stage: Stage) -> None:
     stage.require("fs.writeTextFile")
     await _remove(stage)

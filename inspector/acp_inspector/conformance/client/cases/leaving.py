@@ -36,14 +36,7 @@ async def login_known(stage: Stage) -> None:
         raise CaseFailedError("the client created no session after the login")
 
 
-@case(
-    "future.leaves",
-    "Initialization, Version negotiation",
-    "A client that cannot speak the version of the agent goes on with nothing.",
-    persona="future",
-    rules=("version-mismatch-ignored",),
-    own=True,
-)
+@case("future.leaves", persona="future", rules=("version-mismatch-ignored",), own=True)
 async def future(stage: Stage) -> None:
     if not stage.messages:
         raise NotReachedError("the client sent no initialize")

@@ -11,24 +11,12 @@ from acp_protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json
 case = CLIENT.case
 
 
-@case(
-    "requests.unknown-method",
-    "Extensibility, Custom requests",
-    "An unknown request gets the error -32601.",
-    persona=WELL,
-    rules=("unknown-method-not-refused",),
-)
+@case("requests.unknown-method", persona=WELL, rules=("unknown-method-not-refused",))
 async def unknown_method(stage: Stage) -> None:
     error_of(await stage.request("session/levitate", {}), "session/levitate", METHOD_NOT_FOUND)
 
 
-@case(
-    "requests.unknown-extension",
-    "Extensibility, Custom requests",
-    "An unknown request of an extension gets the error -32601.",
-    persona=WELL,
-    rules=("custom-request-unanswered",),
-)
+@case("requests.unknown-extension", persona=WELL, rules=("custom-request-unanswered",))
 async def unknown_extension(stage: Stage) -> None:
     reply = await stage.request("_example.org/levitate", {"height": 3})
     error_of(reply, "_example.org/levitate", METHOD_NOT_FOUND)
@@ -131,13 +119,7 @@ async def cancel_unknown(stage: Stage) -> None:
     expect_no_reply(stage, at, "$/cancel_request")
 
 
-@case(
-    "cancel-request.permission",
-    "Cancellation",
-    "A permission request that $/cancel_request names still gets a response.",
-    persona=WELL,
-    rules=("cancelled-request-unanswered",),
-)
+@case("cancel-request.permission", persona=WELL, rules=("cancelled-request-unanswered",))
 async def cancel_permission(stage: Stage) -> None:
     at = len(stage.messages)
     id_ = await stage.start("session/request_permission", stage.permission(ALLOW))

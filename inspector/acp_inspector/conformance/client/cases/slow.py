@@ -59,15 +59,7 @@ async def patient(stage: Stage) -> None:
     await check_survival(stage)
 
 
-@case(
-    "slow.one-prompt",
-    "Prompt turn",
-    "The client sends no second prompt for a session while a turn runs.",
-    profiles=V1,
-    persona="slow",
-    rules=("concurrent-prompts",),
-    own=True,
-)
+@case("slow.one-prompt", profiles=V1, persona="slow", rules=("concurrent-prompts",), own=True)
 async def one_prompt(stage: Stage) -> None:
     if stage.first_prompt is None or stage.turn_ended is None:
         raise NotReachedError("no turn ended")

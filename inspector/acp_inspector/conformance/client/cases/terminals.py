@@ -77,14 +77,7 @@ async def exit_code(stage: Stage) -> None:
         raise CaseFailedError(f"the exit code was 3, and came as {status.get('exitCode')!r}")
 
 
-@case(
-    "terminal.at-once",
-    "Terminals, Creating terminals",
-    "terminal/create responds while the command runs, and terminal/output without an exit status.",
-    profiles=V1,
-    persona=WELL,
-    rules=("slow-terminal-create",),
-)
+@case("terminal.at-once", profiles=V1, persona=WELL, rules=("slow-terminal-create",))
 async def at_once(stage: Stage) -> None:
     terminal = await _terminal(stage, "sleep", "30")
     output = await terminal.result("output")
@@ -121,14 +114,7 @@ async def released(stage: Stage) -> None:
     error_of(await terminal.call("output"), "terminal/output")
 
 
-@case(
-    "terminal.limit",
-    "Terminals, Output",
-    "No more output is kept than the limit, and that it was cut is said.",
-    profiles=V1,
-    persona=WELL,
-    rules=("output-over-limit",),
-)
+@case("terminal.limit", profiles=V1, persona=WELL, rules=("output-over-limit",))
 async def limit(stage: Stage) -> None:
     script = "i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); done"
     terminal = await _terminal(stage, "sh", "-c", script, outputByteLimit=64)
@@ -161,14 +147,7 @@ async def environment(stage: Stage) -> None:
         raise CaseFailedError("the variable or the directory is missing")
 
 
-@case(
-    "terminal.own-ids",
-    "Terminals, Creating terminals",
-    "Two terminals have two ids.",
-    profiles=V1,
-    persona=WELL,
-    rules=("duplicate-terminal-id",),
-)
+@case("terminal.own-ids", profiles=V1, persona=WELL, rules=("duplicate-terminal-id",))
 async def own_ids(stage: Stage) -> None:
     terminals = [await _terminal(stage, "sleep", "30") for _ in range(2)]
     for each in {each.id: each for each in terminals}.values():
