@@ -79,9 +79,9 @@ UNSTABLE_SUBJECTS: Final = frozenset(
 STABLE_IN_1: Final = frozenset({"system-prompts"})
 """Those that are stable in version 1 by now."""
 
-EARLY_SUBJECTS: Final = frozenset(
-    {"framing", "envelope", "initialization", "http", "http-observed"}
-)
+HTTP_SUBJECTS: Final = frozenset({"http", "http-observed"})
+"""Subjects about messages that come over HTTP."""
+EARLY_SUBJECTS: Final = HTTP_SUBJECTS | {"framing", "envelope", "initialization"}
 """Subjects that matter before a version is negotiated."""
 
 BATCHES_ARE_GONE: Final = "Batches are gone."

@@ -62,7 +62,11 @@ def schema(
         within: There is nothing to check if nothing is in any of these objects and arrays. By
             default they are those that all of `at` lie in.
     """
-    if not any(_reaches(context.subject, names) for names in _needed(at, kinds, within)):
+    subject = context.subject
+    for names in _needed(at, kinds, within):
+        if _reaches(subject, names):
+            break
+    else:
         return None
     what = schema_subject(context)
     if what is None:
@@ -113,10 +117,12 @@ def _reaches(value: Json, names: Names) -> bool:
     for index, name in enumerate(names):
         if name == "+":
             return value is not None and value != []
-        inside, rest = as_object(value), names[index + 1 :]
+        inside = as_object(value)
         if name == "*":
+            rest = names[index + 1 :]
             return any(_reaches(each, rest) for each in inside.values() or as_list(value))
         if "|" in name:
+            rest = names[index + 1 :]
             return any(_reaches(inside, (each, *rest)) for each in name.split("|"))
         if name not in inside:
             return False

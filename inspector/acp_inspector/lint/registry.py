@@ -35,7 +35,15 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, TypedDict, TypeVar, Unpack
 
 from acp_inspector.lint import on
-from acp_inspector.lint.catalog import EARLY_SUBJECTS, AtFault, Basis, LintRule, Severity, Version
+from acp_inspector.lint.catalog import (
+    EARLY_SUBJECTS,
+    HTTP_SUBJECTS,
+    AtFault,
+    Basis,
+    LintRule,
+    Severity,
+    Version,
+)
 from acp_inspector.lint.context import CheckResult, Context, Place, Violation
 from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
@@ -347,6 +355,8 @@ class MessageKind(NamedTuple):
     method: str | None
     """None: a method that no check names."""
     variant: str | None
+    is_http: bool
+    """Whether the connection is over HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +388,7 @@ def kind_of(context: Context) -> MessageKind:
         kind if kind != "broken" or isinstance(context.decoded.value, dict) else "no object",
         context.method if context.method in names else None,
         context.variant if context.variant in names else None,
+        context.state.is_http,
     )
 
 
@@ -389,6 +400,7 @@ def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
         each
         for each in registry().checks
         if applies(rules()[each.rule], kind.version, unstable=unstable)
+        and (kind.is_http or rules()[each.rule].subject not in HTTP_SUBJECTS)
     ]
     trackers = [each for each in registry().trackers if triggers.intersection(each.triggers)]
     return CheckSet(

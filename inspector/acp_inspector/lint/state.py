@@ -171,6 +171,8 @@ class LintState:
     def __init__(self, *, unstable: bool = False) -> None:
         self.unstable = unstable
         """Whether the unstable parts of the protocol are allowed."""
+        self.is_http = False
+        """An event of HTTP or of a WebSocket was recorded."""
         self.version: int | None = None
         """The negotiated version; 1 if a connection goes on without `initialize`."""
         self.is_disguised = False

@@ -439,6 +439,7 @@ def _keep(entry: StderrChunk | JournalEvent, state: LintState) -> None:
         return
     carriage = state.of(HttpState)
     carriage.carrier = entry
+    state.is_http = True
     if entry.name == "http_request":
         _keep_request(entry, carriage)
         return

@@ -47,9 +47,16 @@ PAYLOAD: Final = {
 
 @rule.error(175, "schema", "agent", on.call("session/update"), case="updates.variant")
 @fix('Send "update": {"sessionUpdate": …} with what belongs to it.')
-@checked_by(schema, at=("", "sessionUpdate"))
-def malformed_update() -> None:
+def malformed_update(context: Context) -> CheckResult:
     """`params.update` is an object with a string `sessionUpdate`."""
+    if context.variant is not None:
+        return OK
+    update: Json = context.params.get("update")
+    if not isinstance(update, dict):
+        what = "no object" if "update" in context.params else "missing"
+        return context.problem(f"update is {what}", path="params.update")
+    what = "no string" if "sessionUpdate" in context.update else "missing"
+    return context.problem(f"sessionUpdate is {what}", at="sessionUpdate")
 
 
 @rule.error(176, "schema", "agent", on.call("session/update"), case="updates.variant")
