@@ -24,10 +24,17 @@ class Talk:
     """Earlier items that are not in `items`."""
     sessions: int
     """Sessions that were known by then."""
+    read: int = 0
+    """The last entry that was read: it may report an edit of an earlier frame."""
 
 
 def talk_at(
-    conversations: Conversations, n: int, most: int, session_id: str | None = None
+    conversations: Conversations,
+    n: int,
+    most: int,
+    session_id: str | None = None,
+    *,
+    read: int | None = None,
 ) -> Talk | None:
     """Return a session after entry `n`; None if no session was known by then.
 
@@ -36,6 +43,7 @@ def talk_at(
         n: the number of the entry.
         most: items to return, at most.
         session_id: the session; None or an unknown one: the one that said something last.
+        read: the last entry that was read; None: `n`.
     """
     known = conversations.at(n)
     chosen = known.get(session_id or "")
@@ -45,7 +53,8 @@ def talk_at(
         return None
     left_out = max(len(chosen.items) - most, 0)
     items, frames = chosen.items[left_out:], chosen.items.frames(left_out)
-    return Talk(n, chosen.session_id, chosen.info, items, frames, left_out, len(known))
+    facts = (n, chosen.session_id, chosen.info, items, frames, left_out, len(known))
+    return Talk(*facts, n if read is None else read)
 
 
 def _last_frame(session: SessionSnapshot) -> int:

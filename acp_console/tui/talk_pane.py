@@ -97,7 +97,9 @@ class TalkPane(Vertical):
             self._most *= 2
             # Stay at the first item that is shown now.
             self.view.top = (1, 0, 0)
-        is_behind = n is None or self.talk is None or self.talk.n < n
+        talk, last_edit = self.talk, self._inspection.folds.annotations.last_edit
+        # An edit of an earlier frame changes what is shown of that moment.
+        is_behind = n is None or talk is None or talk.n < n or talk.read < last_edit
         wanted = (n, session, self._most, model.progress.read if is_behind else None)
         if wanted != self._wanted:
             self._wanted = wanted
@@ -128,6 +130,7 @@ class TalkPane(Vertical):
             self._say("" if n is None else f"{_moment(n)} · no session yet")
             return
         is_other = self._session != talk.session_id
+        is_revised = self.talk is not None and self.talk.n == talk.n and self.talk.read < talk.read
         self.talk, self._session = talk, talk.session_id
         items: list[Item] = list(talk.items)
         if talk.left_out:
@@ -135,7 +138,7 @@ class TalkPane(Vertical):
             items.insert(0, Notice("left-out", text))
         if n is not None or is_other:
             view.top = None
-        view.replace(items)
+        view.replace(items, is_revised=is_revised)
         if n is not None:
             changed = [place for place, item in enumerate(items) if item.last == talk.n]
             view.mark_changed(changed[-1] if changed else None)
@@ -165,6 +168,6 @@ def _moment(n: int) -> str:
 def _query(n: int | None, most: int, session: str | None) -> Any:
     def ask(model: SessionModel) -> Talk | None:
         at = model.n if n is None else min(n, model.n)
-        return talk_at(model.conversations, at, most, session)
+        return talk_at(model.conversations, at, most, session, read=model.n)
 
     return ask

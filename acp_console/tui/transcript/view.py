@@ -174,8 +174,13 @@ class TranscriptView(Widget, can_focus=True):
         self.sync(items)
         self._request_frame()
 
-    def replace(self, items: Iterable[Item]) -> None:
-        """Show other states of the items: what is folded stays, and where the user has scrolled."""
+    def replace(self, items: Iterable[Item], *, is_revised: bool = False) -> None:
+        """Show other states of the items: what is folded stays, and where the user has scrolled.
+
+        Args:
+            items: The items.
+            is_revised: Whether the same frame may have left them in another state than before.
+        """
         known = {_identity(card): card for card in self.cards}
         anchor = None if self.top is None else _identity(self.cards[self.top[0]])
         top, cursor = self.top, None if self.cursor is None else _identity(self.cards[self.cursor])
@@ -183,7 +188,7 @@ class TranscriptView(Widget, can_focus=True):
         for item in items:
             card = card_of(item)
             before = known.get(_identity(card))
-            if before is not None and before.item.last == item.last:
+            if before is not None and before.item.last == item.last and not is_revised:
                 card = before
             elif before is not None:
                 card.take_folding(before)

@@ -546,6 +546,11 @@ class Conversation:
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 
+    def backdate_info(self, n: int) -> None:
+        """Let what the last entry said of the session count from frame `n` on."""
+        if self._surroundings.last == self.cursor.n:
+            self._surroundings.backdate(n)
+
     def update_options(self, source: Json) -> None:
         """Apply the modes, options and commands in a response or an update."""
         if isinstance(modes := get(source, "modes"), dict):

@@ -133,16 +133,19 @@ class Conversations:
         return changes
 
     def edit(
-        self, n: int, was: Sequence[Message], now: Sequence[Message]
+        self, n: int, of: int, was: Sequence[Message], now: Sequence[Message]
     ) -> list[ConversationChange]:
         """Apply what was sent in place of a frame that was applied before.
 
+        What it changes counts from that frame on.
+
         Args:
             n: Number of the entry that reports the edit.
+            of: Number of the frame.
             was: The messages of the frame.
             now: Those that were sent.
         """
-        self.cursor.n = n
+        self.cursor.n, of = n, min(of, n)
         with self._cache as cache:
             changes = [
                 change
@@ -151,8 +154,11 @@ class Conversations:
                 for change in edit_message(self, one, other)
             ]
             for change in changes:
-                if isinstance(change.item, HasHistory):
-                    cache.note(change.item, 0)
+                self.sessions[change.session_id].backdate_info(of)
+                for item in (change.item, change.terminal):
+                    if isinstance(item, HasHistory):
+                        item.backdate(of, n)
+                        cache.note(item, 0)
         return changes
 
     def restart(self, n: int, at: float) -> None:
@@ -308,7 +314,7 @@ def _edit_outcome(talks: Conversations, id_: RequestId, outcome: Json) -> list[C
             for permission in reversed(item.permissions):
                 if id_key(permission.request_id) == id_key(id_) and permission.outcome is not None:
                     permission.outcome = outcome
-                    permission.answered = talks.cursor.n
+                    item.change(talks.cursor.n)
                     return [ConversationChange(talk.session_id, item)]
     return []
 

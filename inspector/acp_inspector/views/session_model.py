@@ -173,7 +173,7 @@ class SessionModel:
                 self._held.set(event.seq, left)
             case _, "edited" if (edit := edit_of(event)) is not None:
                 was, now = self._messages(edit.of, edit.was), self._messages(edit.of, edit.now)
-                self.conversations.edit(event.seq, was, now)
+                self.conversations.edit(event.seq, edit.of, was, now)
             case _:
                 pass
 

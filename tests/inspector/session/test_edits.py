@@ -1,7 +1,8 @@
-"""A frame that was sent with other bytes is shown as it was sent, from the edit on."""
+"""A frame that was sent with other bytes is shown as it was sent, from that frame on."""
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from typing import Any
 
@@ -63,7 +64,21 @@ def texts(found: SessionModel, n: int | None = None) -> list[str]:
 def test_a_prompt_is_what_was_sent(dialect: str | None) -> None:
     found = model(prompt(2, "bread"), at=0, now=prompt(2, "cheese"), dialect=dialect)
     assert texts(found) == ["cheese"]
-    assert texts(found, len(START) + 1) == ["bread"]
+    assert texts(found, len(START) + 1) == ["cheese"]
+
+
+@pytest.mark.parametrize("sent", ["[]", '["cheese"]', '["cheese", "wine"]', '["a", "b", "c"]'])
+@pytest.mark.parametrize("came", ['["bread"]', '["bread", "milk"]'])
+def test_a_prompt_may_have_other_blocks(came: str, sent: str) -> None:
+    was, now = (
+        ask("client", 2, "session/prompt", sessionId="s1",
+            prompt=[{"type": "text", "text": each} for each in json.loads(words)])
+        for words in (came, sent)
+    )  # fmt: skip
+    found = model(was, chunk("thanks"), at=0, now=now)
+    for n in range(len(START) + 1, found.n + 1):
+        assert texts(found, n)[0] == "".join(json.loads(sent))
+    assert texts(found, len(START)) == []
 
 
 def test_an_agent_repeats_the_prompt_that_it_got() -> None:
@@ -78,7 +93,9 @@ def test_a_piece_of_a_message_is_what_was_sent(kind: str) -> None:
     said = [chunk(each, kind=kind) for each in ("one ", "two ", "three")]
     found = model(*said, at=1, now=chunk("2 ", kind=kind))
     assert texts(found) == ["one 2 three"]
-    assert texts(found, found.n - 1) == ["one two three"]
+    first = len(START) + 1
+    shown = [texts(found, n) for n in range(first, found.n)]
+    assert shown == [["one "], ["one 2 "], ["one 2 three"]]
 
 
 def test_a_tool_call_is_what_was_sent() -> None:
@@ -89,11 +106,43 @@ def test_a_tool_call_is_what_was_sent() -> None:
     assert (call.facts.title, call.facts.raw_input) == ("pwd", {"command": "pwd"})
 
 
+def call_at(found: SessionModel, n: int) -> ToolCallItem:
+    [call] = found.conversations.at(n)["s1"].items
+    assert isinstance(call, ToolCallItem)
+    return call
+
+
+def test_a_tool_call_is_what_was_sent_from_its_frame_on() -> None:
+    said = [
+        update("tool_call", toolCallId="c", title="ls", status="pending", content=[]),
+        update("tool_call_update", toolCallId="c", title="cat"),
+        update("tool_call_update", toolCallId="c", status="completed"),
+    ]
+    text = [{"type": "content", "content": {"type": "text", "text": "x"}}]
+    now = update("tool_call_update", toolCallId="c", title="pwd", content=text)
+    found, first = model(*said, at=1, now=now), len(START) + 1
+    shown = [call_at(found, n) for n in range(first, found.n + 1)]
+    assert [each.facts.title for each in shown] == ["ls", "pwd", "pwd", "pwd"]
+    assert [each.facts.status for each in shown] == ["pending"] * 2 + ["completed"] * 2
+    assert [each.content for each in shown] == [[], text, text, text]
+
+
 def test_a_plan_is_what_was_sent() -> None:
     was, now = (update("plan", entries=[{"content": text}]) for text in ("a", "b"))
-    [plan] = model(was, at=0, now=now).conversations.get("s1").items
+    found = model(was, at=0, now=now)
+    [plan] = found.conversations.get("s1").items
     assert isinstance(plan, PlanItem)
     assert plan.entries == [{"content": "b"}]
+    [before] = found.conversations.at(found.n - 1)["s1"].items
+    assert isinstance(before, PlanItem)
+    assert before.entries == [{"content": "b"}]
+
+
+def test_a_title_is_what_was_sent() -> None:
+    was, now = (update("session_info_update", title=text) for text in ("a", "b"))
+    found = model(was, at=0, now=now)
+    titles = [found.conversations.at(n)["s1"].info.title for n in range(len(START), found.n + 1)]
+    assert titles == [None, "b", "b"]
 
 
 def permission(**call: Any) -> Said:
@@ -118,9 +167,9 @@ def test_what_a_permission_is_asked_for_is_what_was_sent() -> None:
 
 def test_what_the_user_chose_is_what_was_sent() -> None:
     said = permission(title="ls"), chosen("allow_once")
-    [call] = model(*said, at=1, now=chosen("reject_once")).conversations.get("s1").items
-    assert isinstance(call, ToolCallItem)
-    assert call.status == "rejected"
+    found, first = model(*said, at=1, now=chosen("reject_once")), len(START) + 1
+    shown = [call_at(found, n).status for n in range(first, found.n + 1)]
+    assert shown == ["pending", "rejected", "rejected"]
 
 
 @pytest.mark.parametrize("now", [b"no JSON", b"[]", b"\xff", b'{"jsonrpc":"2.0"}'])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.containers import Horizontal
 
 from acp_console.tui.analysis.pane import TITLES
 from acp_console.tui.inspector_pane import InspectorPane
+from acp_console.tui.talk_pane import TalkPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, encode_entry, encode_header
@@ -177,3 +180,31 @@ async def test_an_edit_that_comes_later_changes_the_row() -> None:
         await pilot.press("up")
         app.inspection.extend(said[1:])
         await until(pilot, lambda: "✎ session/prompt" in say(app))
+
+
+class RewoundApp(App[None]):
+    """Shows entries, and the conversation beside them."""
+
+    def __init__(self, said: Iterable[Entry]) -> None:
+        super().__init__()
+        self.inspection = InspectorPane(EntryList(said), is_over=lambda: True)
+        self.talk = TalkPane(self.inspection)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield self.inspection
+            yield self.talk
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 50)])
+async def test_the_moment_of_an_edited_frame_shows_what_was_sent(size: tuple[int, int]) -> None:
+    frame, event, *_ = edited()
+    said = [frame, entries(("client", {"method": "x"}), LOST)[1], replace(event, seq=3)]
+    app = RewoundApp(said[:2])
+    async with app.run_test(size=size) as pilot:
+        app.inspection.traffic.go_to_entry(1)
+        await until(pilot, lambda: "▍ milk and bread" in say(app))
+        app.inspection.extend(said[2:])
+        await until(pilot, lambda: "▍ milk and cheese" in say(app))
+        assert app.talk.talk is not None
+        assert app.talk.talk.n == 1
