@@ -71,12 +71,16 @@ def item_lines(item: Item) -> Iterator[str]:
         case TurnEnd():
             yield single_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
         case Notice():
-            answer = ""
-            if isinstance(item, ElicitationItem):
-                answer = f": {get_string(item.outcome, 'action') or 'open'}"
-            yield single_line(f"· {item.text}{answer}", WIDTH)
+            yield single_line(f"· {notice_text(item)}", WIDTH)
         case _:
             assert_never(item)
+
+
+def notice_text(item: Notice) -> str:
+    """Return a notice: of a question to the user also its answer."""
+    if not isinstance(item, ElicitationItem):
+        return item.text
+    return f"{item.text} · {get_string(item.outcome, 'action') or 'open'}"
 
 
 def _text(item: TextItem) -> Iterator[str]:

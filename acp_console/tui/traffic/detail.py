@@ -132,7 +132,7 @@ class FrameDetail(Vertical):
                         yield Static(classes="pair-head", id=f"pair-{half}-head", markup=False)
                         yield TextLines(id=f"pair-{half}")
 
-            with TabPane("was │ now", id="edit"):
+            with TabPane("o was │ now", id="edit"):
                 yield RowView(id="edit-diff")
 
     def on_mount(self) -> None:

@@ -36,10 +36,10 @@ from acp_console.tui.transcript.code import (
 )
 from acp_console.tui.transcript.markdown import MAX_BLOCK, BlockScanner, MarkdownRenderer, Part
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, chop, wrap, wrapped
+from acp_console.wording.transcript import notice_text
 from acp_console.wording.values import fenced, plural
 from acp_inspector.session.items import (
     AgentMessage,
-    ElicitationItem,
     Item,
     Notice,
     PermissionRequest,
@@ -565,10 +565,7 @@ class LineCard(Card):
             if item.stop_reason == "end_turn":
                 return "— turn ended without a reply", False
             return f"— turn ended: {item.stop_reason}", False
-        text = f"· {item.text}" if isinstance(item, Notice) else ""
-        if isinstance(item, ElicitationItem):
-            text += f": {get_string(item.outcome, 'action') or 'open'}"
-        return text, False
+        return f"· {notice_text(item)}" if isinstance(item, Notice) else "", False
 
     @property
     def is_error(self) -> bool:

@@ -42,7 +42,7 @@ def test_each_kind_of_item_has_its_line() -> None:
         "  plan, 2 steps",
         "    completed: look",
         "    ?:",
-        "  · asks you: Name?: decline",
+        "  · asks you: Name? · decline",
         "  · context compaction: completed",
         "  session s2:",
         "    [image]",

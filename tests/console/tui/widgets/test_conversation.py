@@ -165,6 +165,6 @@ async def test_a_question_to_the_user_tells_how_it_was_answered() -> None:
     app = TalkApp()
     async with app.run_test(size=(100, 40)) as pilot:
         await app.feed(entries(asked))
-        await until(pilot, lambda: "· asks you: Which one?: open" in say(app))
+        await until(pilot, lambda: "· asks you: Which one? · open" in say(app))
         await app.feed(entries(told))
-        await until(pilot, lambda: "· asks you: Which one?: decline" in say(app))
+        await until(pilot, lambda: "· asks you: Which one? · decline" in say(app))

@@ -164,6 +164,7 @@ async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[i
         assert detail.tabs.active == "tree"
         await pilot.press("up", "up")
         await until(pilot, lambda: 'text: "milk and cheese"' in say(app))
+        assert "4 Pair  o was │ now" in say(app)
         await pilot.press("o")
         await until(pilot, lambda: '"text": "milk and bread"' in say(app))
         assert '"text": "milk and cheese"' in say(app)
