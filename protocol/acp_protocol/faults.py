@@ -18,11 +18,14 @@ from typing import Final, Literal, TypeAlias
 
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Framing
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
 FrameKind: TypeAlias = Literal["request", "notification", "response"]
 WrongId: TypeAlias = Literal["other", "retyped", "null", "missing", "previous", "swapped"]
 Ending: TypeAlias = Literal["lf", "crlf", "cr", "none"]
+UNKNOWN_ID: Final = 987_654_321
+"""An id that no request has."""
 Spelling: TypeAlias = Literal["ascii", "spaced", "bom", "utf-16", "latin-1"]
 ENDINGS: Final = {"lf": b"\n", "crlf": b"\r\n", "cr": b"\r", "none": b""}
 _WIDE: Final = re.compile(rb"[\xc0-\xff](?=[\x80-\xbf])")
@@ -108,7 +111,7 @@ class OutgoingFrame:
         if self.prefix:
             yield self.prefix
         for _ in range(self.copies if frame else 0):
-            yield from _cut(frame, self.piece)
+            yield from in_pieces(frame, self.piece)
 
     def _framed(self) -> bytes:
         if self.raw is None or self.is_dropped:
@@ -125,7 +128,8 @@ Fault: TypeAlias = Callable[[OutgoingFrame, Random], None]
 """Changes a frame; its random numbers make the same choice in each run."""
 
 
-def _cut(frame: bytes, piece: int | Literal["characters"] | None) -> Iterator[bytes]:
+def in_pieces(frame: bytes, piece: int | Literal["characters"] | None) -> Iterator[bytes]:
+    """Yield a frame in pieces of so many bytes, or cut inside each character of several bytes."""
     if piece is None:
         yield frame
     elif piece == "characters":
@@ -297,6 +301,24 @@ def nest(depth: int) -> Fault:
 def wrong_id(kind: WrongId) -> Fault:
     """Give a response the id of another request, or none."""
     return _setting(wrong_id=kind)
+
+
+def with_id(raw: bytes, id_: Json, kind: WrongId | None, previous: Json = None) -> bytes:
+    """Return a response with the id of its request, or with a wrong one.
+
+    `previous` is the id of the response before it.
+    """
+    ids: dict[str | None, Json] = {
+        "other": UNKNOWN_ID,
+        "retyped": str(id_) if isinstance(id_, int) else len(id_ or ""),
+        "null": None,
+        "previous": previous,
+    }
+    value = as_object(jsonrpc.parse(raw))
+    value["id"] = ids.get(kind, id_)
+    if kind == "missing":
+        del value["id"]
+    return jsonrpc.encode(value)
 
 
 def crash(code: int = 1, *, signal: str | None = None) -> Fault:

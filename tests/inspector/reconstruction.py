@@ -32,6 +32,10 @@ class Fate:
     """How many bytes of it left; None for all."""
     is_injected: bool = False
     """Whether it came from no peer."""
+    prefix: bytes = b""
+    """What left before it."""
+    ending: bytes | None = None
+    """How its line ended; None: as it came."""
     beside: tuple[str, int] | None = None
     """`before` or `after` which frame it left, where that is not its own place."""
     deeds: list[JournalEvent] = field(default_factory=list[JournalEvent])
@@ -40,11 +44,11 @@ class Fate:
     @property
     def wire(self) -> bytes:
         """The bytes that left."""
+        ending = self.frame.line_ending if self.ending is None else self.ending
         if self.copies and self.cut_at is not None:
-            return (self.raw + self.frame.line_ending)[: self.cut_at]
-        line = self.raw + (self.frame.line_ending or b"\n")
-        last = self.raw + self.frame.line_ending
-        return line * (self.copies - 1) + last if self.copies else b""
+            return self.prefix + (self.raw + ending)[: self.cut_at]
+        line = self.raw + (ending or (b"\n" if self.ending is None else b""))
+        return self.prefix + line * (self.copies - 1) + self.raw + ending if self.copies else b""
 
 
 def fates(entries: Iterable[Entry]) -> Mapping[int, Fate]:
@@ -96,6 +100,10 @@ def _apply(fate: Fate, event: JournalEvent) -> None:
         fate.copies = _number(event, "times") or 1
     elif event.name == "cut":
         fate.cut_at = _number(event, "at")
+    elif event.name == "preceded":
+        fate.prefix += _verbatim(event.data, "text")
+    elif event.name == "line_ended":
+        fate.ending = str(event.data["ending"]).encode()
     elif event.name == "injected":
         fate.is_injected = True
     for where in ("before", "after"):
@@ -113,8 +121,8 @@ def _number(event: JournalEvent, name: str) -> int | None:
     return value if type(value) is int else None
 
 
-def _verbatim(data: Mapping[str, Json]) -> bytes:
-    text, binary = data.get("now"), data.get("now_b64")
+def _verbatim(data: Mapping[str, Json], name: str = "now") -> bytes:
+    text, binary = data.get(name), data.get(f"{name}_b64")
     if isinstance(text, str):
         return text.encode(errors="surrogatepass")
     return base64.b64decode(binary) if isinstance(binary, str) else b""

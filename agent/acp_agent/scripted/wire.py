@@ -17,9 +17,8 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, TaskGroup
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import ConnectionClosedError
-from acp_protocol.faults import Crash, Fault, FrameKind, Hang, OutgoingFrame, frame_kind
+from acp_protocol.faults import Crash, Fault, FrameKind, Hang, OutgoingFrame, frame_kind, with_id
 from acp_protocol.framing import Framing
-from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
@@ -31,8 +30,6 @@ FaultsOf: TypeAlias = Callable[[Json, Random], Iterable[Fault]]
 """Returns the faults of a message."""
 SLICE_S: Final = 0.02
 """Between two writes of a frame that is written slowly."""
-UNKNOWN_ID: Final = 987_654_321
-"""An id that no request has."""
 _striking: Final[ContextVar[tuple[Sequence[Fault], Random]]] = ContextVar("striking")
 """The faults of what this task sends, and their random numbers."""
 _batch: Final[ContextVar[list[bytes] | None]] = ContextVar("batch", default=None)
@@ -276,20 +273,10 @@ class ResponseIds:
         if frame.wrong_id == "swapped":
             is_swapped = self._swap(key) or is_swapped
         _, id_ = self._open.pop(key, ("", message.id))
-        ids = {
-            "other": UNKNOWN_ID,
-            "retyped": str(id_) if isinstance(id_, int) else len(id_ or ""),
-            "null": None,
-            "previous": self._previous,
-        }
-        self._previous = message.id
+        previous, self._previous = self._previous, message.id
         if frame.wrong_id is None and not is_swapped:
             return frame.raw
-        value = as_object(jsonrpc.parse(frame.raw))
-        value["id"] = ids.get(frame.wrong_id or "", id_)
-        if frame.wrong_id == "missing":
-            del value["id"]
-        return jsonrpc.encode(value)
+        return with_id(frame.raw, id_, frame.wrong_id, previous)
 
     def _swap(self, key: tuple[str, Json]) -> bool:
         """Exchange the ids of a request and of the oldest other one of its method."""

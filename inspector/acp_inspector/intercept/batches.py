@@ -92,6 +92,8 @@ class BatchEdit:
             frame.piece, frame.pause = entry.piece, entry.pause
         if entry.cut_at is not None:
             frame.cut_at, frame.cut_by = entry.cut_at, entry.cut_by
+        frame.prefix += entry.prefix
+        frame.ending = frame.ending if entry.ending is None else entry.ending
         frame.reordering = entry.reordering or frame.reordering
         frame.hung_by = entry.hung_by or frame.hung_by
         frame.signal = entry.signal or frame.signal

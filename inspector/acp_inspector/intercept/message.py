@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
+from acp_protocol.faults import in_pieces
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Batch, Json, Request
 
@@ -96,13 +97,17 @@ class InterceptedFrame:
     """Seconds before it is sent."""
     rate: float = 0.0
     """Bytes per second at which it is sent; 0: without a limit."""
-    piece: int = 0
-    """Bytes in one write; 0 for all."""
+    piece: int | Literal["characters"] = 0
+    """Bytes in one write; 0 for all; or a write ends inside each character of several bytes."""
     pause: float = 0.0
     """Seconds between two writes."""
     cut_at: int | None = None
     """Bytes after which the direction is closed; None: it is not closed."""
     cut_by: str = ""
+    prefix: bytes = b""
+    """Bytes that are sent before it."""
+    ending: bytes | None = None
+    """How its line ends; None: as it came."""
     reordering: Reordering | None = None
     hung_by: str = ""
     """The rule that sends nothing from this frame on; empty for none."""
@@ -187,8 +192,11 @@ class InterceptedFrame:
         self.rate = rate
         self.add_event("throttled", by, rate=rate)
 
-    def split(self, size: int, pause: float, by: str) -> None:
-        """Send it in pieces of `size` bytes with `pause` seconds between them."""
+    def split(self, size: int | Literal["characters"], pause: float, by: str) -> None:
+        """Send it in pieces of `size` bytes with `pause` seconds between them.
+
+        With `characters`, a piece ends inside each character of several bytes.
+        """
         self.piece, self.pause = size, pause
         self.add_event("split", by, bytes=size, pause=pause)
 
@@ -201,6 +209,16 @@ class InterceptedFrame:
         """Send only its first `size` bytes, then close the direction."""
         self.cut_at, self.cut_by = size, by
         self.add_event("cut", by, at=size)
+
+    def precede(self, raw: bytes, by: str) -> None:
+        """Send something that is no frame before it."""
+        self.prefix += raw
+        self.add_event("preceded", by, **verbatim("text", raw))
+
+    def end_line(self, ending: bytes, by: str) -> None:
+        """End its line in another way."""
+        self.ending = ending
+        self.add_event("line_ended", by, ending=ending.decode())
 
     def hang(self, by: str) -> None:
         """Send neither it nor anything behind it."""
@@ -229,23 +247,29 @@ class InterceptedFrame:
 
     def portions(self) -> Iterator[bytes | float]:
         """Yield the bytes to write, and between them the seconds to wait."""
-        end = self.frame.line_ending
+        end = self.frame.line_ending if self.ending is None else self.ending
+        if self.prefix:
+            yield self.prefix
         if self.cut_at is not None:
             yield from self._pieces((self.raw + end)[: self.cut_at])
             return
         for number in range(1, self.copies + 1):
             # A last line without an ending gets one where another copy follows it.
-            yield from self._pieces(self.raw + (end or (b"\n" if number < self.copies else b"")))
+            is_open = self.ending is None and number < self.copies
+            yield from self._pieces(self.raw + (end or (b"\n" if is_open else b"")))
 
     def _pieces(self, line: bytes) -> Iterator[bytes | float]:
-        size, pause = self.piece or len(line), self.pause
-        if self.rate:
-            size = min(size, max(int(self.rate * THROTTLE_STEP_S), 1))
-            pause = max(pause, size / self.rate)
-        for at in range(0, len(line), size or 1):
-            if at and pause:
-                yield pause
-            yield line[at : at + size]
+        is_first = True
+        for piece in in_pieces(line, self.piece or None):
+            size, pause = len(piece), self.pause
+            if self.rate:
+                size = min(size, max(int(self.rate * THROTTLE_STEP_S), 1))
+                pause = max(pause, size / self.rate)
+            for at in range(0, len(piece), size or 1):
+                if pause and not is_first:
+                    yield pause
+                is_first = False
+                yield piece[at : at + size]
 
 
 def response_line(request: Request, result: Json, error: Json) -> bytes:

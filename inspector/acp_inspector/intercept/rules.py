@@ -8,12 +8,13 @@ Source: docs/intercept.md, "Rules".
 
 from __future__ import annotations
 
+import signal as signals
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast, get_args
 
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.patterns import BoundedRegex
@@ -29,19 +30,33 @@ from acp_inspector.intercept.message import (
     parse_or_none,
 )
 from acp_inspector.jsonpath import JSONPathError, delete_at, parse_path, set_at
-from acp_protocol import jsonrpc
+from acp_protocol import faults, jsonrpc
 from acp_protocol.errors import AcpError
-from acp_protocol.faults import corrupted, delayed, find_signal
+from acp_protocol.faults import (
+    ENDINGS,
+    Crash,
+    Fault,
+    Hang,
+    OutgoingFrame,
+    Spelling,
+    delayed,
+    find_signal,
+    with_id,
+)
 from acp_protocol.framing import Side
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.jsonrpc import ErrorResponse, Json, Request, SuccessResponse
 from acp_protocol.safe_regex import PatternError
 
 REORDER_TIMEOUT_S: Final = 5.0
 """Seconds that a reordered frame waits for others by default."""
 MAX_NAME_CHARS: Final = 60
 """Characters of a key or name that an error message repeats."""
+MAX_PADDING: Final = 2**27
+"""Bytes that a line is padded to."""
+MAX_DEPTH: Final = 1_000_000
+"""Brackets that a frame gets."""
 _MAX_INT: Final = 2**31
 _LINE_ENDINGS: Final = frozenset(b"\r\n")
 
@@ -208,6 +223,12 @@ class _Table:
             raise self.error(key, f"has to be a number from 0 to {most:g}")
         return float(value)
 
+    def boolean(self, key: str, *, default: bool) -> bool:
+        value = self.value(key, default)
+        if not isinstance(value, bool):
+            raise self.error(key, "has to be `true` or `false`")
+        return value
+
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
         value = self.value(key, default)
         if value not in choices:
@@ -271,6 +292,14 @@ def _seconds(default: float | None = None, most: float = MAX_WAIT_S) -> _Reader:
     return lambda table, key: table.number(key, default, most=most)
 
 
+def _choice(choices: Sequence[str], default: str | None = None) -> _Reader:
+    return lambda table, key: table.choice(key, choices, default)
+
+
+def _piece(table: _Table, key: str) -> int | str:
+    return "characters" if table.values.get(key) == "characters" else table.integer(key)
+
+
 def _text(table: _Table, key: str) -> bytes:
     text = table.text(key)
     if not text:
@@ -320,11 +349,13 @@ def _optional_error(table: _Table, key: str) -> Json:
     return cast("Json", error)
 
 
-def _signal(table: _Table, key: str) -> int:
+def _signal(table: _Table, key: str) -> str:
+    name = table.text(key, "KILL")
     try:
-        return find_signal(table.text(key, "KILL"))
+        find_signal(name)
     except ValueError:
         raise table.error(key, "is no signal here; try `KILL`, `TERM` or `SEGV`") from None
+    return name
 
 
 def _check_rewrite(table: _Table, values: dict[str, Any]) -> None:
@@ -359,13 +390,10 @@ def _delete(frame: InterceptedFrame, values: _Values, by: str) -> None:
         frame.edit(encode(message), by)
 
 
-def _delay(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    frame.delay(round(delayed(values["seconds"], values["jitter"], rng), 6), by)
-
-
-def _corrupt(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
-    damaged = corrupted(frame.raw, values["bytes"], values["mode"], rng)
-    frame.edit(damaged, by, "corrupted")
+def _wrong_id(frame: InterceptedFrame, values: _Values, by: str) -> None:
+    message = jsonrpc.read_message(frame.raw)
+    if isinstance(message, SuccessResponse | ErrorResponse):
+        frame.edit(with_id(frame.raw, message.id, values["as"]), by)
 
 
 def _answer(frame: InterceptedFrame, values: _Values, by: str) -> None:
@@ -385,6 +413,47 @@ class RuleAction:
     """Checks the values together."""
 
 
+def _fault(fields: Mapping[str, _Reader], make: Callable[[_Values], Fault]) -> RuleAction:
+    """Return the action that makes a fault of scripted agents."""
+
+    def run(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
+        outgoing = OutgoingFrame(frame.raw)
+        make(values)(outgoing, rng)
+        _change(frame, outgoing, by)
+        _send_differently(frame, outgoing, by)
+
+    return RuleAction(fields, run)
+
+
+def _change(frame: InterceptedFrame, outgoing: OutgoingFrame, by: str) -> None:
+    """Change the bytes of a frame, and those beside it, as a fault has done."""
+    if outgoing.prefix:
+        frame.precede(outgoing.prefix, by)
+    if outgoing.ending is not None:
+        frame.end_line(outgoing.ending, by)
+    frame.edit(outgoing.raw or b"", by, "corrupted")
+
+
+def _send_differently(frame: InterceptedFrame, outgoing: OutgoingFrame, by: str) -> None:
+    """Send a frame as a fault says."""
+    if outgoing.is_dropped:
+        frame.drop(by)
+    if outgoing.copies > 1:
+        frame.duplicate(outgoing.copies, by)
+    if outgoing.behind:
+        frame.reorder(outgoing.behind, outgoing.behind_s, by)
+    if outgoing.piece is not None:
+        frame.split(outgoing.piece, outgoing.pause_s, by)
+    if outgoing.rate is not None:
+        frame.throttle(outgoing.rate, by)
+    if outgoing.cut_at is not None:
+        frame.cut(outgoing.cut_at, by)
+    if isinstance(outgoing.end, Crash):
+        frame.crash(outgoing.end.signal or signals.SIGKILL, by)
+    if isinstance(outgoing.end, Hang):
+        frame.hang(by)
+
+
 ACTIONS: Final[Mapping[str, RuleAction]] = {
     "replace": RuleAction(
         {"text": _text, "with": _line},
@@ -399,37 +468,48 @@ ACTIONS: Final[Mapping[str, RuleAction]] = {
     "delete": RuleAction({"path": _path}, lambda frame, v, by, _: _delete(frame, v, by)),
     # Together, seconds and jitter stay below the limit for a single wait.
     "delay": RuleAction(
-        {"seconds": _seconds(most=MAX_WAIT_S / 2), "jitter": _seconds(0.0, MAX_WAIT_S / 2)}, _delay
+        {"seconds": _seconds(most=MAX_WAIT_S / 2), "jitter": _seconds(0.0, MAX_WAIT_S / 2)},
+        lambda frame, v, by, rng: frame.delay(
+            round(delayed(v["seconds"], v["jitter"], rng), 6), by
+        ),
     ),
-    "throttle": RuleAction(
-        {"rate": _integer()}, lambda frame, v, by, _: frame.throttle(v["rate"], by)
-    ),
-    "drop": RuleAction({}, lambda frame, v, by, _: frame.drop(by)),
+    "throttle": _fault({"rate": _integer()}, lambda v: faults.throttle(v["rate"])),
+    "drop": _fault({}, lambda _: faults.drop()),
     "discard": RuleAction({}, lambda frame, v, by, _: frame.discard(by)),
-    "duplicate": RuleAction(
-        {"times": _integer(2, least=2, most=MAX_COPIES)},
-        lambda frame, v, by, _: frame.duplicate(v["times"], by),
+    "duplicate": _fault(
+        {"times": _integer(2, least=2, most=MAX_COPIES)}, lambda v: faults.duplicate(v["times"])
     ),
-    "reorder": RuleAction(
+    "reorder": _fault(
         {"frames": _integer(1), "seconds": _seconds(REORDER_TIMEOUT_S)},
-        lambda frame, v, by, _: frame.reorder(v["frames"], v["seconds"], by),
+        lambda v: faults.reorder(v["frames"], seconds=v["seconds"]),
     ),
-    "corrupt": RuleAction(
+    "corrupt": _fault(
+        {"bytes": _integer(1), "mode": _choice(("flip", "replace"), "flip")},
+        lambda v: faults.corrupt(v["bytes"], v["mode"]),
+    ),
+    "invalid": _fault({}, lambda _: faults.invalid()),
+    "spelling": _fault({"as": _choice(get_args(Spelling))}, lambda v: faults.spelling(v["as"])),
+    "pad": _fault({"bytes": _integer(most=MAX_PADDING)}, lambda v: faults.pad(v["bytes"])),
+    "nest": _fault({"depth": _integer(most=MAX_DEPTH)}, lambda v: faults.nest(v["depth"])),
+    "noise": _fault(
         {
-            "bytes": _integer(1),
-            "mode": lambda table, key: table.choice(key, ("flip", "replace"), "flip"),
+            "text": lambda table, key: table.text(key) if key in table.values else None,
+            "newline": lambda table, key: table.boolean(key, default=True),
         },
-        _corrupt,
+        lambda v: faults.noise(v["text"], newline=v["newline"]),
     ),
-    "cut": RuleAction(
-        {"bytes": _integer(least=0)}, lambda frame, v, by, _: frame.cut(v["bytes"], by)
+    "ending": _fault({"as": _choice(tuple(ENDINGS))}, lambda v: faults.ending(v["as"])),
+    "wrong_id": RuleAction(
+        {"as": _choice(("other", "retyped", "null", "missing"))},
+        lambda frame, v, by, _: _wrong_id(frame, v, by),
     ),
-    "split": RuleAction(
-        {"bytes": _integer(), "pause": _seconds(0.0)},
-        lambda frame, v, by, _: frame.split(v["bytes"], v["pause"], by),
+    "cut": _fault({"bytes": _integer(least=0)}, lambda v: faults.cut(v["bytes"])),
+    "split": _fault(
+        {"bytes": _piece, "pause": _seconds(0.0)},
+        lambda v: faults.split(v["bytes"], pause=v["pause"]),
     ),
-    "hang": RuleAction({}, lambda frame, v, by, _: frame.hang(by)),
-    "crash": RuleAction({"signal": _signal}, lambda frame, v, by, _: frame.crash(v["signal"], by)),
+    "hang": _fault({}, lambda _: faults.hang()),
+    "crash": _fault({"signal": _signal}, lambda v: faults.crash(signal=v["signal"])),
     "answer": RuleAction(
         {
             "result": lambda table, key: _json(table, key) if key in table.values else None,

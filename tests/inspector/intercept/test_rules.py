@@ -26,6 +26,7 @@ from acp_inspector.intercept.rules import (
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
 from tests.inspector.intercept.scene import NOTIFICATION, Scene, everything, holding
+from tests.inspector.reconstruction import what_left
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,49 @@ def test_a_rule_changes_what_the_frame_says(toml: str, params: dict[str, Any]) -
     assert json.loads(line) == json.loads(MESSAGE) | {"params": params}
 
 
+RESPONSE = '{"jsonrpc":"2.0","id":7,"result":{"text":"é"}}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("toml", "left"),
+    [
+        ("invalid = true", RESPONSE[:23] + b"\xff" + RESPONSE[23:] + b"\n"),
+        ('noise = { text = "DEBUG" }', b"DEBUG\n" + RESPONSE + b"\n"),
+        ('noise = { text = "DEBUG ", newline = false }', b"DEBUG " + RESPONSE + b"\n"),
+        ('ending = { as = "crlf" }', RESPONSE + b"\r\n"),
+        ('ending = { as = "none" }', RESPONSE),
+        ('spelling = { as = "bom" }', b"\xef\xbb\xbf" + RESPONSE + b"\n"),
+        ('spelling = { as = "latin-1" }', RESPONSE.decode().encode("latin-1") + b"\n"),
+        ("pad = { bytes = 60 }", RESPONSE[:1] + b" " * (60 - len(RESPONSE)) + RESPONSE[1:] + b"\n"),
+        ("nest = { depth = 2 }", RESPONSE[:-1] + b',"_deep":[[]]}\n'),
+        ('wrong_id = { as = "retyped" }', RESPONSE.replace(b"7", b'"7"') + b"\n"),
+        ('wrong_id = { as = "null" }', RESPONSE.replace(b"7", b"null") + b"\n"),
+        ('wrong_id = { as = "missing" }', RESPONSE.replace(b'"id":7,', b"") + b"\n"),
+        ("cut = { bytes = 9 }", RESPONSE[:9]),
+        ("duplicate = true", (RESPONSE + b"\n") * 2),
+    ],
+)
+def test_a_fault_of_scripts_strikes_a_frame_of_any_agent(toml: str, left: bytes) -> None:
+    scene = Scene([*parse_rules(rule(toml), all_frames)])
+    scene.put("agent", RESPONSE)
+    assert b"".join(scene.out("agent")) == left
+    assert b"".join(what_left(scene.journal.entries, "agent")) == left
+    assert scene.warnings == []
+
+
+def test_a_frame_is_cut_inside_each_character_of_several_bytes() -> None:
+    scene = Scene([*parse_rules(rule('split = { bytes = "characters" }'), all_frames)])
+    scene.put("agent", RESPONSE)
+    at = RESPONSE.index("é".encode()) + 1
+    assert scene.out("agent") == [RESPONSE[:at], RESPONSE[at:] + b"\n"]
+
+
+def test_only_a_response_gets_a_wrong_id() -> None:
+    scene = Scene([*parse_rules(rule('wrong_id = { as = "other" }'), all_frames)])
+    assert scene.passed("client", MESSAGE) == [MESSAGE + b"\n"]
+    assert scene.events() == []
+
+
 @pytest.mark.parametrize(
     "toml",
     [
@@ -157,8 +201,8 @@ def test_a_canned_response_gets_the_id_of_the_request() -> None:
     [
         ("delay = { seconds = 1 }", ("delay", {"seconds": 1.0, "jitter": 0.0})),
         ("reorder = true", ("reorder", {"frames": 1, "seconds": 5.0})),
-        ("crash = true", ("crash", {"signal": 9})),
-        ('crash = { signal = "SEGV" }', ("crash", {"signal": 11})),
+        ("crash = true", ("crash", {"signal": "KILL"})),
+        ('crash = { signal = "SEGV" }', ("crash", {"signal": "SEGV"})),
     ],
 )
 def test_missing_fields_of_actions_have_defaults(toml: str, expected: tuple[str, Any]) -> None:
@@ -286,6 +330,13 @@ STRIKES = {
     "answers twice": {"duplicated"},
     "late tool calls": {"reordered", "released"},
     "noise": {"corrupted"},
+    "broken text": {"corrupted"},
+    "log line on stdout": {"preceded"},
+    "from Windows": {"line_ended"},
+    "marked": {"corrupted"},
+    "mostly white space": {"corrupted"},
+    "brackets": {"corrupted"},
+    "answers nobody": {"edited"},
     "broken off": {"cut", "discarded"},
     "in bits": {"split"},
     "silence": {"hung", "discarded"},
