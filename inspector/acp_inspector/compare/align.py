@@ -145,12 +145,12 @@ class MarkedSteps:
     def replaced_marks(self, steps: Iterable[JournalStep]) -> Iterator[str]:
         """Yield the marks of the values that others of their turn have replaced."""
         for step in steps:
-            for value in step.earlier:
-                yield self.mark_of(replace(step, value=value, earlier=[]))
+            for value in step.replaced:
+                yield self.mark_of(replace(step, value=value, replaced=[]))
 
     def other_marks(self, step: JournalStep) -> set[str]:
         """Return the marks of the other values that a step had."""
-        steps = (replace(step, value=value, replaced=[], beside={}) for value in step.replaced)
+        steps = (replace(step, value=value, replaced=[], beside={}) for value in step.other_values)
         return set(map(self.mark_of, steps))
 
     def prompts(self, session: str | None) -> list[str]:
@@ -171,13 +171,8 @@ class MarkedSteps:
         """Return the ids of the tool calls that a step names."""
         return {each.value for each in self.mark(step)[1] if each.kind == "toolCallId"}
 
-    def may_pass(self, one: JournalStep, other: JournalStep) -> bool:
-        """Return whether two steps of one side may come in either order.
-
-        A request and the tool call that it names may, parallel tool calls and requests of an agent,
-        responses to requests that were open at the same time, and requests of a client that are
-        open at the same time or do not touch the same.
-        """
+    def are_parallel(self, one: JournalStep, other: JournalStep) -> bool:
+        """Return whether two steps were open at the same time, or do not touch the same."""
         kinds = {_order_kind(one), _order_kind(other)}
         if "" in kinds or len(kinds) > 1:
             return False
@@ -391,23 +386,37 @@ class Alignment:
             for other in right:
                 if other in moved or self.right.mark_of(other) != mark:
                     continue
-                passed = (
+                passed = [
                     (mine, yours)
                     for mine, yours in fixed
                     if (mine.frames[0] < one.frames[0]) != (yours.frames[0] < other.frames[0])
-                )
-                if all(
-                    self.left.may_pass(one, mine)
-                    or self.right.may_pass(other, yours)
-                    or self._are_untied((one, other), (mine, yours), fixed)
-                    for mine, yours in passed
-                ):
+                ]
+                if all(self.may_pass((one, other), each, fixed) for each in passed):
                     moved |= {one, other}
                     fixed.append((one, other))
                     self.matches.append((one, other))
                     self.counts["request-order"] += 1
                 break
         return moved
+
+    def may_pass(self, one: _Pair, other: _Pair, known: Sequence[_Pair]) -> bool:
+        """Return whether two steps of one side, with their counterparts, may be in either order.
+
+        They may if nothing but time orders them in one of the runs:
+
+        - a request of an agent and the tool call that it names,
+        - parallel tool calls and requests of an agent,
+        - responses to requests that were open at the same time,
+        - requests of a client that were open at the same time, or that do not touch the same,
+        - a request of an agent and what it streams, unless its tool call had ended before.
+
+        Asynchronous updates are not asked about: they are in channels of their own.
+        """
+        return (
+            self.left.are_parallel(one[0], other[0])
+            or self.right.are_parallel(one[1], other[1])
+            or self._are_untied(one, other, known)
+        )
 
     def _are_untied(self, one: _Pair, other: _Pair, known: Sequence[_Pair]) -> bool:
         """Return whether nothing but time orders a request of an agent and a streamed update.

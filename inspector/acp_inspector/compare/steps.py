@@ -100,8 +100,6 @@ class JournalStep:
     """The path of `value` in its message; empty where it has none."""
     channel: str = ""
     """The kind of an asynchronous update; empty for steps that keep their order."""
-    earlier: list[Json] = field(default_factory=list[Json])
-    """The values of its turn that `value` has replaced, if it is in a channel of its own."""
     opened: int = 0
     """The frame of the request that it responds to; 0 for other steps."""
     closed: int = 0
@@ -112,9 +110,16 @@ class JournalStep:
     dropped_states: int = 0
     """States of a tool call that were left out: repeats, and falls back to `pending`."""
     replaced: list[Json] = field(default_factory=list[Json])
-    """The other values that updates of the step had, until later ones replaced them."""
+    """The values that updates of the step had until later ones replaced them, oldest first."""
     beside: dict[str, Json] = field(default_factory=dict[str, Json])
     """The distinct values that its messages have beside `value`, as lists, by their path."""
+
+    @property
+    def other_values(self) -> list[Json]:
+        """The replaced values, without those that were replaced by the same."""
+        later = [*self.replaced, self.value][1:]
+        pairs = zip(self.replaced, later, strict=True)
+        return [value for value, next_ in pairs if not _are_equal(value, next_)]
 
     def path_in_message(self, path: str) -> str:
         """Return the path in a message of a JSONPath in `value`, as `--ignore` takes it."""
@@ -248,12 +253,11 @@ class Steps:
         for step in self.steps:
             # No later turn exists that it could belong to.
             step.turn = min(step.turn, self.sessions.session(step.session).prompts)
-            if step.replaced and "replaced-values" in self._strict:
-                step.beside[_UPDATE] = step.replaced
+            if "replaced-values" in self._strict and (others := step.other_values):
+                step.beside[_UPDATE] = others
             if self._level == "shape":
-                step.replaced = []
                 step.value = shape(step.value)
-                step.earlier = list(map(shape, step.earlier))
+                step.replaced = list(map(shape, step.replaced))
         return self.steps
 
     def _add(
@@ -418,10 +422,7 @@ class Steps:
             # Whether such a value precedes the prompt is a race, in any case.
             step.turn = self.sessions.session(session).prompts + (not self._has_turn)
         else:
-            if is_in_channel:
-                step.earlier.append(step.value)
-            if not _are_equal(step.value, update):
-                step.replaced.append(step.value)
+            step.replaced.append(step.value)
             step.value = update
             if self._level != "shape":
                 self._beside.pop(step, None)
