@@ -1,4 +1,7 @@
-"""The titles of tool calls that name a path in a directory, and in which two runs may differ.
+"""Titles of tool calls that name a path: agents cut them, or leave out the directory.
+
+So the titles of two runs may differ in more than their directories. A title is read in each way in
+which it may name a path in one of them; two are one title if they can be read as the same path.
 
 Source: docs/design/replay.md.
 """
@@ -6,16 +9,19 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.compare.values import PlacedText
 
-_CUT: Final = re.compile(r"(?:\.{3}|…)\Z")
-"""The end of a title that was cut."""
-_FRONT_CUT: Final = re.compile(r"(?:\.{3}|…)(?=[^\s.…])")
-"""The mark of a path in a title whose beginning was cut off."""
+Spelling: TypeAlias = Literal["whole", "relative", "cut in front", "cut behind"]
+"""How the path is spelled. `relative`: it begins in a directory above, such as the root of a
+repository, or in the directory. `cut in front`: its beginning is cut off, up to somewhere within
+the directory. `cut behind`: the title ends behind the directory or within it."""
+
+_CUT_BEHIND: Final = re.compile(r"(?:\.{3}|…)\Z")
+_CUT_IN_FRONT: Final = re.compile(r"(?:\.{3}|…)(?=[^\s.…])")
 _MAX_TITLE: Final = 1000
 """Characters of a title that may be cut; titles are cut to be short."""
 _PATH_START: Final = re.compile(r"(?<![\w.~:/\\-])(?:/|[A-Za-z]:[/\\])(?![/\\])")
@@ -25,123 +31,91 @@ _SEPARATOR: Final = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, slots=True)
-class CutTitle:
-    """A title that was cut behind a directory, or within it."""
+class _Reading:
+    """One way to read a title."""
 
-    before: str
-    """The text before the directory."""
-    directory: str
-    name: str
-    """The name of the directory, the same in both runs."""
-    rest: str
-    """What is left behind the directory; empty if it was cut within it."""
-    mark: str
-    """How the cut is marked."""
-
-    def is_cut_from(self, other: CutTitle) -> bool:
-        """Return whether both may be one title, each with the directory of its own run."""
-        same = (self.before, self.name, self.mark) == (other.before, other.name, other.mark)
-        short, long = sorted((self.rest, other.rest), key=len)
-        is_alike = long.startswith(short) if short else long[:1] in {"", "/", "\\"}
-        return same and self.directory != other.directory and is_alike
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedTitle:
-    """One way to read a title in which a path in a directory may be spelled differently."""
-
-    spelling: Literal["whole", "cut", "relative"]
-    """`cut`: its beginning, up to somewhere within the directory, was cut off; `relative`: the
-    path begins in a directory above, such as the root of a repository, or in the directory."""
+    spelling: Spelling
     before: str
     """The text before the path."""
     directory: str
     name: str
     """The name of the directory, the same in both runs."""
     behind: str
-    """The text behind the directory."""
+    """The text behind the directory; empty if the title is cut within it."""
     length: int
     """Characters of the title."""
-
-    def is_cut_from(self, other: PlacedTitle) -> bool:
-        """Return whether one of both is the other one, cut because it would be longer."""
-        if not self._names_one_path(other) or "cut" not in {self.spelling, other.spelling}:
-            return False
-        cut, uncut = (self, other) if self.spelling == "cut" else (other, self)
-        is_shorter = uncut.spelling == "whole" and uncut.length <= cut.length
-        return is_shorter or uncut.length == cut.length
-
-    def is_relative_to(self, other: PlacedTitle) -> bool:
-        """Return whether both are one title, in which at least one of the paths is relative."""
-        spellings = {self.spelling, other.spelling}
-        return self._names_one_path(other) and "relative" in spellings and "cut" not in spellings
-
-    def _names_one_path(self, other: PlacedTitle) -> bool:
-        same = (self.before, self.name, self.behind) == (other.before, other.name, other.behind)
-        return same and self.directory != other.directory
+    mark: str = ""
+    """How the end was cut off."""
 
 
 def are_cut(one: PlacedText, other: PlacedText) -> bool:
-    """Return whether two titles are one that was cut at a directory of its run."""
-    is_cut_behind = len(one.text) == len(other.text) and any(
-        ours.is_cut_from(theirs)
-        for ours in cut_titles(one.text, one.templates.places)
-        for theirs in cut_titles(other.text, other.templates.places)
-    )
-    return is_cut_behind or _are_any(one, other, PlacedTitle.is_cut_from)
+    """Return whether two titles are one that was cut because of the length of its directory."""
+    return _are_any(one, other, _is_cut)
 
 
 def are_relative(one: PlacedText, other: PlacedText) -> bool:
-    """Return whether two titles are one path, from another directory in each run."""
-    return _are_any(one, other, PlacedTitle.is_relative_to)
+    """Return whether two titles are one path that at least one run spells in a relative way."""
+    return _are_any(one, other, _is_relative)
 
 
 def _are_any(
-    one: PlacedText, other: PlacedText, test: Callable[[PlacedTitle, PlacedTitle], bool]
+    one: PlacedText, other: PlacedText, test: Callable[[_Reading, _Reading], bool]
 ) -> bool:
-    others = list(placed_titles(other.text, other.templates.places))
-    titles = placed_titles(one.text, one.templates.places)
-    return any(test(ours, theirs) for ours in titles for theirs in others)
+    others = list(_readings(other))
+    return any(
+        test(ours, theirs)
+        for ours in _readings(one)
+        for theirs in others
+        if (ours.before, ours.name) == (theirs.before, theirs.name)
+        and ours.directory != theirs.directory
+    )
 
 
-def cut_titles(title: str, places: Mapping[str, str]) -> Iterator[CutTitle]:
-    """Yield each way to read a title that was cut: by each directory that it may name."""
-    found = _CUT.search(title)
-    if found is None or len(title) > _MAX_TITLE:
-        return
-    text = title[: found.start()]
-    for start in (each.start() for each in _PATH_START.finditer(text)):
-        path = text[start:]
-        for directory, name in places.items():
-            if path.startswith(directory) and not _GOES_ON.match(path, len(directory)):
-                yield CutTitle(text[:start], directory, name, path[len(directory) :], found[0])
-            elif directory.startswith(path) and len(_SEPARATOR.findall(path)) > 1:
-                yield CutTitle(text[:start], directory, name, "", found[0])
+def _is_cut(one: _Reading, other: _Reading) -> bool:
+    spellings = {one.spelling, other.spelling}
+    if spellings == {"cut behind"}:
+        short, long = sorted((one.behind, other.behind), key=len)
+        is_alike = long.startswith(short) if short else long[:1] in {"", "/", "\\"}
+        return is_alike and (one.length, one.mark) == (other.length, other.mark)
+    if "cut in front" not in spellings or "cut behind" in spellings:
+        return False
+    cut, uncut = (one, other) if one.spelling == "cut in front" else (other, one)
+    # A title is cut only if it would be longer.
+    is_shorter = uncut.spelling == "whole" and uncut.length <= cut.length
+    return one.behind == other.behind and (is_shorter or uncut.length == cut.length)
 
 
-def placed_titles(title: str, places: Mapping[str, str]) -> Iterator[PlacedTitle]:
-    """Yield each way to read a title as one with a path in a directory."""
+def _is_relative(one: _Reading, other: _Reading) -> bool:
+    spellings = {one.spelling, other.spelling}
+    is_relative = "relative" in spellings and spellings <= {"whole", "relative"}
+    return is_relative and one.behind == other.behind
+
+
+def _readings(placed: PlacedText) -> Iterator[_Reading]:
+    title = placed.text
     if len(title) > _MAX_TITLE:
         return
-    for directory, name in places.items():
+    for directory, name in placed.templates.places.items():
         for spelling, start, end in _spellings(title, directory):
             behind = title[end:] if end else f"/{title}"
             if not _GOES_ON.match(behind):
-                length = len(title)
-                yield PlacedTitle(spelling, title[:start], directory, name, behind, length)
+                before = title[:start]
+                yield _Reading(spelling, before, directory, name, behind, len(title))
+        if cut := _CUT_BEHIND.search(title):
+            text = title[: cut.start()]
+            for before, behind in _cut_paths(text, directory):
+                yield _Reading("cut behind", before, directory, name, behind, len(title), cut[0])
 
 
-def _spellings(
-    title: str, directory: str
-) -> Iterator[tuple[Literal["whole", "cut", "relative"], int, int]]:
+def _spellings(title: str, directory: str) -> Iterator[tuple[Spelling, int, int]]:
     """Yield each place in a title where a path may be in the directory, and the directory's end."""
     start = title.find(directory)
     if start >= 0:
         yield "whole", start, start + len(directory)
-    for found in _FRONT_CUT.finditer(title):
+    for found in _CUT_IN_FRONT.finditer(title):
         for at in range(1, len(directory)):
             if title.startswith(directory[at:], found.end()):
-                yield "cut", found.start(), found.end() + len(directory) - at
+                yield "cut in front", found.start(), found.end() + len(directory) - at
     if not title.startswith(("/", "~", ".", "…")) and directory.startswith("/"):
         above = directory.strip("/")
         while above:
@@ -149,3 +123,13 @@ def _spellings(
                 yield "relative", 0, len(above)
             _, _, above = above.partition("/")
         yield "relative", 0, 0
+
+
+def _cut_paths(text: str, directory: str) -> Iterator[tuple[str, str]]:
+    """Yield what is before and behind the directory in a title whose end was cut off."""
+    for start in (each.start() for each in _PATH_START.finditer(text)):
+        path = text[start:]
+        if path.startswith(directory) and not _GOES_ON.match(path, len(directory)):
+            yield text[:start], path[len(directory) :]
+        elif directory.startswith(path) and len(_SEPARATOR.findall(path)) > 1:
+            yield text[:start], ""
