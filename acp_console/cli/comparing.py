@@ -132,14 +132,10 @@ class Comparison:
         return cls(level, tolerances, chosen, AppliedExpectations.of(found), expect)
 
     @property
-    def ignores(self) -> list[Ignore]:
-        """All that is ignored."""
-        return [*self.chosen, *self.expected.ignores]
-
-    @property
     def options(self) -> CompareOptions:
         return {
             "level": self.level,
+            "ignores": [*self.chosen, *self.expected.ignores],
             "matchers": self.expected.matchers,
             "tolerances": self.tolerances,
         }

@@ -78,7 +78,6 @@ def command(
     found = compare(
         *entries,
         **comparison.options,
-        ignores=comparison.ignores,
         selectors=selectors,
         ids=IdMap(is_redacted=is_redacted(left)),
     )

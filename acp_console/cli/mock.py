@@ -124,7 +124,6 @@ def command(
                 on_miss=on_miss,
                 speed=pace,
                 is_redacted=is_redacted,
-                ignores=comparison.ignores,
                 options=comparison.options,
                 judge=None if is_trusted else AgentJudge(),
             )

@@ -161,7 +161,7 @@ def command(
         return run_until_signal(lambda: learn_expectations(client, file, format_))
 
     async def play() -> int:
-        result = await client.play(Journal(), comparison.ignores, comparison.options)
+        result = await client.play(Journal(), comparison.options)
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
         else:

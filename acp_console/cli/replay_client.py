@@ -20,7 +20,6 @@ from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.format_option import print_json
 from acp_inspector.compare.diff import CompareOptions
-from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError, new_header
 from acp_inspector.recording.reader import Recording
@@ -75,12 +74,7 @@ class ClientReplay:
     allows_redacted: bool
     trust: Trust
 
-    async def play(
-        self,
-        journal: Journal,
-        ignores: Sequence[Ignore] = (),
-        options: CompareOptions | None = None,
-    ) -> ReplayResult:
+    async def play(self, journal: Journal, options: CompareOptions | None = None) -> ReplayResult:
         """Play it once; the live traffic comes to `journal`.
 
         Raises:
@@ -103,7 +97,6 @@ class ClientReplay:
                     self.agent.absolute_command(),
                     directories,
                     limits=self.limits,
-                    ignores=ignores,
                     options=options,
                     allows_redacted=self.allows_redacted,
                     trust=self.trust,

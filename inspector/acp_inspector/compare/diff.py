@@ -49,6 +49,7 @@ class CompareOptions(TypedDict, total=False):
     """Arguments of `compare` that other functions pass on."""
 
     level: Level
+    ignores: Sequence[Ignore]
     matchers: Sequence[Matcher]
     tolerances: Collection[ToleranceName]
 

@@ -24,7 +24,6 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from acp_inspector.compare.diff import CompareOptions, compare
 from acp_inspector.compare.id_map import IdMap, secrets_between
-from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.compare.likeness import Content, content, likeness
 from acp_inspector.compare.values import with_directories
 from acp_inspector.journal import Entry, Frame, Journal
@@ -147,7 +146,6 @@ class AgentPlayer:
         on_miss: MissPolicy = "nearest",
         speed: float = 0.0,
         is_redacted: bool = False,
-        ignores: Sequence[Ignore] = (),
         options: CompareOptions | None = None,
         judge: AgentJudge | None = None,
     ) -> None:
@@ -159,8 +157,7 @@ class AgentPlayer:
             on_miss: what a request gets that the recording does not have.
             speed: recorded pauses are multiplied by this; 0: no pauses.
             is_redacted: placeholders in the recording stand for secrets.
-            ignores: what is not compared; each counts how often it applied.
-            options: how the client is compared.
+            options: how the client is compared, and what is not.
             judge: judges what is sent, if the recording may only talk.
         """
         self._script = script
@@ -168,7 +165,6 @@ class AgentPlayer:
         self._on_miss: MissPolicy = on_miss
         self._speed = speed
         self._is_redacted = is_redacted
-        self._ignores = ignores
         self._options = options or {}
         self._judge = judge
         has_batches = any(isinstance(read_message(cue.frame.data), Batch) for cue in script.cues)
@@ -699,7 +695,6 @@ class AgentPlayer:
         comparison = compare(
             [*self._reached(unused)],
             self._journal.entries,
-            ignores=self._ignores,
             sides=("client",),
             ids=self._compared_ids,
             **self._options,

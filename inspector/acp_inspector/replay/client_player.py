@@ -23,7 +23,6 @@ from anyio.abc import TaskGroup
 from acp_inspector.compare.diff import CompareOptions, compare
 from acp_inspector.compare.difference import JournalComparison
 from acp_inspector.compare.id_map import IdMap
-from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.compare.likeness import MIN_LIKENESS
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
@@ -149,7 +148,6 @@ async def play_as_client(
     directories: ReplayDirectories,
     *,
     limits: PlayLimits | None = None,
-    ignores: Sequence[Ignore] = (),
     options: CompareOptions | None = None,
     allows_redacted: bool = False,
     trust: Trust = UNTRUSTED,
@@ -166,8 +164,7 @@ async def play_as_client(
         command: the agent's, with its arguments.
         directories: where it works; they are there.
         limits: how long to wait, and how much to take.
-        ignores: what is not compared; each counts how often it applied.
-        options: how the two are compared.
+        options: how the two are compared, and what is not.
         allows_redacted: send placeholders where the recording has no secrets any more.
         trust: what the user trusts; without trust the recording may only talk.
         on_miss: responds to requests that the recording does not have; None: they fail.
@@ -205,7 +202,6 @@ async def play_as_client(
                     [entry for entry in part if isinstance(entry, Frame)],
                     StreamTransport(child.stdout, child.stdin, framing=framing),
                     directories,
-                    ignores,
                     options=options or {},
                     ids=ids,
                     new_ids=partial(IdMap, places, is_redacted=is_redacted),
@@ -256,7 +252,6 @@ class RecordingPlayer:
         frames: Sequence[Frame],
         transport: ClosableTransport,
         directories: ReplayDirectories,
-        ignores: Sequence[Ignore] = (),
         *,
         options: CompareOptions,
         ids: IdMap,
@@ -272,7 +267,6 @@ class RecordingPlayer:
         `judge` is there if the recording may only talk.
         """
         self._script = Script(frames, has_gaps=has_gaps)
-        self._ignores = ignores
         self._options = options
         self._transport = transport
         self._ids = ids
@@ -384,7 +378,6 @@ class RecordingPlayer:
             compare,
             recorded,
             self._journal.entries[self._first :],
-            ignores=self._ignores,
             sides=("agent",),
             ids=self._new_ids(),
             progress=check,

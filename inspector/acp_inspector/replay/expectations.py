@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from acp_inspector.compare.diff import compare
+from acp_inspector.compare.diff import CompareOptions, compare
 from acp_inspector.compare.difference import JournalComparison, StepDifference
 from acp_inspector.compare.ignoring import Ignore, Matcher
 from acp_inspector.compare.steps import Level
@@ -226,6 +226,10 @@ class AppliedExpectations:
             applied.must_apply += [] if entry.may else [matcher]
         return applied
 
+    def options(self, level: Level) -> CompareOptions:
+        """Return the arguments of a comparison that expects this."""
+        return {"level": level, "ignores": self.ignores, "matchers": self.matchers}
+
     def unused(self) -> list[str]:
         """Return the filters and paths that had to apply and did not.
 
@@ -337,7 +341,7 @@ def compare_with(
 ) -> JournalComparison:
     """Compare two journals as the expectations allow."""
     applied = AppliedExpectations.of(expectations)
-    return compare(left, right, level=level, ignores=applied.ignores, matchers=applied.matchers)
+    return compare(left, right, **applied.options(level))
 
 
 def _add(proposal: Expectations, entry: IgnoreEntry | MatchEntry | None) -> None:

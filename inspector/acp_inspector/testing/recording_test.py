@@ -165,8 +165,7 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
             options.command,
             directories,
             limits=PlayLimits(timeout=options.timeout),
-            ignores=expected.ignores,
-            options={"level": options.level, "matchers": expected.matchers},
+            options=expected.options(options.level),
             allows_redacted=options.allows_redacted,
             trust=options.trust,
             env=options.env,
@@ -278,14 +277,7 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     except AcpError as problem:
         return error_outcome(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})
-    found = compare(
-        recording.entries,
-        live,
-        level=level,
-        ids=ids,
-        ignores=expected.ignores,
-        matchers=expected.matchers,
-    )
+    found = compare(recording.entries, live, ids=ids, **expected.options(level))
     played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
     errors = () if found.compared[0] else ("the recording holds no message",)
     result = ReplayResult(

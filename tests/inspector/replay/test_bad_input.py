@@ -11,6 +11,7 @@ import anyio
 import anyio.from_thread
 import pytest
 
+from acp_inspector.compare.diff import CompareOptions
 from acp_inspector.compare.ignoring import Ignore
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.replay.client_player import PlayLimits, play_as_client
@@ -314,10 +315,10 @@ respond(turn, stopReason="end_turn")
     recorded = recording(frames(*begun("s1"), prompt(3, "go"), *[chunk("A")] * 1000, ended(3)))
     directories = replay_directories(recorded.frames, tmp_path, tmp_path)
     cancelling = Cancelling()
-    ignores = [Ignore("", cancelling)]
+    options: CompareOptions = {"ignores": [Ignore("", cancelling)]}
     with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
         await play_as_client(
-            recorded, agent(script), directories, limits=QUICK, ignores=ignores, trust=TRUSTED
+            recorded, agent(script), directories, limits=QUICK, options=options, trust=TRUSTED
         )
     assert scope.cancelled_caught
     assert 0 < cancelling.seen < len(recorded.frames)
