@@ -51,10 +51,6 @@ _UNORDERED: Final = ({"session/new"}, {"session/set_mode", "session/set_model"})
 """Requests of a client that do not touch what the other one of their set touches."""
 _FIXED: Final = frozenset({"initialize", "session/prompt", *OPENING}) - {"session/new"}
 """Requests of a client that keep their place, even if others are open at the same time."""
-_StepKey: TypeAlias = tuple[str | None, int, Side]
-"""Session, turn and side."""
-_ChannelKey: TypeAlias = tuple[str | None, Side, str]
-"""Session, side and kind of asynchronous updates."""
 _Match: TypeAlias = "tuple[JournalStep | None, JournalStep | None]"
 _Pair: TypeAlias = tuple[JournalStep, JournalStep]
 """A step and its counterpart."""
@@ -75,8 +71,22 @@ class MarkedSteps:
             for name, value in id_fields(step.value):
                 if name != "requestId":
                     templates.add_id(value)
-        self.by_turn = _steps_by_turn(steps)
-        self.by_channel = _steps_by_channel(steps)
+        self._parts: dict[tuple[str | None, int | str, Side], list[JournalStep]] = {}
+        for step in steps:
+            key = step.session, step.channel or step.turn, step.side
+            self._parts.setdefault(key, []).append(step)
+
+    def part(self, session: str | None, turn: int | str, side: Side) -> list[JournalStep]:
+        """Return what a side did in a turn of a session, or in a channel over all turns."""
+        return self._parts.get((session, turn, side), [])
+
+    def channels(self, session: str | None) -> list[tuple[str, Side]]:
+        """Return the channels of asynchronous updates in a session."""
+        return [
+            (turn, side)
+            for id_, turn, side in self._parts
+            if id_ == session and isinstance(turn, str)
+        ]
 
     def mark_of(self, step: JournalStep) -> str:
         """Return a key that is equal for steps that differ only in variables."""
@@ -156,7 +166,7 @@ class MarkedSteps:
     def prompts(self, session: str | None) -> list[str]:
         """Return the mark of the prompt of each turn of a session, from the first on."""
         marks: list[str] = []
-        while steps := self.by_turn.get((session, len(marks) + 1, "client")):
+        while steps := self.part(session, len(marks) + 1, "client"):
             marks.append(self.mark_of(steps[0]))
         return marks
 
@@ -212,23 +222,6 @@ def _span(step: JournalStep) -> tuple[int, int]:
     if step.opened:
         return step.opened, step.frames[0]
     return step.frames[0], step.closed or step.frames[-1]
-
-
-def _steps_by_turn(steps: Iterable[JournalStep]) -> dict[_StepKey, list[JournalStep]]:
-    steps_by_turn: dict[_StepKey, list[JournalStep]] = {}
-    for step in steps:
-        if not step.channel:
-            steps_by_turn.setdefault((step.session, step.turn, step.side), []).append(step)
-    return steps_by_turn
-
-
-def _steps_by_channel(steps: Iterable[JournalStep]) -> dict[_ChannelKey, list[JournalStep]]:
-    """Return asynchronous updates by session, side and kind, over all turns."""
-    channels: dict[_ChannelKey, list[JournalStep]] = {}
-    for step in steps:
-        if step.channel:
-            channels.setdefault((step.session, step.side, step.channel), []).append(step)
-    return channels
 
 
 def paired_sessions(
@@ -294,19 +287,14 @@ class Alignment:
             turns[turn] = other_turn
             for side in sides:
                 self._match_steps(
-                    self.left.by_turn.get((one, turn, side), []),
-                    self.right.by_turn.get((other, other_turn, side), []),
+                    self.left.part(one, turn, side), self.right.part(other, other_turn, side)
                 )
             advance()
-        channels = [key[1:] for key in self.left.by_channel if key[0] == one]
-        channels += [key[1:] for key in self.right.by_channel if key[0] == other]
-        for side, channel in dict.fromkeys(channels):
+        for channel, side in dict.fromkeys(self.left.channels(one) + self.right.channels(other)):
             if side in sides:
-                self._match_channel(
-                    self.left.by_channel.get((one, side, channel), []),
-                    self.right.by_channel.get((other, side, channel), []),
-                    turns,
-                )
+                ours = self.left.part(one, channel, side)
+                theirs = self.right.part(other, channel, side)
+                self._match_channel(ours, theirs, turns)
 
     def _paired_turns(self, one: str | None, other: str | None) -> Iterator[tuple[int, int]]:
         """Pair the turns of two sessions by their prompts; steps before the first are turn 0.

@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from acp_inspector.compare.steps import JournalStep
 from acp_inspector.jsonpath import formatted_member
 from acp_protocol.framing import opposite
+from acp_protocol.json_values import as_object, descendants
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CALL_UPDATES
 
@@ -317,17 +318,8 @@ def id_kind(name: str, step: JournalStep) -> str:
 
 
 def id_fields(value: Json) -> Iterator[tuple[str, Json]]:
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            for name, inner in cast("dict[str, Json]", each).items():
-                if isinstance(inner, dict | list):
-                    waiting.append(cast("Json", inner))
-                elif name in GENERATED_IDS:
-                    yield name, inner
-        elif isinstance(each, list):
-            waiting += cast("list[Json]", each)
+    for each in descendants(value):
+        yield from (member for member in as_object(each).items() if is_id(*member))
 
 
 def with_directories(text: str, places: Mapping[str, str]) -> str:
