@@ -31,8 +31,8 @@ from acp_inspector.lint.engine import Linter
 from acp_inspector.messages import Decoder
 from acp_inspector.replay.acts import acts_of, count_prompts
 from acp_inspector.replay.agent_script import AgentScript
+from acp_inspector.replay.client_script import ClientScript
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.script import Script
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.items import Item
@@ -187,7 +187,7 @@ def replay_fold() -> Fold:
         acts_of("agent", found)
         count_prompts(found)
         replay_directories(found, None, Path("/nowhere"))
-        Script(found)
+        ClientScript(found)
         AgentScript(found)
         compare(found, found)
         del entries[len(opening(1)) :]

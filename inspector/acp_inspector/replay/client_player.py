@@ -1,8 +1,8 @@
 """Plays the client of a recording against a live agent.
 
 Each recorded client frame is sent when what it followed in the recording has happened again (see
-`script`), so that chunk boundaries, other sessions and parallel requests do not matter. Each wait
-has a limit, and its error names what was waited for.
+`client_script`), so that chunk boundaries, other sessions and parallel requests do not matter. Each
+wait has a limit, and its error names what was waited for.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.acts import ClientJudge
+from acp_inspector.replay.client_script import ClientScript, ConnectionEvents, Event, ScriptStep
 from acp_inspector.replay.counterparts import Counterparts
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.judge import Judge
 from acp_inspector.replay.missing_files import missing_files, missing_files_note
 from acp_inspector.replay.parts import connections, gaps, whole_frames
 from acp_inspector.replay.result import ReplayResult, emptiness
-from acp_inspector.replay.script import Event, LiveRun, Script, ScriptStep
 from acp_inspector.replay.trust import (
     UNTRUSTED,
     Trust,
@@ -266,7 +266,7 @@ class RecordingPlayer:
         `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison;
         `judge` is there if the recording may only talk.
         """
-        self._script = Script(frames, has_gaps=has_gaps)
+        self._script = ClientScript(frames, has_gaps=has_gaps)
         self._options = options
         self._transport = transport
         self._ids = ids
@@ -277,7 +277,7 @@ class RecordingPlayer:
         self._on_miss = on_miss
         self._judge = judge
         self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
-        self._run = LiveRun()
+        self._run = ConnectionEvents()
         self._sent: dict[int, int] = {}
         """The recorded frame of each live one that was sent."""
         self._played: set[int] = set()

@@ -11,7 +11,7 @@ from typing import Final, cast
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.likeness import content, content_differences, likeness
 from acp_inspector.compare.values import GENERATED_IDS
-from acp_inspector.replay.script import Event, Script, ScriptStep
+from acp_inspector.replay.client_script import ClientScript, Event, ScriptStep
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     Json,
@@ -56,7 +56,7 @@ def call_likeness(recorded: Json, live: Json, ids: IdMap) -> float:
 class Counterparts:
     """The live counterparts of what is recorded: requests, tool calls and ids."""
 
-    def __init__(self, script: Script, ids: IdMap) -> None:
+    def __init__(self, script: ClientScript, ids: IdMap) -> None:
         self._script = script
         self._ids = ids
         self.matched: dict[Hashable, Request] = {}

@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.compare.difference import JournalComparison, StepDifference, frame_numbers
 from acp_inspector.compare.steps import Level
 from acp_inspector.compare.values import ABSENT, is_other
-from acp_inspector.replay.script import LiveRun, Script
+from acp_inspector.replay.client_script import ClientScript, ConnectionEvents
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import ASYNCHRONOUS
@@ -24,8 +24,8 @@ _SETTINGS: Final = frozenset({"current_mode_update", "config_option_update"})
 class Judge:
     """Knows what was played."""
 
-    script: Script
-    run: LiveRun
+    script: ClientScript
+    run: ConnectionEvents
     live_session: Callable[[str | None], str | None]
     """Returns the live session of a recorded one."""
     requests: AbstractSet[int]

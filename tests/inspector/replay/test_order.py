@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.replay.client_player import PlayLimits
-from acp_inspector.replay.script import Script
+from acp_inspector.replay.client_script import ClientScript
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 from tests.inspector.testing.live_agents import agent, begun, ended, recording, replay
 
@@ -199,8 +199,8 @@ respond(turn, stopReason="too early" if early else "cancelled")
     limits = PlayLimits(timeout=10, settle=0.1, quiet=2.0)
     result = await replay(recording(late), agent(script), tmp_path, limits=limits)
     assert result.is_passed, result.render()
-    assert [step.follows_time for step in Script(said).steps] == [False, False, False, True]
-    assert not any(step.follows_time for step in Script(frames(*CANCELLED)).steps)
+    assert [step.follows_time for step in ClientScript(said).steps] == [False, False, False, True]
+    assert not any(step.follows_time for step in ClientScript(frames(*CANCELLED)).steps)
 
 
 async def test_in_version_2_a_prompt_waits_for_the_end_of_the_turn(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ respond(turn, stopReason="too early" if early else "end_turn")
 
 
 def test_a_client_frame_names_what_it_followed() -> None:
-    steps = Script(frames(*CANCELLED)).steps
+    steps = ClientScript(frames(*CANCELLED)).steps
     needs = [[(need.kind, need.name) for need in step.needs] for step in steps]
     assert needs[:3] == [
         [],

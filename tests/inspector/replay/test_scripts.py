@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_inspector.replay.agent_script import AgentScript
-from acp_inspector.replay.script import LiveRun, Script
+from acp_inspector.replay.client_script import ClientScript, ConnectionEvents
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 IDLE = update("state_update", state="idle")
@@ -17,7 +17,7 @@ def greeted(version: int) -> list[Said]:
 
 
 def test_an_agent_whose_result_has_no_stop_reason_owes_nothing() -> None:
-    run = LiveRun()
+    run = ConnectionEvents()
     for frame in frames(*greeted(1), prompt(2, "a"), answer("agent", 2, {})):
         run.apply(frame)
     assert not run.owes_response
@@ -26,7 +26,7 @@ def test_an_agent_whose_result_has_no_stop_reason_owes_nothing() -> None:
 def test_a_client_does_not_wait_for_an_idle_from_before_its_prompt() -> None:
     taken = answer("agent", 2, {"messageId": "m"})
     cancel: Said = ("client", {"method": "session/cancel", "params": {"sessionId": "s1"}})
-    script = Script(frames(*greeted(2), prompt(2, "a"), IDLE, taken, cancel, IDLE))
+    script = ClientScript(frames(*greeted(2), prompt(2, "a"), IDLE, taken, cancel, IDLE))
     assert [need.kind for need in script.steps[-1].needs] == ["update", "response"]
     assert script.turn_end(script.cancels[0]) == 7
 

@@ -1,8 +1,8 @@
 """What the client of a recording did, and what each of its frames followed.
 
-`Run` reads the frames of one connection, recorded or live, and turns them into events. `Script`
-derives from the events of a recording what each client frame waits for: never how much the agent
-had sent, always what.
+`ConnectionEvents` reads the frames of one connection, recorded or live. `ClientScript` derives from
+the events of a recording what each client frame waits for: never how much the agent had sent,
+always what.
 
 - A response waits for its request, and for the calls that the client had sent before it in its
   session.
@@ -125,7 +125,7 @@ class SessionProgress:
         return self.counts[name]
 
 
-class LiveRun:
+class ConnectionEvents:
     """The events of one connection."""
 
     def __init__(self) -> None:
@@ -266,7 +266,7 @@ class ScriptStep:
     """Whether it was sent within a turn in which nothing had happened since the last call."""
 
 
-class Script:
+class ClientScript:
     """The client's frames in order, and what the agent sent."""
 
     def __init__(self, frames: Sequence[Frame], *, has_gaps: bool = False) -> None:
@@ -287,7 +287,7 @@ class Script:
         """All events of the agent."""
         self.cancels: list[Event] = []
         """Each `session/cancel` of the client in a session with a turn."""
-        self.run = LiveRun()
+        self.run = ConnectionEvents()
         self._has_gaps = has_gaps
         self._cancels: dict[Hashable, Event] = {}
         """The cancellation of each request of the agent."""
