@@ -471,7 +471,7 @@ class RecordingPlayer:
         return at if at > now else None
 
     def _is_met(self, need: Event) -> bool:
-        session = self._run.session(self._counterparts.live_session(need.session))
+        session, amount = self._counterparts.live_session(need.session), self._run.amount
         match need.kind:
             case "response":
                 return need.key in self._responded or need.key is None
@@ -480,18 +480,18 @@ class RecordingPlayer:
             case "cancel":
                 return need.key is None or need.key in self._cancelled
             case "text":
-                return session.texts.get((need.period, need.name), 0) >= need.amount
+                return amount(session, "text", need.period, need.name) >= need.amount
             case "tool call":
                 live = self._counterparts.tool_calls.get((need.session, need.key))
-                return live is not None and session.tool_calls.get(live, 0) >= need.amount
+                return live is not None and amount(session, "tool call", live) >= need.amount
             case "update":
                 # One that may come at any time may also have come in an earlier turn.
                 came_earlier = need.name in ASYNCHRONOUS and (
-                    session.counts.get(need.name, 0) >= need.amount
+                    amount(session, "update", need.name) >= need.amount
                 )
-                return came_earlier or (need.period, need.name) in session.updates
+                return came_earlier or amount(session, "update", need.period, need.name) > 0
             case _:
-                return not session.is_working
+                return not self._run.session(session).turns
 
     def _is_optional(self, need: Event, step: ScriptStep | None) -> bool:
         """Return whether the replay goes on without it after a moment: nothing depends on it.
@@ -507,7 +507,7 @@ class RecordingPlayer:
     def _is_over(self, need: Event) -> bool:
         """Return whether the turn of a reaction has ended."""
         session = self._run.session(self._counterparts.live_session(need.session))
-        return not session.is_working or session.period > need.period
+        return not session.turns or session.period > need.period
 
     async def _wait_until(self, time: float, step: ScriptStep | None) -> None:
         """Wait until the agent sends something, at most until `time`.

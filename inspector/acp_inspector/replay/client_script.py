@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
@@ -94,53 +94,32 @@ class Event:
         return self.kind in {"request", "cancel", "text", "tool call", "update"}
 
 
-@dataclass(slots=True, eq=False)
-class SessionProgress:
-    """How far one session is."""
-
-    session: Session
-    texts: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
-    """Characters by period and kind."""
-    tool_calls: dict[str, int] = field(default_factory=dict[str, int])
-    """The highest rank by id."""
-    updates: set[Hashable] = field(default_factory=set[Hashable])
-    """Period and kind of other updates."""
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    """How many of these have come by kind."""
-
-    @property
-    def is_working(self) -> bool:
-        """Whether a turn of the session runs."""
-        return bool(self.session.turns)
-
-    @property
-    def period(self) -> int:
-        """The number of the prompt that began the current work; 0 before any."""
-        return self.session.period
-
-    def add_update(self, name: str) -> int:
-        """Count an update; return how many of its kind there are."""
-        self.updates.add((self.period, name))
-        self.counts[name] = self.counts.get(name, 0) + 1
-        return self.counts[name]
-
-
 class ConnectionEvents:
     """The events of one connection."""
 
     def __init__(self) -> None:
         self._sessions = Sessions()
-        self._progress: dict[str | None, SessionProgress] = {}
+        self._amounts: dict[Hashable, int] = {}
+        """How much has come: the amount of the last event of each session and key."""
 
     @property
     def exchanges(self) -> Exchanges:
         return self._sessions.exchanges
 
-    def session(self, id_: str | None) -> SessionProgress:
-        found = self._progress.get(id_)
-        if found is None:
-            found = self._progress[id_] = SessionProgress(self._sessions.session(id_))
-        return found
+    def session(self, id_: str | None) -> Session:
+        return self._sessions.session(id_)
+
+    def amount(self, session: str | None, *key: Hashable) -> int:
+        """Return how much has come of something in a session.
+
+        It is named by one of these keys:
+
+        - `text`, period, kind: characters,
+        - `tool call`, id: the highest rank of its status,
+        - `update`, period, kind: other updates,
+        - `update`, kind: the same in all periods.
+        """
+        return self._amounts.get((session, *key), 0)
 
     @property
     def sessions(self) -> Iterable[str | None]:
@@ -210,8 +189,7 @@ class ConnectionEvents:
         if message.method == "$/cancel_request":
             return self._new("cancel", event, key=_id_key(request_id))
         found = self._new("update", event, key=message.method)
-        found.amount = self.session(event.session).add_update(message.method)
-        return found
+        return self._count_update(found)
 
     def _session_of(self, request_id: Json) -> str | None:
         for exchange in self.exchanges.open():
@@ -221,7 +199,6 @@ class ConnectionEvents:
 
     def _update(self, event: Updated) -> Event:
         name, update = event.kind or "update of no kind", event.update
-        progress = self.session(event.session)
         found = self._new("update", event, name, name)
         text = get_text(get(update, "content"), "text") if name.endswith("_chunk") else None
         call = get_text(update, "toolCallId") if isinstance(event, CallChanged) else None
@@ -232,15 +209,23 @@ class ConnectionEvents:
             status = get(update, "status")
             rank = _RANKS.get(status, 0) if isinstance(status, str) else 0
             found.kind, found.key = "tool call", call
-            found.amount = max(progress.tool_calls.get(call, 0), rank)
-            progress.tool_calls[call] = found.amount
+            found.amount = max(self.amount(event.session, "tool call", call), rank)
+            self._amounts[event.session, "tool call", call] = found.amount
         elif text is not None:
             found.kind = "text"
-            key = (progress.period, name)
-            found.amount = progress.texts[key] = progress.texts.get(key, 0) + len(text)
+            found.amount = self._add(len(text), event.session, "text", found.period, name)
         else:
-            found.amount = progress.add_update(name)
+            self._count_update(found)
         return found
+
+    def _count_update(self, event: Event) -> Event:
+        self._add(1, event.session, "update", event.period, event.name)
+        event.amount = self._add(1, event.session, "update", event.name)
+        return event
+
+    def _add(self, amount: int, *key: Hashable) -> int:
+        self._amounts[key] = self._amounts.get(key, 0) + amount
+        return self._amounts[key]
 
 
 @dataclass(slots=True, eq=False)

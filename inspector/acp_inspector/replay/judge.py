@@ -131,7 +131,7 @@ class Judge:
 
     def _open_since(self, session: str | None) -> int | None:
         """Return the frame of the prompt of a turn that the recording ends in; None if none."""
-        turns = self.script.run.session(session).session.turns
+        turns = self.script.run.session(session).turns
         return next((turn.began for turn in turns), None)
 
     def double_responses(self) -> list[str]:
