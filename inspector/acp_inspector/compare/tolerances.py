@@ -57,9 +57,9 @@ _TITLES: Final = re.compile(
 """The titles of tool calls: the step and the path."""
 _NEAR_HEX: Final = re.compile(r"[0-9a-fA-F][0-9a-fA-F]{7}")
 _NEAR_ID: Final = re.compile(r"[a-z][_-][0-9A-Za-z]{12}|[0-7][0-9A-Z]{25}")
-_NEAR_TIME: Final = re.compile(r"[0-9][0-9]{3}-[01][0-9]-")
+_NEAR_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-")
 _NEAR_OUTPUT: Final = re.compile(
-    r"[0-9][:./-][0-9]|[0-9] ?[mnuµ]?s|[a-z]{2} +[0-9]|:[0-9]{5}|[0-9a-f]{7}\]"
+    r"[0-9][:./-][0-9]|[0-9] ?(?:[mnuµ]?s|milli)|[a-z]{2}\.? +[0-9]|:[0-9]{5}|[0-9a-f]{7}\]"
 )
 
 
@@ -207,7 +207,7 @@ TABLE: Final = (
                 bound=in_input,
                 pattern=patterns.PROCESS_ID,
                 new="[0-9]+$",
-                near=re.compile("(?i:pid|process)"),
+                near=re.compile("(?i:pid|pgid|process)"),
             ),
             Form("pid_number", bound=in_input, types=_NUMBER, holds=is_process_id),
             Form("pid_text", bound=in_input, types=(str,), holds=is_process_id),
