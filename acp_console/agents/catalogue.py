@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -23,13 +23,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from acp_console.agents.choices import AgentChoices, ChoiceStore
 from acp_console.agents.spec import DEMO_AGENT, AgentSpec, UnknownAgentError, shell_line
 from acp_console.config import AgentTable, Config, Variables, load_config
-from acp_console.paths import write_private
+from acp_console.state_file import StateFile
 from acp_protocol.host.did_you_mean import did_you_mean, nearest
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.references import expand_variables
 from acp_protocol.user_files.sentences import error_sentence
-from acp_protocol.user_files.toml_source import MAX_BYTES, InvalidFileError, read_text
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 MAX_LISTED: Final = 12
 """Names in the message about an unknown one."""
@@ -403,9 +403,15 @@ def _is_same(ours: KnownAgent, theirs: KnownAgent) -> bool:
     return theirs.id in ids or bool(ours.package_names() & theirs.package_names())
 
 
-def snapshot_path() -> Path:
+def snapshot_file() -> StateFile[Snapshot]:
     """Return the file of the snapshot that replaces the bundled one."""
-    return state_directory() / "catalogue.json"
+    path = state_directory() / "catalogue.json"
+    return StateFile(
+        path,
+        lambda content: parse_snapshot(str(path), content),
+        lambda snapshot: snapshot.model_dump_json(exclude_defaults=True),
+        bundled_snapshot,
+    )
 
 
 def load_snapshot() -> Snapshot:
@@ -414,28 +420,12 @@ def load_snapshot() -> Snapshot:
     Raises:
         InvalidFileError: the user's cannot be read.
     """
-    path = snapshot_path()
-    if not os.path.lexists(path):
-        return bundled_snapshot()
     try:
-        return parse_snapshot(str(path), read_text(path))
+        return snapshot_file().load()
     except InvalidFileError as error:
         raise InvalidFileError(
             f"{error}; acp-console agents update --reset goes back to the bundled catalogue"
         ) from None
-
-
-def save_snapshot(snapshot: Snapshot) -> None:
-    """Use a snapshot instead of the bundled one from now on.
-
-    Raises:
-        InvalidFileError: it is too large to be read again.
-        FileWriteError: it cannot be written.
-    """
-    text = snapshot.model_dump_json(exclude_defaults=True)
-    if len(text.encode()) > MAX_BYTES:
-        raise InvalidFileError(f"the catalogue is larger than {MAX_BYTES // 2**10} KiB")
-    write_private(snapshot_path(), text)
 
 
 def open_catalogue(environment: Mapping[str, str] = os.environ) -> Catalogue:

@@ -20,8 +20,7 @@ from acp_console.agents.catalogue import (
     merged_snapshot,
     open_catalogue,
     parse_snapshot,
-    save_snapshot,
-    snapshot_path,
+    snapshot_file,
 )
 from acp_console.agents.choices import ChoiceStore
 from acp_console.agents.spec import AgentSpec, AuthMethodError, command_agent
@@ -488,11 +487,12 @@ def update_command(*, source: str | None, reset: bool) -> int:
     if reset == (source is not None):
         raise UsageError("give either --from FILE|URL or --reset")
     if source is None:
-        snapshot_path().unlink(missing_ok=True)
+        snapshot_file().path.unlink(missing_ok=True)
         say("using the bundled catalogue")
         return exit_codes.DONE
     before = {entry.name: entry.consent_text for entry in open_catalogue().entries}
-    save_snapshot(merged_snapshot(bundled_snapshot(), parse_snapshot(source, _content(source))))
+    new = parse_snapshot(source, _content(source))
+    snapshot_file().write(merged_snapshot(bundled_snapshot(), new))
     after = {entry.name: entry.consent_text for entry in open_catalogue().entries}
     changed = [name for name in after if name in before and after[name] != before[name]]
     say(

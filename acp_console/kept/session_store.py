@@ -30,7 +30,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 from acp_console.agents.spec import AgentSpec
-from acp_console.paths import PRIVATE_DIRECTORY, FileWriteError, config_path, write_private
+from acp_console.paths import PRIVATE_DIRECTORY, FileWriteError, config_path
+from acp_console.state_file import StateFile
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent, StderrChunk
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import SUFFIX, Header, RecordingError, new_header
@@ -266,7 +267,7 @@ class StoredRun:
             # It was removed: what names its sessions must not come back.
             return
         try:
-            _write_facts(self.recording, self.facts)
+            _facts_file(self.recording).write(self.facts)
         except FileWriteError as problem:
             self._warn(f"the session may miss its title: {problem}")
 
@@ -337,7 +338,7 @@ class SessionStore:
                 stack.enter_context(_lock_of(path, waits=True))
                 # Closed before it is unlocked: an unlocked recording is whole.
                 stack.callback(writer.close)
-                _write_facts(path, facts)
+                _facts_file(path).write(facts)
             except (OSError, RecordingError, FileWriteError) as problem:
                 with suppress(OSError):
                     _unlink(path)
@@ -466,7 +467,7 @@ class SessionStore:
                     fresh.replace(part.recording)
                 finally:
                     fresh.unlink(missing_ok=True)
-                _write_facts(part.recording, facts)
+                _facts_file(part.recording).write(facts)
 
     def _prune(self) -> None:
         """Remove the oldest runs that have ended, so that there is room for one more."""
@@ -706,10 +707,6 @@ def _storable(text: str) -> str:
 # The files of a run
 
 
-def _facts_path(recording: Path) -> Path:
-    return recording.with_name(f"{recording.name.removesuffix(SUFFIX)}.json")
-
-
 @cache
 def _facts_adapter() -> TypeAdapter[_RunFacts]:
     # Imported late: it takes time, and the agent starts without it.
@@ -718,19 +715,25 @@ def _facts_adapter() -> TypeAdapter[_RunFacts]:
     return TypeAdapter(_RunFacts)
 
 
+def _facts_file(recording: Path) -> StateFile[_RunFacts | None]:
+    return StateFile(
+        recording.with_name(f"{recording.name.removesuffix(SUFFIX)}.json"),
+        lambda content: _facts_adapter().validate_json(content),
+        _dumped,
+        lambda: None,
+    )
+
+
+def _dumped(facts: _RunFacts | None) -> str:
+    value = None if facts is None else asdict(facts)
+    return json.dumps(value, indent=1, default=datetime.isoformat) + "\n"
+
+
 def _facts_of(recording: Path) -> _RunFacts | None:
     """Return what is known of a run; None if nothing is."""
-    try:
-        facts = _facts_adapter().validate_json(_facts_path(recording).read_bytes())
-    except (OSError, ValueError):
-        return _rebuilt_facts(recording, None)
+    facts = _facts_file(recording).read()
     # The console may have died before it noted a session.
-    return facts if facts.sessions else _rebuilt_facts(recording, facts)
-
-
-def _write_facts(recording: Path, facts: _RunFacts) -> None:
-    text = json.dumps(asdict(facts), indent=1, default=datetime.isoformat)
-    write_private(_facts_path(recording), f"{text}\n")
+    return facts if facts is not None and facts.sessions else _rebuilt_facts(recording, facts)
 
 
 def _rebuilt_facts(recording: Path, known: _RunFacts | None) -> _RunFacts | None:

@@ -13,7 +13,9 @@ from acp_console.agents.choices import ChoiceStore
 from acp_console.kept.filter_history import FilterHistory
 from acp_console.kept.preferences import PreferenceStore
 from acp_console.kept.prompt_history import PromptHistory
-from acp_console.state_file import StateFile
+from acp_console.paths import FileWriteError
+from acp_console.state_file import MAX_BYTES, StateFile
+from acp_protocol.user_files.toml_source import InvalidFileError
 
 
 def state_file(path: Path) -> StateFile[list[Any]]:
@@ -27,6 +29,27 @@ def test_a_value_is_kept_in_a_file_for_its_user_alone(tmp_path: Path) -> None:
     assert state_file(path).change(lambda kept: [*kept, 2]) == [1, 2]
     assert state_file(path).read() == [1, 2]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_who_wants_to_know_is_told_why_a_file_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    assert state_file(path).load() == []
+    state_file(path).write([1])
+    assert state_file(path).load() == [1]
+    path.chmod(0o666)
+    with pytest.raises(InvalidFileError, match="every user may write to it"):
+        state_file(path).load()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InvalidFileError, match="cannot be read"):
+        state_file(path).load()
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    state_file(tmp_path / "it").write([1])
+    with pytest.raises(FileWriteError, match="larger than 8 MiB"):
+        state_file(tmp_path / "it").write(["x" * MAX_BYTES])
+    assert state_file(tmp_path / "it").read() == [1]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000])
