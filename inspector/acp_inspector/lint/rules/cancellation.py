@@ -387,15 +387,8 @@ def cancel_without_turn(context: Context) -> CheckResult:
     )
 
 
-@prompt_turn.error(
-    157,
-    "must",
-    "client",
-    on.response("session/request_permission"),
-    version=1,
-    case="permission.cancelled",
-)
-@details(source="prompt-turn.mdx", since="2026-11")
+@prompt_turn.error(157, "must", "client", on.response("session/request_permission"), version=1)
+@details(source="prompt-turn.mdx", since="2026-11", case="permission.cancelled")
 @fix("Answer every open request for permission with the outcome cancelled.")
 def permission_not_cancelled(context: Context) -> CheckResult:
     """After `session/cancel` every pending `session/request_permission` of the session gets outcome

@@ -94,16 +94,8 @@ def _declared_capabilities(context: Context) -> tuple[str, dict[str, Json]] | No
     return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
-@rule.error(
-    60,
-    "schema",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    version=2,
-    case="initialize.markers",
-)
-@details(source="v2/migration.mdx")
+@rule.error(60, "schema", "both", on.request("initialize"), on.result("initialize"), version=2)
+@details(source="v2/migration.mdx", case="initialize.markers")
 @fix("Send {} to claim a capability, null to deny it.")
 @checked_by(schema, at="capabilities.**", kinds="type", within="capabilities")
 def boolean_support_marker() -> None:
@@ -112,16 +104,8 @@ def boolean_support_marker() -> None:
     """
 
 
-@rule.error(
-    61,
-    "schema",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    version=1,
-    case="initialize.booleans",
-)
-@details(source="v1/initialization.mdx")
+@rule.error(61, "schema", "both", on.request("initialize"), on.result("initialize"), version=1)
+@details(source="v1/initialization.mdx", case="initialize.booleans")
 @fix("Send true to claim a capability, false to deny it.")
 @checked_by(schema, at=BOOLEANS, kinds="type", within=("clientCapabilities", "agentCapabilities"))
 def non_boolean_capability() -> None:

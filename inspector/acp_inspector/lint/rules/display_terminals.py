@@ -35,14 +35,8 @@ class _Commands(dict[tuple[str, str], str]):
     """The first reported command of each terminal, by session and id."""
 
 
-@rule.error(
-    267,
-    "schema",
-    "agent",
-    on.update("terminal_update", "terminal_output_chunk"),
-    case="terminal.output",
-)
-@details(source="v2/tool-calls.mdx")
+@rule.error(267, "schema", "agent", on.update("terminal_update", "terminal_output_chunk"))
+@details(source="v2/tool-calls.mdx", case="terminal.output")
 @fix("Encode the bytes of each message by themselves, as base64 with padding.")
 def invalid_output_base64(context: Context) -> CheckResult:
     """`data` is valid RFC 4648 base64 in each message on its own."""
@@ -184,13 +178,8 @@ def relative_display_cwd() -> None:
     """`cwd` is absolute when given."""
 
 
-@rule.error(
-    266,
-    "schema",
-    "agent",
-    on.update("terminal_update", "terminal_output_chunk"),
-    case="terminal.output",
-)
+@rule.error(266, "schema", "agent", on.update("terminal_update", "terminal_output_chunk"))
+@details(case="terminal.output")
 @fix("Name the terminal by terminalId, and put bytes into data.")
 @checked_by(schema, at="terminalId|data")
 def incomplete_terminal_update() -> None:

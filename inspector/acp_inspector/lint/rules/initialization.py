@@ -111,15 +111,8 @@ def agent_speaks_first(context: Context) -> CheckResult:
     )
 
 
-@rule.error(
-    52,
-    "schema",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    case={"client": "initialize.version"},
-)
-@details(source="initialization.mdx")
+@rule.error(52, "schema", "both", on.request("initialize"), on.result("initialize"))
+@details(source="initialization.mdx", case={"client": "initialize.version"})
 @fix("Send a whole number such as 1.")
 @checked_by(schema, at="protocolVersion", kinds=("missing", "type", "null", "range"))
 def invalid_protocol_version() -> None:
@@ -261,15 +254,8 @@ def _introduced(context: Context, name: str) -> CheckResult:
     return OK
 
 
-@rule.error(
-    58,
-    "must",
-    "both",
-    on.request("initialize"),
-    on.result("initialize"),
-    version=2,
-    case={"agent": "initialize.agent-info"},
-)
+@rule.error(58, "must", "both", on.request("initialize"), on.result("initialize"), version=2)
+@details(case={"agent": "initialize.agent-info"})
 @fix("Send your name and version.")
 @checked_by(_introduced, name="info")
 def missing_info() -> None:

@@ -41,14 +41,8 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
-@rule.error(
-    86,
-    "schema",
-    "client",
-    on.request("session/new", "session/load"),
-    version=1,
-    case="session.servers",
-)
+@rule.error(86, "schema", "client", on.request("session/new", "session/load"), version=1)
+@details(case="session.servers")
 @fix('Send "mcpServers": [] where there are none.')
 @checked_by(schema, at="mcpServers")
 def missing_mcp_servers() -> None:

@@ -290,15 +290,8 @@ def _keep_whole(context: Context) -> None:
         by_session.pieces[f"{context.variant}_chunk", id_] = (context.point, "")
 
 
-@rule.error(
-    182,
-    "must",
-    "agent",
-    on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES),
-    version=2,
-    case="updates.message-id",
-)
-@details(source="v2/prompt-lifecycle.mdx")
+@rule.error(182, "must", "agent", on.update(*MESSAGE_CHUNKS, *WHOLE_MESSAGES), version=2)
+@details(source="v2/prompt-lifecycle.mdx", case="updates.message-id")
 @fix("Send the messageId with every piece.")
 @checked_by(schema, at="messageId")
 def missing_message_id() -> None:

@@ -440,14 +440,8 @@ def unknown_option_kind() -> None:
     """`kind` is `allow_once`, `allow_always`, `reject_once` or `reject_always`."""
 
 
-@rule.error(
-    233,
-    "schema",
-    "agent",
-    on.request("session/request_permission"),
-    version=1,
-    case="permission.tool-call",
-)
+@rule.error(233, "schema", "agent", on.request("session/request_permission"), version=1)
+@details(case="permission.tool-call")
 @fix('Send "toolCall": {"toolCallId": …} in params.')
 @checked_by(schema, at=("toolCall", "toolCall.toolCallId"))
 def permission_without_tool_call() -> None:

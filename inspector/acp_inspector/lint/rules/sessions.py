@@ -100,13 +100,8 @@ def duplicate_session_id(context: Context) -> CheckResult:
     return OK
 
 
-@rule.error(
-    101,
-    "implied",
-    "client",
-    on.call(*USES, "session/cancel", "session/close"),
-    case="session.known",
-)
+@rule.error(101, "implied", "client", on.call(*USES, "session/cancel", "session/close"))
+@details(case="session.known")
 @fix("Create, load or resume a session before it is used.")
 def unknown_session(context: Context) -> CheckResult:
     """Session-scoped messages name a `sessionId` that was created, loaded, resumed or forked on
