@@ -220,19 +220,21 @@ class Suite:
         self.cases[case.id] = case
 
     def case(
-        self, id_: str, section: str = "", sentence: str = "", **options: Any
+        self, id_: str, section: str = "", *, says: str = "", **options: Any
     ) -> Callable[[Steps], Steps]:
         """Register the decorated function as the steps of a case.
 
-        Without a section and a sentence, those of the first of its rules are taken.
+        The first paragraph of its docstring is the sentence, unless the steps serve several cases
+        (`says`). Without either, the first of the case's rules says it.
         """
-        if not sentence:
-            rule = rules()[options["rules"][0]]
-            section, sentence = rule.source, rule.text
 
         def register(steps: Steps) -> Steps:
-            case = Case(id=id_, section=section, sentence=sentence, steps=steps, **options)
-            self.add(case)
+            source = section
+            sentence = says or " ".join((steps.__doc__ or "").partition("\n\n")[0].split())
+            if not sentence:
+                rule = rules()[options["rules"][0]]
+                sentence, source = rule.text, rule.source
+            self.add(Case(id=id_, section=source, sentence=sentence, steps=steps, **options))
             return steps
 
         return register

@@ -54,22 +54,19 @@ def _version_of(result: object) -> int:
 @case(
     "initialize.responds",
     f"{INITIALIZATION}, Protocol version",
-    "The agent responds to initialize with the protocol version as an integer.",
     rules=("invalid-protocol-version",),
     own=True,
 )
 async def responds(peer: Peer) -> None:
+    """The agent responds to initialize with the protocol version as an integer."""
     _version_of(await peer.initialize())
 
 
 @case(
-    "initialize.same-version",
-    f"{INITIALIZATION}, Version negotiation",
-    "An agent that supports the requested version responds with that version.",
-    own=True,
-    is_official=True,
+    "initialize.same-version", f"{INITIALIZATION}, Version negotiation", own=True, is_official=True
 )
 async def same_version(peer: Peer) -> None:
+    """An agent that supports the requested version responds with that version."""
     got = _version_of(await peer.initialize())
     if got > peer.version:
         raise CaseFailedError(f"version {peer.version} was requested, and {got} came back")
@@ -80,12 +77,12 @@ async def same_version(peer: Peer) -> None:
 @case(
     "initialize.newer-version",
     f"{INITIALIZATION}, Version negotiation",
-    "An agent that is asked for a version it does not know responds with its own newest one.",
     rules=("version-in-disguise",),
     own=True,
     is_official=True,
 )
 async def newer_version(peer: Peer) -> None:
+    """An agent that is asked for a version it does not know responds with its own newest one."""
     params = peer.claims()
     if peer.version == 2:
         # A client of both versions sends the members of both.
@@ -99,12 +96,12 @@ async def newer_version(peer: Peer) -> None:
 @case(
     "initialize.version-zero",
     "Initialization, Version negotiation (version 2)",
-    "An agent without a version at or below the requested one fails with -32022.",
     profiles=V2,
     rules=("wrong-version-answered", "unsupported-version-accepted", "incomplete-version-error"),
     own=True,
 )
 async def version_zero(peer: Peer) -> None:
+    """An agent without a version at or below the requested one fails with -32022."""
     reply = await peer.request("initialize", {**peer.claims(), "protocolVersion": 0})
     error = error_of(reply, "initialize for version 0", UNSUPPORTED_VERSION)
     match error.data:
@@ -117,60 +114,46 @@ async def version_zero(peer: Peer) -> None:
 @case(
     "initialize.version-as-text",
     "Schema, InitializeRequest",
-    "A protocol version that is no integer is refused with -32602.",
     own=True,
     is_official=True,
     advice=PROFILES,
 )
 async def version_as_text(peer: Peer) -> None:
+    """A protocol version that is no integer is refused with -32602."""
     params = {**peer.claims(), "protocolVersion": str(peer.version)}
     error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
 
 
-@case(
-    "initialize.no-version",
-    "Schema, InitializeRequest",
-    "initialize without a protocol version is refused with -32602.",
-    own=True,
-    is_official=True,
-)
+@case("initialize.no-version", "Schema, InitializeRequest", own=True, is_official=True)
 async def no_version(peer: Peer) -> None:
+    """`initialize` without a protocol version is refused with -32602."""
     params = peer.claims()
     del params["protocolVersion"]
     error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
 
 
-@case(
-    "initialize.only-version",
-    f"{INITIALIZATION}, Capabilities",
-    "Everything but the protocol version is optional in initialize.",
-    profiles=V1,
-    own=True,
-)
+@case("initialize.only-version", f"{INITIALIZATION}, Capabilities", profiles=V1, own=True)
 async def only_version(peer: Peer) -> None:
+    """Everything but the protocol version is optional in initialize."""
     _version_of(await peer.result("initialize", {"protocolVersion": 1}))
 
 
 @case(
     "initialize.no-info",
     f"{INITIALIZATION}, Implementation information (version 2)",
-    "initialize of version 2 without the client's info is refused with -32602.",
     profiles=V2,
     own=True,
 )
 async def no_info(peer: Peer) -> None:
+    """`initialize` of version 2 without the client's info is refused with -32602."""
     params = peer.claims()
     del params["info"]
     error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
 
 
-@case(
-    "initialize.unknown-capability",
-    f"{INITIALIZATION}, Capabilities",
-    "Capabilities that the agent does not know are no error.",
-    own=True,
-)
+@case("initialize.unknown-capability", f"{INITIALIZATION}, Capabilities", own=True)
 async def unknown_capability(peer: Peer) -> None:
+    """Capabilities that the agent does not know are no error."""
     params = peer.claims()
     name = "clientCapabilities" if peer.version == 1 else "capabilities"
     params[name] = {**get_object(params, name), "_meta": {"example.org/fancy": {"level": 3}}}
@@ -180,36 +163,26 @@ async def unknown_capability(peer: Peer) -> None:
 @case(
     "initialize.malformed-capability",
     "Schema, ClientCapabilities",
-    "A malformed capability counts as not supported, and initialize succeeds.",
     profiles=V1,
     own=True,
     is_official=True,
 )
 async def malformed_capability(peer: Peer) -> None:
+    """A malformed capability counts as not supported, and initialize succeeds."""
     params = {**peer.claims(), "clientCapabilities": {"fs": {"readTextFile": "yes"}}}
     _version_of(await peer.result("initialize", params))
 
 
-@case(
-    "initialize.no-session-before",
-    "Session setup",
-    "No session is created before initialize.",
-    own=True,
-    advice=PROFILES,
-)
+@case("initialize.no-session-before", "Session setup", own=True, advice=PROFILES)
 async def no_session_before(peer: Peer) -> None:
+    """No session is created before initialize."""
     params: Json = {"cwd": str(peer.directory), "mcpServers": []}
     error_of(await peer.request("session/new", params), "session/new before initialize")
 
 
-@case(
-    "initialize.repeated",
-    "Initialization (version 2)",
-    "initialize may be repeated before the first other request.",
-    profiles=V2,
-    own=True,
-)
+@case("initialize.repeated", "Initialization (version 2)", profiles=V2, own=True)
 async def repeated(peer: Peer) -> None:
+    """`initialize` may be repeated before the first other request."""
     _version_of(await peer.initialize())
     _version_of(await peer.initialize())
 
@@ -227,13 +200,9 @@ def _login_methods(peer: Peer) -> list[str | None]:
     return found
 
 
-@case(
-    "authentication.login",
-    "Authentication",
-    "A login by a method that the agent offers succeeds.",
-    own=True,
-)
+@case("authentication.login", "Authentication", own=True)
 async def login(peer: Peer) -> None:
+    """A login by a method that the agent offers succeeds."""
     peer.initialized = await peer.initialize()
     methods = _login_methods(peer)
     method = peer.options.auth_method
@@ -244,36 +213,25 @@ async def login(peer: Peer) -> None:
     await peer.log_in(method)
 
 
-@case(
-    "authentication.unknown-method",
-    "Authentication",
-    "A login by a method that was not offered is refused.",
-    advice=PROFILES,
-)
+@case("authentication.unknown-method", "Authentication", advice=PROFILES)
 async def unknown_method(peer: Peer) -> None:
+    """A login by a method that was not offered is refused."""
     _login_methods(peer)
     method = "authenticate" if peer.version == 1 else "auth/login"
     await peer.refused(method, {"methodId": "no-such-method"})
 
 
-@case(
-    "authentication.no-method-id",
-    "Schema, AuthenticateRequest",
-    "A login that names no method is refused with -32602.",
-)
+@case("authentication.no-method-id", "Schema, AuthenticateRequest")
 async def no_method_id(peer: Peer) -> None:
+    """A login that names no method is refused with -32602."""
     _login_methods(peer)
     method = "authenticate" if peer.version == 1 else "auth/login"
     await peer.refused(method, {}, INVALID_PARAMS)
 
 
-@case(
-    "authentication.logout",
-    "Authentication, Logout",
-    "An agent that offers logout carries it out.",
-    own=True,
-)
+@case("authentication.logout", "Authentication, Logout", own=True)
 async def logout(peer: Peer) -> None:
+    """An agent that offers logout carries it out."""
     await peer.open()
     if peer.version == 1:
         peer.require("auth.logout")
@@ -332,53 +290,33 @@ def _what_came(messages: Sequence[Message]) -> list[str]:
     return found
 
 
-@case(
-    "jsonrpc.parse-error",
-    f"{JSON_RPC} (JSON-RPC 2.0, section 5.1)",
-    "A line that is no JSON gets the error -32700 with the id null.",
-    own=True,
-    is_official=True,
-)
+@case("jsonrpc.parse-error", f"{JSON_RPC} (JSON-RPC 2.0, section 5.1)", own=True, is_official=True)
 async def parse_error(peer: Peer) -> None:
+    """A line that is no JSON gets the error -32700 with the id null."""
     line = b'{"jsonrpc": "2.0", "id": 77, "method": '
     error_of(await _reply_to(peer, line, None), "a broken line", PARSE_ERROR)
 
 
-@case(
-    "jsonrpc.survives-garbage",
-    "Transports, stdio",
-    "A line that is no JSON does not end the connection.",
-    own=True,
-    is_official=True,
-)
+@case("jsonrpc.survives-garbage", "Transports, stdio", own=True, is_official=True)
 async def survives_garbage(peer: Peer) -> None:
+    """A line that is no JSON does not end the connection."""
     await peer.open()
     await peer.send(b"this is no JSON")
     await peer.send(b"{}")
     await peer.ping()
 
 
-@case(
-    "jsonrpc.survives-blank-line",
-    "Transports, stdio",
-    "An empty line between two messages does no harm.",
-    own=True,
-    is_official=True,
-)
+@case("jsonrpc.survives-blank-line", "Transports, stdio", own=True, is_official=True)
 async def survives_blank_line(peer: Peer) -> None:
+    """An empty line between two messages does no harm."""
     await peer.open()
     await peer.send(b"")
     await peer.ping()
 
 
-@case(
-    "jsonrpc.no-request",
-    f"{JSON_RPC} (JSON-RPC 2.0, section 5.1)",
-    "An object that is no JSON-RPC message gets the error -32600.",
-    own=True,
-    is_official=True,
-)
+@case("jsonrpc.no-request", f"{JSON_RPC} (JSON-RPC 2.0, section 5.1)", own=True, is_official=True)
 async def no_request(peer: Peer) -> None:
+    """An object that is no JSON-RPC message gets the error -32600."""
     # With an id it would look like a response, to which nothing is said.
     line = encode({"jsonrpc": "2.0", "verb": "jump"})
     error_of(await _reply_to(peer, line, None), "an object without a method", INVALID_REQUEST)
@@ -387,13 +325,13 @@ async def no_request(peer: Peer) -> None:
 @case(
     "jsonrpc.no-batch",
     f"{JSON_RPC}; Transports",
-    "An array of messages is refused as a whole with one error -32600 with the id null.",
     rules=("batch-not-refused", "batch-response"),
     own=True,
     is_official=True,
     unlike=("v2-batch",),
 )
 async def no_batch(peer: Peer) -> None:
+    """An array of messages is refused as a whole with one error -32600 with the id null."""
     inner: Json = {"jsonrpc": "2.0", "id": 79, "method": "_conform/inner", "params": {}}
     reply = await _reply_to(peer, encode([inner]), None, 79)
     if reply.id is not None:
@@ -401,14 +339,9 @@ async def no_batch(peer: Peer) -> None:
     error_of(reply, "an array", INVALID_REQUEST)
 
 
-@case(
-    "jsonrpc.wrong-version",
-    f"{JSON_RPC} (JSON-RPC 2.0, section 4)",
-    'A request whose jsonrpc is not "2.0" is refused.',
-    own=True,
-    is_official=True,
-)
+@case("jsonrpc.wrong-version", f"{JSON_RPC} (JSON-RPC 2.0, section 4)", own=True, is_official=True)
 async def wrong_version(peer: Peer) -> None:
+    """A request whose jsonrpc is not "2.0" is refused."""
     await peer.open()
     at = len(peer.messages)
     # No agent takes long for a method that it does not know.
@@ -433,10 +366,10 @@ async def unknown_extension(peer: Peer) -> None:
 @case(
     "jsonrpc.unknown-notification",
     "Extensibility, Custom notifications",
-    "An unknown notification is ignored.",
     rules=("answered-notification",),
 )
 async def unknown_notification(peer: Peer) -> None:
+    """An unknown notification is ignored."""
     at = len(peer.messages)
     await peer.notify("session/applause", {"loud": True})
     await peer.notify("_example.org/applause", {"loud": True})
@@ -448,11 +381,11 @@ async def unknown_notification(peer: Peer) -> None:
 @case(
     "jsonrpc.request-as-notification",
     f"{JSON_RPC} (JSON-RPC 2.0, section 4.1)",
-    "A request without an id gets no response.",
     own=True,
     is_official=True,
 )
 async def request_as_notification(peer: Peer) -> None:
+    """A request without an id gets no response."""
     await peer.open()
     at = len(peer.messages)
     await peer.notify("session/new", {"cwd": str(peer.directory), "mcpServers": []})
@@ -466,99 +399,68 @@ async def _echoes(peer: Peer, id_: str | int) -> None:
     await peer.request("_conform/echo", {}, id_)
 
 
-@case(
-    "jsonrpc.text-id",
-    "Schema, RequestId",
-    "A response repeats an id that is a string, as a string.",
-    is_official=True,
-)
+@case("jsonrpc.text-id", "Schema, RequestId", is_official=True)
 async def text_id(peer: Peer) -> None:
+    """A response repeats an id that is a string, as a string."""
     await _echoes(peer, "00000000-0000-4000-8000-00000000c0de")
 
 
-@case(
-    "jsonrpc.digits-id",
-    "Schema, RequestId",
-    "A response repeats a string of digits as a string, not as a number.",
-    is_official=True,
-)
+@case("jsonrpc.digits-id", "Schema, RequestId", is_official=True)
 async def digits_id(peer: Peer) -> None:
+    """A response repeats a string of digits as a string, not as a number."""
     await _echoes(peer, "4711")
 
 
-@case(
-    "jsonrpc.zero-id",
-    "Schema, RequestId",
-    "0 is an id like any other.",
-    is_official=True,
-)
+@case("jsonrpc.zero-id", "Schema, RequestId", is_official=True)
 async def zero_id(peer: Peer) -> None:
+    """0 is an id like any other."""
     await _echoes(peer, 0)
 
 
-@case(
-    "jsonrpc.negative-id",
-    "Schema, RequestId",
-    "A negative integer is an id like any other.",
-    is_official=True,
-)
+@case("jsonrpc.negative-id", "Schema, RequestId", is_official=True)
 async def negative_id(peer: Peer) -> None:
+    """A negative integer is an id like any other."""
     await _echoes(peer, -3)
 
 
-@case(
-    "jsonrpc.large-id",
-    "Schema, RequestId",
-    "A response repeats an integer of 53 bits exactly.",
-    is_official=True,
-)
+@case("jsonrpc.large-id", "Schema, RequestId", is_official=True)
 async def large_id(peer: Peer) -> None:
+    """A response repeats an integer of 53 bits exactly."""
     await _echoes(peer, 9007199254740991)
 
 
-@case(
-    "jsonrpc.empty-id",
-    "Schema, RequestId",
-    "The empty string is an id like any other.",
-    is_official=True,
-)
+@case("jsonrpc.empty-id", "Schema, RequestId", is_official=True)
 async def empty_id(peer: Peer) -> None:
+    """The empty string is an id like any other."""
     await _echoes(peer, "")
 
 
 @case(
     "jsonrpc.null-id",
     f"{JSON_RPC} (version 2)",
-    "A request with the id null is refused with -32600.",
     profiles=V2,
     rules=("unusable-request-id",),
     own=True,
     is_official=True,
 )
 async def null_id(peer: Peer) -> None:
+    """A request with the id null is refused with -32600."""
     line = encode({"jsonrpc": "2.0", "id": None, "method": "_conform/x", "params": {}})
     error_of(await _reply_to(peer, line, None), "a request with the id null", INVALID_REQUEST)
 
 
-@case(
-    "jsonrpc.many-requests",
-    f"{JSON_RPC} (JSON-RPC 2.0, section 5)",
-    "Requests that are sent at once each get the response with their id.",
-)
+@case("jsonrpc.many-requests", f"{JSON_RPC} (JSON-RPC 2.0, section 5)")
 async def many_requests(peer: Peer) -> None:
+    """Requests that are sent at once each get the response with their id."""
     at = len(peer.messages)
     ids = [await peer.start("_conform/many", {"number": each}) for each in range(20)]
     for id_ in ids:
         await peer.response(id_, at, "a response to each of 20 requests")
 
 
-@case(
-    "jsonrpc.stray-response",
-    f"{JSON_RPC} (JSON-RPC 2.0, section 5)",
-    "A response to a request that the agent never sent is ignored.",
-    own=True,
-)
+@case("jsonrpc.stray-response", f"{JSON_RPC} (JSON-RPC 2.0, section 5)", own=True)
 async def stray_response(peer: Peer) -> None:
+    """A response to a request that the agent never sent is ignored."""
     await peer.open()
     at = len(peer.messages)
     await peer.send(encode({"jsonrpc": "2.0", "id": 987654, "result": {}}))
@@ -570,33 +472,21 @@ async def stray_response(peer: Peer) -> None:
         raise CaseFailedError("a response got a response")
 
 
-@case(
-    "jsonrpc.params-array",
-    "Schema",
-    "Params by position are refused.",
-    is_official=True,
-)
+@case("jsonrpc.params-array", "Schema", is_official=True)
 async def params_array(peer: Peer) -> None:
+    """Params by position are refused."""
     await peer.refused("session/new", [str(peer.directory), []], INVALID_PARAMS, INVALID_REQUEST)
 
 
-@case(
-    "jsonrpc.params-missing",
-    "Schema, NewSessionRequest",
-    "A request without its required params is refused with -32602.",
-    unlike=("continuum", "openoxide"),
-)
+@case("jsonrpc.params-missing", "Schema, NewSessionRequest", unlike=("continuum", "openoxide"))
 async def params_missing(peer: Peer) -> None:
+    """A request without its required params is refused with -32602."""
     await peer.refused("session/new", None, INVALID_PARAMS)
 
 
-@case(
-    "jsonrpc.escaped-text",
-    "Transports, stdio",
-    "Characters may be written as UTF-8 or by escapes, with the same meaning.",
-    is_official=True,
-)
+@case("jsonrpc.escaped-text", "Transports, stdio", is_official=True)
 async def escaped_text(peer: Peer) -> None:
+    """Characters may be written as UTF-8 or by escapes, with the same meaning."""
     at = len(peer.messages)
     await peer.send(
         '{"jsonrpc":"2.0","id":"gr\\u00fc\\u00df","method":"_conform/\\ud83d\\ude00","params":{"t":"日本"}}'.encode()
@@ -604,13 +494,9 @@ async def escaped_text(peer: Peer) -> None:
     await peer.response("grüß", at, "a response with the same id")
 
 
-@case(
-    "jsonrpc.members-in-any-order",
-    f"{JSON_RPC} (JSON-RPC 2.0, section 4)",
-    "The members of a message may come in any order, with blanks between them.",
-    is_official=True,
-)
+@case("jsonrpc.members-in-any-order", f"{JSON_RPC} (JSON-RPC 2.0, section 4)", is_official=True)
 async def any_order(peer: Peer) -> None:
+    """The members of a message may come in any order, with blanks between them."""
     at = len(peer.messages)
     await peer.send(
         b'{ "params" : { } , "id" : "order" , "method" : "_conform/order" , "jsonrpc" : "2.0" }'
@@ -618,37 +504,24 @@ async def any_order(peer: Peer) -> None:
     await peer.response("order", at, "a response")
 
 
-@case(
-    "jsonrpc.long-message",
-    "Transports, stdio",
-    "A message of a million bytes is read like any other.",
-    own=True,
-)
+@case("jsonrpc.long-message", "Transports, stdio", own=True)
 async def long_message(peer: Peer) -> None:
+    """A message of a million bytes is read like any other."""
     await peer.open()
     await peer.request("_conform/long", {"text": "x" * 1_000_000})
 
 
-@case(
-    "jsonrpc.carriage-return",
-    "Transports, stdio",
-    "A carriage return before the newline is white space.",
-    is_official=True,
-)
+@case("jsonrpc.carriage-return", "Transports, stdio", is_official=True)
 async def carriage_return(peer: Peer) -> None:
+    """A carriage return before the newline is white space."""
     at = len(peer.messages)
     await peer.send(b'{"jsonrpc":"2.0","id":"cr","method":"_conform/cr","params":{}}\r')
     await peer.response("cr", at, "a response")
 
 
-@case(
-    "jsonrpc.ends-with-stdin",
-    "Transports, stdio, Shutdown",
-    "The agent ends when the client closes its stdin.",
-    own=True,
-    is_official=True,
-)
+@case("jsonrpc.ends-with-stdin", "Transports, stdio, Shutdown", own=True, is_official=True)
 async def ends_with_stdin(peer: Peer) -> None:
+    """The agent ends when the client closes its stdin."""
     await peer.open()
     await peer.close_stdin()
     await peer.wait_for(lambda: True if peer.has_ended else None, "the end of its output")
@@ -657,24 +530,17 @@ async def ends_with_stdin(peer: Peer) -> None:
 # Extensibility
 
 
-@case(
-    "extensibility.meta",
-    "Extensibility, The _meta field",
-    "Unknown entries of _meta are no error.",
-)
+@case("extensibility.meta", "Extensibility, The _meta field")
 async def meta(peer: Peer) -> None:
+    """Unknown entries of _meta are no error."""
     await peer.create_session(
         _meta={"example.org/note": {"deep": [1, 2]}, "traceparent": "00-0-0-00"}
     )
 
 
-@case(
-    "cancel-request.unknown",
-    "Cancellation",
-    "A $/cancel_request for an unknown request is ignored.",
-    rules=("cancel-answered",),
-)
+@case("cancel-request.unknown", "Cancellation", rules=("cancel-answered",))
 async def cancel_unknown(peer: Peer) -> None:
+    """A $/cancel_request for an unknown request is ignored."""
     at = len(peer.messages)
     await peer.notify("$/cancel_request", {"requestId": "never-sent"})
     await peer.settle()

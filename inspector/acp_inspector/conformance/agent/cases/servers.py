@@ -111,7 +111,7 @@ def _register(transport: ServerTransport, name: str) -> None:
     @case(
         f"mcp.{transport}-connects",
         SECTION,
-        f"The agent connects to an MCP server {name} that the client names.",
+        says=f"The agent connects to an MCP server {name} that the client names.",
         own=True,
         unlike=NO_SERVERS,
     )
@@ -122,7 +122,7 @@ def _register(transport: ServerTransport, name: str) -> None:
     @case(
         f"mcp.{transport}-lists",
         SECTION,
-        f"The agent lists the tools of an MCP server {name}.",
+        says=f"The agent lists the tools of an MCP server {name}.",
         advice=PROFILES,
         own=True,
         unlike=NO_SERVERS,
@@ -135,7 +135,7 @@ def _register(transport: ServerTransport, name: str) -> None:
     @case(
         f"mcp.{transport}-calls",
         SECTION,
-        f"A tool of an MCP server {name} can be called.",
+        says=f"A tool of an MCP server {name} can be called.",
         own=True,
         unlike=NO_SERVERS,
     )
@@ -155,16 +155,9 @@ _register("stdio", "over stdio")
 _register("http", "over HTTP")
 
 
-@case(
-    "mcp.http-offered",
-    SECTION,
-    "New agents should support MCP servers over HTTP.",
-    profiles=V1,
-    advice=V1,
-    own=True,
-    unlike=NO_SERVERS,
-)
+@case("mcp.http-offered", SECTION, profiles=V1, advice=V1, own=True, unlike=NO_SERVERS)
 async def http_offered(peer: Peer) -> None:
+    """New agents should support MCP servers over HTTP."""
     await peer.open()
     if peer.offers("mcpCapabilities.http") is None:
         raise CaseFailedError("the agent does not offer mcpCapabilities.http")

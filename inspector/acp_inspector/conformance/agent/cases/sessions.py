@@ -42,8 +42,9 @@ NO_SESSION: Final = "no-such-session-0000"
 # New sessions
 
 
-@case("session.new", f"{SETUP}, Creating a session", "session/new returns the id of the session.")
+@case("session.new", f"{SETUP}, Creating a session")
 async def new(peer: Peer) -> None:
+    """session/new returns the id of the session."""
     await peer.create_session()
 
 
@@ -54,24 +55,20 @@ async def new_unique(peer: Peer) -> None:
         raise CaseFailedError("two sessions have the same id")
 
 
-@case(
-    "session.new-no-cwd",
-    "Schema, NewSessionRequest",
-    "session/new without a working directory is refused with -32602.",
-    unlike=("continuum", "openoxide"),
-)
+@case("session.new-no-cwd", "Schema, NewSessionRequest", unlike=("continuum", "openoxide"))
 async def new_no_cwd(peer: Peer) -> None:
+    """session/new without a working directory is refused with -32602."""
     await peer.refused("session/new", {"mcpServers": []}, INVALID_PARAMS)
 
 
 @case(
     "session.new-relative-cwd",
     f"{SETUP}, Working directory",
-    "A working directory that is no absolute path is refused.",
     unlike=("continuum",),
     advice=PROFILES,
 )
 async def new_relative_cwd(peer: Peer) -> None:
+    """A working directory that is no absolute path is refused."""
     await peer.refused("session/new", {"cwd": "somewhere/else", "mcpServers": []})
 
 
@@ -101,37 +98,28 @@ async def new_relative_root(peer: Peer) -> None:
     await peer.refused("session/new", params)
 
 
-@case(
-    "session.new-roots",
-    f"{SETUP}, Additional directories",
-    "An agent that offers additional directories accepts some.",
-)
+@case("session.new-roots", f"{SETUP}, Additional directories")
 async def new_roots(peer: Peer) -> None:
+    """An agent that offers additional directories accepts some."""
     peer.require("sessionCapabilities.additionalDirectories", "session.additionalDirectories")
     more = anyio.Path(peer.directory / "more")
     await more.mkdir(exist_ok=True)
     await peer.create_session(additionalDirectories=[str(more)])
 
 
-@case(
-    "session.unknown-prompt",
-    f"{SETUP}, Session id",
-    "A prompt for a session that does not exist is refused.",
-)
+@case("session.unknown-prompt", f"{SETUP}, Session id")
 async def unknown_prompt(peer: Peer) -> None:
+    """A prompt for a session that does not exist is refused."""
     turn = await peer.prompt(NO_SESSION, "hello")
     if isinstance(turn.reply, SuccessResponse) and (turn.stop_reason != "refusal" or turn.updates):
         raise CaseFailedError("the prompt was carried out")
 
 
 @case(
-    "session.unknown-prompt-code",
-    "Error codes",
-    "The error for a session that does not exist is -32002.",
-    profiles=V2,
-    rules=("not-found-without-session",),
+    "session.unknown-prompt-code", "Error codes", profiles=V2, rules=("not-found-without-session",)
 )
 async def unknown_prompt_code(peer: Peer) -> None:
+    """The error for a session that does not exist is -32002."""
     blocks: Json = [{"type": "text", "text": "hello"}]
     params: Json = {"sessionId": NO_SESSION, "prompt": blocks}
     error = await peer.refused("session/prompt", params, RESOURCE_NOT_FOUND)
@@ -139,12 +127,9 @@ async def unknown_prompt_code(peer: Peer) -> None:
         raise CaseFailedError("data.sessionId does not repeat the session's id")
 
 
-@case(
-    "session.unknown-cancel",
-    "Prompt turn, Cancellation",
-    "session/cancel for a session that does not exist is ignored.",
-)
+@case("session.unknown-cancel", "Prompt turn, Cancellation")
 async def unknown_cancel(peer: Peer) -> None:
+    """session/cancel for a session that does not exist is ignored."""
     at = len(peer.messages)
     await peer.notify("session/cancel", {"sessionId": NO_SESSION})
     await peer.settle()
@@ -255,14 +240,9 @@ def _texts(body: Mapping[str, Json]) -> list[str]:
     return [get_string(each, "text") for each in blocks]
 
 
-@case(
-    "load.nothing-after",
-    f"{SETUP}, Loading sessions",
-    "Nothing of the conversation is sent again after the response to the load.",
-    own=True,
-    unlike=("continuum",),
-)
+@case("load.nothing-after", f"{SETUP}, Loading sessions", own=True, unlike=("continuum",))
 async def load_nothing_after(peer: Peer) -> None:
+    """Nothing of the conversation is sent again after the response to the load."""
     await peer.open()
     method = _load_method(peer)
     async with _reopened(peer, method, replays=True) as again:
@@ -271,35 +251,25 @@ async def load_nothing_after(peer: Peer) -> None:
             raise CaseFailedError("parts of the conversation were sent after the response")
 
 
-@case(
-    "load.goes-on",
-    f"{SETUP}, Loading sessions",
-    "A session that was loaded takes prompts.",
-    own=True,
-)
+@case("load.goes-on", f"{SETUP}, Loading sessions", own=True)
 async def load_goes_on(peer: Peer) -> None:
+    """A session that was loaded takes prompts."""
     await peer.open()
     method = _load_method(peer)
     async with _reopened(peer, method, replays=True) as again:
         await again.peer.turn(again.session, peer.prompt_text("text"))
 
 
-@case(
-    "load.unknown",
-    f"{SETUP}, Loading sessions",
-    "Loading a session that does not exist fails.",
-)
+@case("load.unknown", f"{SETUP}, Loading sessions")
 async def load_unknown(peer: Peer) -> None:
+    """Loading a session that does not exist fails."""
     method = _load_method(peer)
     await peer.refused(method, _reopen_params(peer, NO_SESSION, replays=True))
 
 
-@case(
-    "load.no-session-id",
-    "Schema, LoadSessionRequest",
-    "Loading without the id of a session is refused with -32602.",
-)
+@case("load.no-session-id", "Schema, LoadSessionRequest")
 async def load_no_session_id(peer: Peer) -> None:
+    """Loading without the id of a session is refused with -32602."""
     method = _load_method(peer)
     params: Json = {"cwd": str(peer.directory), "mcpServers": []}
     await peer.refused(method, params, INVALID_PARAMS)
@@ -314,25 +284,18 @@ async def resume_no_replay(peer: Peer) -> None:
             raise CaseFailedError("parts of the conversation were sent again")
 
 
-@case(
-    "resume.goes-on",
-    f"{SETUP}, Resuming sessions",
-    "A session that was resumed takes prompts.",
-    own=True,
-)
+@case("resume.goes-on", f"{SETUP}, Resuming sessions", own=True)
 async def resume_goes_on(peer: Peer) -> None:
+    """A session that was resumed takes prompts."""
     await peer.open()
     peer.require("sessionCapabilities.resume", "-")
     async with _reopened(peer, "session/resume", replays=False) as again:
         await again.peer.turn(again.session, peer.prompt_text("text"))
 
 
-@case(
-    "resume.unknown",
-    f"{SETUP}, Resuming sessions",
-    "Resuming a session that does not exist fails.",
-)
+@case("resume.unknown", f"{SETUP}, Resuming sessions")
 async def resume_unknown(peer: Peer) -> None:
+    """Resuming a session that does not exist fails."""
     peer.require("sessionCapabilities.resume", "-")
     await peer.refused("session/resume", _reopen_params(peer, NO_SESSION, replays=False))
 
@@ -367,10 +330,10 @@ async def resume_bad_cursor(peer: Peer) -> None:
 @case(
     "list.is-list",
     "Session list",
-    "session/list returns a list of sessions.",
     rules=("sessions-not-list", "incomplete-listed-session", "undeclared-listed-directories"),
 )
 async def is_list(peer: Peer) -> None:
+    """session/list returns a list of sessions."""
     peer.require("sessionCapabilities.list", "-")
     result = await peer.result("session/list", {})
     if not isinstance(result.get("sessions"), list):
@@ -392,13 +355,9 @@ async def _listed(peer: Peer, **params: Json) -> list[str]:
     return ids
 
 
-@case(
-    "list.holds-session",
-    "Session list",
-    "A session with a turn behind it is in the list.",
-    own=True,
-)
+@case("list.holds-session", "Session list", own=True)
 async def holds_session(peer: Peer) -> None:
+    """A session with a turn behind it is in the list."""
     await peer.open()
     peer.require("sessionCapabilities.list", "-")
     if not await _is_listed(peer, await _talked_session(peer)):
@@ -429,13 +388,9 @@ async def by_directory(peer: Peer) -> None:
         raise CaseFailedError("a session of another directory is in the list")
 
 
-@case(
-    "list.pages-end",
-    "Session list, Pagination",
-    "Following nextCursor comes to an end, and no session comes twice.",
-    own=True,
-)
+@case("list.pages-end", "Session list, Pagination", own=True)
 async def pages_end(peer: Peer) -> None:
+    """Following nextCursor comes to an end, and no session comes twice."""
     await peer.open()
     peer.require("sessionCapabilities.list", "-")
     for _ in range(2):
@@ -445,12 +400,9 @@ async def pages_end(peer: Peer) -> None:
         raise CaseFailedError("a session is listed twice")
 
 
-@case(
-    "list.bad-cursor",
-    "Session list, Pagination",
-    "A cursor that the agent never gave should be refused.",
-)
+@case("list.bad-cursor", "Session list, Pagination")
 async def bad_cursor(peer: Peer) -> None:
+    """A cursor that the agent never gave should be refused."""
     peer.require("sessionCapabilities.list", "-")
     await peer.refused("session/list", {"cursor": "%%% no cursor %%%"})
 
@@ -458,22 +410,16 @@ async def bad_cursor(peer: Peer) -> None:
 # Close and delete
 
 
-@case(
-    "close.succeeds",
-    f"{SETUP}, Closing sessions",
-    "An open session can be closed.",
-)
+@case("close.succeeds", f"{SETUP}, Closing sessions")
 async def close_succeeds(peer: Peer) -> None:
+    """An open session can be closed."""
     peer.require("sessionCapabilities.close", "-")
     await peer.result("session/close", {"sessionId": await peer.new_session()})
 
 
-@case(
-    "close.ends",
-    f"{SETUP}, Closing sessions",
-    "A closed session takes no prompt until it is opened again.",
-)
+@case("close.ends", f"{SETUP}, Closing sessions")
 async def close_ends(peer: Peer) -> None:
+    """A closed session takes no prompt until it is opened again."""
     peer.require("sessionCapabilities.close", "-")
     session = await peer.new_session()
     await _close(peer, session)
@@ -519,12 +465,9 @@ async def delete_forgets(peer: Peer) -> None:
         raise CaseFailedError("the deleted session is in the list")
 
 
-@case(
-    "delete.twice",
-    "Session delete",
-    "Deleting a session that does not exist should succeed.",
-)
+@case("delete.twice", "Session delete")
 async def delete_twice(peer: Peer) -> None:
+    """Deleting a session that does not exist should succeed."""
     peer.require("sessionCapabilities.delete", "session.delete")
     await peer.result("session/delete", {"sessionId": NO_SESSION})
 
@@ -547,27 +490,18 @@ async def modes_current(peer: Peer) -> None:
         raise CaseFailedError(f"the current mode {current!r} is not available")
 
 
-@case(
-    "modes.set",
-    "Session modes, Setting the mode",
-    "Every available mode can be set.",
-    profiles=V1,
-)
+@case("modes.set", "Session modes, Setting the mode", profiles=V1)
 async def modes_set(peer: Peer) -> None:
+    """Every available mode can be set."""
     session = await peer.new_session()
     ids, _ = _modes(peer, session)
     for mode in [*ids[1:], ids[0]]:
         await peer.result("session/set_mode", {"sessionId": session, "modeId": mode})
 
 
-@case(
-    "modes.unknown",
-    "Session modes, Setting the mode",
-    "A mode that is not available is refused.",
-    profiles=V1,
-    advice=PROFILES,
-)
+@case("modes.unknown", "Session modes, Setting the mode", profiles=V1, advice=PROFILES)
 async def modes_unknown(peer: Peer) -> None:
+    """A mode that is not available is refused."""
     session = await peer.session()
     _modes(peer, session)
     await peer.refused("session/set_mode", {"sessionId": session, "modeId": "no-such-mode"})
@@ -631,13 +565,9 @@ async def options_unknown(peer: Peer) -> None:
     await peer.refused("session/set_config_option", params, INVALID_PARAMS)
 
 
-@case(
-    "options.bad-value",
-    "Session config options, Setting an option",
-    "A value that an option does not have is refused with -32602.",
-    advice=V1,
-)
+@case("options.bad-value", "Session config options, Setting an option", advice=V1)
 async def options_bad_value(peer: Peer) -> None:
+    """A value that an option does not have is refused with -32602."""
     session, (option, *_) = await _select_options(peer)
     params = _set_params(peer, session, _option_id(peer, option), "no-such-value")
     await peer.refused("session/set_config_option", params, INVALID_PARAMS)
@@ -646,14 +576,9 @@ async def options_bad_value(peer: Peer) -> None:
 # Unstable
 
 
-@case(
-    "fork.new-id",
-    "Session fork (RFD)",
-    "A fork has an id of its own and takes prompts.",
-    profiles=("v1-unstable",),
-    own=True,
-)
+@case("fork.new-id", "Session fork (RFD)", profiles=("v1-unstable",), own=True)
 async def fork_new_id(peer: Peer) -> None:
+    """A fork has an id of its own and takes prompts."""
     await peer.open()
     peer.require("sessionCapabilities.fork")
     session = await _talked_session(peer)
@@ -682,12 +607,12 @@ async def status_unknown(peer: Peer) -> None:
 @case(
     "archive.hides",
     "Session archive (RFD)",
-    "An archived session is not in the default list, and is there again after unarchive.",
     profiles=UNSTABLE,
     rules=("missing-archived-flag", "archived-filter-ignored", "unarchive-loads"),
     own=True,
 )
 async def archive_hides(peer: Peer) -> None:
+    """An archived session is not in the default list, and is there again after unarchive."""
     await peer.open()
     peer.require("sessionCapabilities.archive")
     session = await _talked_session(peer)
@@ -700,13 +625,9 @@ async def archive_hides(peer: Peer) -> None:
         raise CaseFailedError("the session is not in the list after unarchive")
 
 
-@case(
-    "archive.unknown",
-    "Session archive (RFD)",
-    "Archiving a session that does not exist is refused with -32002.",
-    profiles=UNSTABLE,
-)
+@case("archive.unknown", "Session archive (RFD)", profiles=UNSTABLE)
 async def archive_unknown(peer: Peer) -> None:
+    """Archiving a session that does not exist is refused with -32002."""
     peer.require("sessionCapabilities.archive")
     await peer.refused("session/archive", {"sessionId": NO_SESSION}, RESOURCE_NOT_FOUND)
 
@@ -729,13 +650,9 @@ async def providers_list(peer: Peer) -> None:
         raise CaseFailedError("the result has no list of providers")
 
 
-@case(
-    "providers.unknown",
-    "Custom LLM endpoints (RFD)",
-    "Setting a provider that does not exist is refused with -32602.",
-    profiles=UNSTABLE,
-)
+@case("providers.unknown", "Custom LLM endpoints (RFD)", profiles=UNSTABLE)
 async def providers_unknown(peer: Peer) -> None:
+    """Setting a provider that does not exist is refused with -32602."""
     peer.require("providers")
     params: Json = {
         "id": "no-such-provider",

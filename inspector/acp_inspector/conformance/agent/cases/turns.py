@@ -41,13 +41,9 @@ STOP_REASONS: Final = frozenset(
 # Prompts
 
 
-@case(
-    "prompt.ends",
-    f"{TURN}, The prompt turn lifecycle",
-    "A turn ends with a stop reason of the protocol.",
-    rules=("invalid-stop-reason",),
-)
+@case("prompt.ends", f"{TURN}, The prompt turn lifecycle", rules=("invalid-stop-reason",))
 async def prompt_ends(peer: Peer) -> None:
+    """A turn ends with a stop reason of the protocol."""
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
     if turn.stop_reason not in STOP_REASONS and not (
         peer.version == 2 and (turn.stop_reason or "_").startswith("_")
@@ -55,35 +51,25 @@ async def prompt_ends(peer: Peer) -> None:
         raise CaseFailedError(f"the stop reason is {turn.stop_reason!r}")
 
 
-@case(
-    "prompt.not-cancelled",
-    f"{TURN}, Stop reasons",
-    "A turn that the client does not cancel does not end with cancelled.",
-)
+@case("prompt.not-cancelled", f"{TURN}, Stop reasons")
 async def not_cancelled(peer: Peer) -> None:
+    """A turn that the client does not cancel does not end with cancelled."""
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
     if turn.stop_reason == "cancelled":
         raise CaseFailedError("the turn ended with cancelled")
 
 
-@case(
-    "prompt.again",
-    f"{TURN}, The prompt turn lifecycle",
-    "A session takes one prompt after the other.",
-)
+@case("prompt.again", f"{TURN}, The prompt turn lifecycle")
 async def again(peer: Peer) -> None:
+    """A session takes one prompt after the other."""
     session = await peer.new_session()
     for _ in range(2):
         await peer.turn(session, peer.prompt_text("text"))
 
 
-@case(
-    "prompt.two-sessions",
-    f"{TURN}; Session setup",
-    "Turns of two sessions may run at the same time.",
-    advice=V1,
-)
+@case("prompt.two-sessions", f"{TURN}; Session setup", advice=V1)
 async def two_sessions(peer: Peer) -> None:
+    """Turns of two sessions may run at the same time."""
     text = peer.prompt_text("text")
     sessions = [await peer.new_session() for _ in range(2)]
     prompts = [await peer.start_prompt(session, text) for session in sessions]
@@ -93,13 +79,9 @@ async def two_sessions(peer: Peer) -> None:
             raise CaseFailedError(f"a turn failed: {turn.reply.code} {turn.reply.message}")
 
 
-@case(
-    "prompt.silent-afterwards",
-    f"{TURN}, The prompt turn lifecycle",
-    "What belongs to a turn is sent before the response that ends it.",
-    profiles=V1,
-)
+@case("prompt.silent-afterwards", f"{TURN}, The prompt turn lifecycle", profiles=V1)
 async def silent_afterwards(peer: Peer) -> None:
+    """What belongs to a turn is sent before the response that ends it."""
     session = await peer.new_session()
     await peer.turn(session, peer.prompt_text("text"))
     end = max(at for at, each in enumerate(peer.messages) if isinstance(each, SuccessResponse))
@@ -113,22 +95,16 @@ async def _expect_silence(peer: Peer, session: str, end: int) -> None:
             raise CaseFailedError(f"{each.kind} came after the end of the turn")
 
 
-@case(
-    "prompt.resource-link",
-    "Content, Resource link",
-    "Every agent accepts resource links.",
-)
+@case("prompt.resource-link", "Content, Resource link")
 async def resource_link(peer: Peer) -> None:
+    """Every agent accepts resource links."""
     link: Json = {"type": "resource_link", "name": "notes.txt", "uri": _uri(peer)}
     await peer.turn(await peer.session(), [_text(peer), link])
 
 
-@case(
-    "prompt.annotations",
-    "Content, Annotations",
-    "Annotations and _meta of a block are no error.",
-)
+@case("prompt.annotations", "Content, Annotations")
 async def annotated(peer: Peer) -> None:
+    """Annotations and _meta of a block are no error."""
     block: Json = {
         **_text(peer),
         "annotations": {"audience": ["assistant"], "priority": 1},
@@ -137,55 +113,40 @@ async def annotated(peer: Peer) -> None:
     await peer.turn(await peer.session(), [block])
 
 
-@case(
-    "prompt.unicode",
-    "Transports, stdio",
-    "A prompt may hold any characters.",
-)
+@case("prompt.unicode", "Transports, stdio")
 async def any_characters(peer: Peer) -> None:
+    """A prompt may hold any characters."""
     text = f'{peer.prompt_text("text")} \u2028 \U0001f600 e\u0301 \u0000 \\ " \u202e'
     await peer.turn(await peer.session(), text)
 
 
-@case(
-    "prompt.image",
-    "Content, Image",
-    "An agent that offers images accepts one.",
-)
+@case("prompt.image", "Content, Image")
 async def image(peer: Peer) -> None:
+    """An agent that offers images accepts one."""
     peer.require("promptCapabilities.image", "session.prompt.image")
     block: Json = {"type": "image", "mimeType": "image/png", "data": PIXEL}
     await peer.turn(await peer.new_session(), [_text(peer), block])
 
 
-@case(
-    "prompt.audio",
-    "Content, Audio",
-    "An agent that offers audio accepts it.",
-)
+@case("prompt.audio", "Content, Audio")
 async def audio(peer: Peer) -> None:
+    """An agent that offers audio accepts it."""
     peer.require("promptCapabilities.audio", "session.prompt.audio")
     block: Json = {"type": "audio", "mimeType": "audio/wav", "data": SILENCE}
     await peer.turn(await peer.new_session(), [_text(peer), block])
 
 
-@case(
-    "prompt.embedded-text",
-    "Content, Embedded resource",
-    "An agent that offers embedded context accepts a resource with text.",
-)
+@case("prompt.embedded-text", "Content, Embedded resource")
 async def embedded_text(peer: Peer) -> None:
+    """An agent that offers embedded context accepts a resource with text."""
     peer.require("promptCapabilities.embeddedContext", "session.prompt.embeddedContext")
     resource: Json = {"uri": _uri(peer), "mimeType": "text/plain", "text": "three words here"}
     await peer.turn(await peer.session(), [_text(peer), {"type": "resource", "resource": resource}])
 
 
-@case(
-    "prompt.embedded-blob",
-    "Content, Embedded resource",
-    "An agent that offers embedded context accepts a resource with bytes.",
-)
+@case("prompt.embedded-blob", "Content, Embedded resource")
 async def embedded_blob(peer: Peer) -> None:
+    """An agent that offers embedded context accepts a resource with bytes."""
     peer.require("promptCapabilities.embeddedContext", "session.prompt.embeddedContext")
     resource: Json = {"uri": _uri(peer), "mimeType": "image/png", "blob": PIXEL}
     await peer.turn(
@@ -198,7 +159,7 @@ def _bad_prompt(
 ) -> None:
     """Register a case about a prompt that is refused with -32602."""
 
-    @case(id_, section, sentence)
+    @case(id_, section, says=sentence)
     async def refused(peer: Peer) -> None:
         params: dict[str, Json] = {"sessionId": await peer.session()}
         if prompt is not None:
@@ -231,22 +192,15 @@ _bad_prompt(
 )
 
 
-@case(
-    "prompt.no-session-id",
-    "Schema, PromptRequest",
-    "A prompt that names no session is refused with -32602.",
-    unlike=("continuum",),
-)
+@case("prompt.no-session-id", "Schema, PromptRequest", unlike=("continuum",))
 async def no_session_id(peer: Peer) -> None:
+    """A prompt that names no session is refused with -32602."""
     await peer.refused("session/prompt", {"prompt": [_text(peer)]}, INVALID_PARAMS)
 
 
-@case(
-    "prompt.after-refusal",
-    f"{TURN}, Errors",
-    "After a prompt that was refused, the session takes the next one.",
-)
+@case("prompt.after-refusal", f"{TURN}, Errors")
 async def after_refusal(peer: Peer) -> None:
+    """After a prompt that was refused, the session takes the next one."""
     session = await peer.new_session()
     params: Json = {"sessionId": session, "prompt": "no list"}
     await peer.request("session/prompt", params)
@@ -269,7 +223,6 @@ async def image_not_offered(peer: Peer) -> None:
 @case(
     "prompt.message-id",
     "Prompt lifecycle, Prompts (version 2)",
-    "The response to a prompt names the message, and the message is sent with that id.",
     profiles=V2,
     rules=(
         "stop-reason-in-result",
@@ -281,6 +234,7 @@ async def image_not_offered(peer: Peer) -> None:
     unlike=("v2-batch",),
 )
 async def message_id(peer: Peer) -> None:
+    """The response to a prompt names the message, and the message is sent with that id."""
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
     assert isinstance(turn.reply, SuccessResponse)
     id_ = get_text(turn.reply.result, "messageId")
@@ -294,7 +248,6 @@ async def message_id(peer: Peer) -> None:
 @case(
     "prompt.running-first",
     "Prompt lifecycle, States (version 2)",
-    "Work begins with a state_update running and ends with idle.",
     profiles=V2,
     rules=(
         "prompt-result-after-work",
@@ -304,6 +257,7 @@ async def message_id(peer: Peer) -> None:
     ),
 )
 async def running_first(peer: Peer) -> None:
+    """Work begins with a state_update running and ends with idle."""
     turn = await peer.turn(await peer.session(), peer.prompt_text("text"))
     states = [each.body.get("state") for each in turn.updates if each.kind == "state_update"]
     if states[:1] not in (["running"], ["requires_action"]):
@@ -322,25 +276,17 @@ def _expect_cancelled(turn: Turn) -> None:
         raise CaseFailedError(f"the stop reason is {turn.stop_reason!r}, not cancelled")
 
 
-@case(
-    "cancel.ends-turn",
-    f"{TURN}, Cancellation",
-    "A turn that the client cancels ends with the stop reason cancelled, not with an error.",
-    own=True,
-)
+@case("cancel.ends-turn", f"{TURN}, Cancellation", own=True)
 async def cancel_ends_turn(peer: Peer) -> None:
+    """A turn that the client cancels ends with the stop reason cancelled, not with an error."""
     prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     _expect_cancelled(await peer.finish(prompt))
 
 
-@case(
-    "cancel.goes-on",
-    f"{TURN}, Cancellation",
-    "After a cancelled turn the session takes the next prompt.",
-    own=True,
-)
+@case("cancel.goes-on", f"{TURN}, Cancellation", own=True)
 async def cancel_goes_on(peer: Peer) -> None:
+    """After a cancelled turn the session takes the next prompt."""
     prompt = await peer.start_slow()
     await peer.notify("session/cancel", {"sessionId": prompt.session})
     await peer.finish(prompt)
@@ -349,13 +295,9 @@ async def cancel_goes_on(peer: Peer) -> None:
         raise CaseFailedError("the next turn was cancelled too")
 
 
-@case(
-    "cancel.twice",
-    f"{TURN}, Cancellation",
-    "Cancelling a turn twice gives one response.",
-    own=True,
-)
+@case("cancel.twice", f"{TURN}, Cancellation", own=True)
 async def cancel_twice(peer: Peer) -> None:
+    """Cancelling a turn twice gives one response."""
     prompt = await peer.start_slow()
     for _ in range(2):
         await peer.notify("session/cancel", {"sessionId": prompt.session})
@@ -370,12 +312,9 @@ async def cancel_twice(peer: Peer) -> None:
         raise CaseFailedError(f"the prompt got {len(replies)} responses")
 
 
-@case(
-    "cancel.idle",
-    f"{TURN}, Cancellation",
-    "Cancelling a session without a running turn has no effect.",
-)
+@case("cancel.idle", f"{TURN}, Cancellation")
 async def cancel_idle(peer: Peer) -> None:
+    """Cancelling a session without a running turn has no effect."""
     session = await peer.new_session()
     await peer.notify("session/cancel", {"sessionId": session})
     await peer.ping()
@@ -388,14 +327,9 @@ def _cancel(session: str) -> bytes:
     return encode_notification("session/cancel", {"sessionId": session})
 
 
-@case(
-    "cancel.same-write",
-    f"{TURN}, Cancellation",
-    "A cancellation that comes with the prompt ends the turn.",
-    own=True,
-    is_official=True,
-)
+@case("cancel.same-write", f"{TURN}, Cancellation", own=True, is_official=True)
 async def cancel_same_write(peer: Peer) -> None:
+    """A cancellation that comes with the prompt ends the turn."""
     is_slow = "slow" in peer.options.prompts
     text = peer.prompt_text("slow" if is_slow else "text")
     if is_slow:
@@ -409,13 +343,9 @@ async def cancel_same_write(peer: Peer) -> None:
         _expect_cancelled(turn)
 
 
-@case(
-    "cancel.after-end",
-    f"{TURN}, Cancellation",
-    "A cancellation that crosses the end of the turn does not cancel the next one.",
-    own=True,
-)
+@case("cancel.after-end", f"{TURN}, Cancellation", own=True)
 async def cancel_after_end(peer: Peer) -> None:
+    """A cancellation that crosses the end of the turn does not cancel the next one."""
     session = await peer.new_session()
     text = peer.prompt_text("text")
     await peer.setup_turn(session, text)
@@ -429,15 +359,9 @@ async def cancel_after_end(peer: Peer) -> None:
         raise CaseFailedError("the next turn was cancelled")
 
 
-@case(
-    "cancel.then-prompt",
-    f"{TURN}, Cancellation",
-    "A prompt that follows a cancellation at once gets a turn of its own, or an error.",
-    profiles=V1,
-    own=True,
-    is_official=True,
-)
+@case("cancel.then-prompt", f"{TURN}, Cancellation", profiles=V1, own=True, is_official=True)
 async def cancel_then_prompt(peer: Peer) -> None:
+    """A prompt that follows a cancellation at once gets a turn of its own, or an error."""
     prompt = await peer.start_slow()
     text = peer.prompt_text("text")
     cancel = _cancel(prompt.session)
@@ -451,13 +375,9 @@ async def cancel_then_prompt(peer: Peer) -> None:
         await peer.turn(prompt.session, text)
 
 
-@case(
-    "cancel.only-its-session",
-    f"{TURN}, Cancellation",
-    "Cancelling one session does not end the turn of another one.",
-    own=True,
-)
+@case("cancel.only-its-session", f"{TURN}, Cancellation", own=True)
 async def cancel_only_its_session(peer: Peer) -> None:
+    """Cancelling one session does not end the turn of another one."""
     await peer.open()
     other = await peer.new_session()
     prompt = await peer.start_slow()
@@ -465,13 +385,9 @@ async def cancel_only_its_session(peer: Peer) -> None:
     await _expect_running(peer, prompt)
 
 
-@case(
-    "session.new-during-turn",
-    f"{TURN}; Session setup",
-    "A new session does not end the running turn of another one.",
-    own=True,
-)
+@case("session.new-during-turn", f"{TURN}; Session setup", own=True)
 async def new_during_turn(peer: Peer) -> None:
+    """A new session does not end the running turn of another one."""
     prompt = await peer.start_slow()
     await peer.new_session()
     await _expect_running(peer, prompt)
@@ -502,14 +418,9 @@ async def cancel_silent_afterwards(peer: Peer) -> None:
     await _expect_silence(peer, prompt.session, end)
 
 
-@case(
-    "cancel-request.prompt",
-    "Cancellation",
-    "A prompt that $/cancel_request names still gets exactly one response.",
-    rules=("cancelled-request-unanswered",),
-    own=True,
-)
+@case("cancel-request.prompt", "Cancellation", rules=("cancelled-request-unanswered",), own=True)
 async def cancel_request_prompt(peer: Peer) -> None:
+    """A prompt that $/cancel_request names still gets exactly one response."""
     prompt = await peer.start_slow()
     await peer.notify("$/cancel_request", {"requestId": prompt.id})
     await peer.ping()
@@ -523,8 +434,6 @@ async def cancel_request_prompt(peer: Peer) -> None:
 @case(
     "cancel.permission",
     f"{TURN}, Cancellation",
-    "A turn that is cancelled while a permission is requested ends with cancelled.",
-    # What they find in the turns of other cases depends on how far the agent had come.
     rules=(
         "cancel-not-confirmed",
         "cancelled-prompt-fails",
@@ -534,6 +443,7 @@ async def cancel_request_prompt(peer: Peer) -> None:
     own=True,
 )
 async def cancel_permission(peer: Peer) -> None:
+    """A turn that is cancelled while a permission is requested ends with cancelled."""
     text = peer.prompt_text("permission")
     session = await peer.new_session()
     peer.permission = "hold"
@@ -579,21 +489,15 @@ async def _tool_turn(peer: Peer, kind: str, session: str | None = None) -> Turn:
     return turn
 
 
-@case(
-    "tool-call.finished",
-    "Tool calls, Status",
-    "No tool call is left pending or in progress at the end of a turn.",
-)
+@case("tool-call.finished", "Tool calls, Status")
 async def tool_call_finished(peer: Peer) -> None:
+    """No tool call is left pending or in progress at the end of a turn."""
     _expect_finished(await _tool_turn(peer, "tool"))
 
 
-@case(
-    "tool-call.command-finished",
-    "Tool calls, Status",
-    "No tool call that runs a command is left pending or in progress at the end of a turn.",
-)
+@case("tool-call.command-finished", "Tool calls, Status")
 async def command_finished(peer: Peer) -> None:
+    """No tool call that runs a command is left pending or in progress at the end of a turn."""
     _expect_finished(await _tool_turn(peer, "terminal"))
 
 
@@ -618,13 +522,9 @@ def _call_of(peer: Peer, request: dict[str, Json]) -> str:
     return get_string(call, "toolCallId")
 
 
-@case(
-    "permission.allowed",
-    "Tool calls, Requesting permission",
-    "A tool call that is allowed is carried out, and the turn ends.",
-    own=True,
-)
+@case("permission.allowed", "Tool calls, Requesting permission", own=True)
 async def permission_allowed(peer: Peer) -> None:
+    """A tool call that is allowed is carried out, and the turn ends."""
     turn = await _tool_turn(peer, "permission")
     requested = {_call_of(peer, each) for each in _permission_requests(turn)}
     calls = _calls(turn)
@@ -635,12 +535,12 @@ async def permission_allowed(peer: Peer) -> None:
 @case(
     "permission.rejected",
     "Tool calls, Requesting permission",
-    "A tool call that is rejected is not carried out, and the turn ends.",
     rules=("runs-after-rejection", "runs-without-approval"),
     own=True,
     unlike=("acpex", "openoxide"),
 )
 async def permission_rejected(peer: Peer) -> None:
+    """A tool call that is rejected is not carried out, and the turn ends."""
     await peer.open()
     peer.permission = "reject"
     await _expect_not_done(peer)
@@ -661,11 +561,11 @@ async def _expect_not_done(peer: Peer) -> None:
 @case(
     "permission.dialog-failed",
     "Tool calls, Requesting permission",
-    "A permission request that fails is no permission, and the turn ends.",
     own=True,
     unlike=("acpex", "openoxide"),
 )
 async def permission_failed(peer: Peer) -> None:
+    """A permission request that fails is no permission, and the turn ends."""
     await peer.open()
     peer.permission = "fail"
     await _expect_not_done(peer)
@@ -674,7 +574,6 @@ async def permission_failed(peer: Peer) -> None:
 @case(
     "permission.options",
     "Tool calls, Permission options",
-    "A permission request has options with ids of their own, names and kinds.",
     rules=(
         "no-permission-options",
         "duplicate-permission-option",
@@ -684,6 +583,7 @@ async def permission_failed(peer: Peer) -> None:
     own=True,
 )
 async def permission_options(peer: Peer) -> None:
+    """A permission request has options with ids of their own, names and kinds."""
     turn = await _tool_turn(peer, "permission")
     for request in _permission_requests(turn):
         options = get_objects(request, "options")
@@ -701,7 +601,7 @@ def _gated(id_: str, prefix: str, kind: str, what: str, *rules: str) -> None:
     @case(
         id_,
         "Initialization, Client capabilities",
-        f"A client that does not offer {what} gets no request for it.",
+        says=f"A client that does not offer {what} gets no request for it.",
         own=True,
         is_bare=True,
         rules=rules,
@@ -730,14 +630,9 @@ _gated(
 )
 
 
-@case(
-    "files.refused",
-    "File system",
-    "A file request that fails does not keep the turn from ending.",
-    profiles=V1,
-    own=True,
-)
+@case("files.refused", "File system", profiles=V1, own=True)
 async def files_refused(peer: Peer) -> None:
+    """A file request that fails does not keep the turn from ending."""
     await peer.open()
     peer.refuses_files = True
     # Some agents read files themselves, and only write them by the client.
@@ -751,7 +646,7 @@ async def files_refused(peer: Peer) -> None:
 def _terminal_case(
     id_: str, sentence: str, section: str, look: Callable[[list[str], Turn], str | None]
 ) -> None:
-    @case(id_, section, sentence, profiles=V1, own=True)
+    @case(id_, section, says=sentence, profiles=V1, own=True)
     async def look_at_terminals(peer: Peer) -> None:
         turn = await peer.setup_turn(await peer.new_session(), peer.prompt_text("terminal"))
         methods = [each.method for each in turn.requests if each.method.startswith("terminal/")]
@@ -780,26 +675,18 @@ _terminal_case(
 # Forms
 
 
-@case(
-    "elicitation.declined",
-    "Elicitation",
-    "A form that the user declines does not keep the turn from ending.",
-    own=True,
-)
+@case("elicitation.declined", "Elicitation", own=True)
 async def elicitation_declined(peer: Peer) -> None:
+    """A form that the user declines does not keep the turn from ending."""
     text = peer.prompt_text("elicitation")
     turn = await peer.prompt(await peer.new_session(), text)
     if not any(each.method == "elicitation/create" for each in turn.requests):
         raise NotReachedError("the agent showed no form")
 
 
-@case(
-    "elicitation.cancelled",
-    "Elicitation",
-    "A form that the user cancels does not keep the turn from ending.",
-    own=True,
-)
+@case("elicitation.cancelled", "Elicitation", own=True)
 async def elicitation_cancelled(peer: Peer) -> None:
+    """A form that the user cancels does not keep the turn from ending."""
     await peer.open()
     text = peer.prompt_text("elicitation")
     peer.elicitation = "cancel"
@@ -811,7 +698,6 @@ async def elicitation_cancelled(peer: Peer) -> None:
 @case(
     "plan.sent",
     "Agent plan",
-    "A plan is a list of entries, each with content, priority and status.",
     rules=(
         "incomplete-plan-entry",
         "unknown-plan-word",
@@ -821,6 +707,7 @@ async def elicitation_cancelled(peer: Peer) -> None:
     ),
 )
 async def plan_sent(peer: Peer) -> None:
+    """A plan is a list of entries, each with content, priority and status."""
     text = peer.prompt_text("plan")
     turn = await peer.setup_turn(await peer.session(), text)
     if not any(each.kind in {"plan", "plan_update"} for each in turn.updates):
@@ -844,11 +731,11 @@ async def unknown_call(peer: Peer) -> None:
 @case(
     "entity-cancel.unknown-terminal",
     "Terminals, Cancellation (version 2)",
-    "Cancelling a terminal that does not exist is refused with -32602.",
     profiles=V2,
     unlike=("v2-batch",),
 )
 async def unknown_terminal(peer: Peer) -> None:
+    """Cancelling a terminal that does not exist is refused with -32602."""
     params: Json = {"sessionId": await peer.session(), "terminalId": "no-such-terminal"}
     await peer.refused("terminal/cancel", params, INVALID_PARAMS)
 

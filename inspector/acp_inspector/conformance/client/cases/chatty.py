@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from acp_inspector.conformance.client.checks import TEXT_BLOCK, check_survival, expect_no_reply
@@ -10,39 +11,27 @@ from acp_inspector.conformance.client.stage import Stage
 from acp_inspector.conformance.model import CLIENT
 from acp_protocol.jsonrpc import Json
 
-case = CLIENT.case
+case = partial(CLIENT.case, persona="chatty")
 
 
-@case(
-    "chatty.flood",
-    "Prompt turn, Updates",
-    "Two thousand updates in a row do no harm.",
-    persona="chatty",
-)
+@case("chatty.flood", "Prompt turn, Updates")
 async def flood(stage: Stage) -> None:
+    """Two thousand updates in a row do no harm."""
     for number in range(2000):
         await stage.say(f"word {number} ")
     await check_survival(stage)
 
 
-@case(
-    "chatty.long",
-    "Transports, stdio",
-    "A message of a million bytes is read like any other.",
-    persona="chatty",
-)
+@case("chatty.long", "Transports, stdio")
 async def long_message(stage: Stage) -> None:
+    """A message of a million bytes is read like any other."""
     await stage.say("x" * 1_000_000)
     await check_survival(stage)
 
 
-@case(
-    "chatty.every-update",
-    "Prompt turn, Updates",
-    "Every kind of update of the protocol is understood.",
-    persona="chatty",
-)
+@case("chatty.every-update", "Prompt turn, Updates")
 async def every_update(stage: Stage) -> None:
+    """Every kind of update of the protocol is understood."""
     at = len(stage.messages)
     for kind, fields in _EVERY_UPDATE[stage.version]:
         await stage.update(kind, **fields)
@@ -147,13 +136,9 @@ _EVERY_UPDATE: Final[Mapping[int, tuple[tuple[str, dict[str, Json]], ...]]] = {
 """By version of the protocol."""
 
 
-@case(
-    "chatty.many-calls",
-    "Tool calls",
-    "A hundred tool calls at the same time do no harm.",
-    persona="chatty",
-)
+@case("chatty.many-calls", "Tool calls")
 async def many_calls(stage: Stage) -> None:
+    """A hundred tool calls at the same time do no harm."""
     for status in ("pending", "in_progress", "completed"):
         for number in range(100):
             is_new = status == "pending" and stage.version == 1

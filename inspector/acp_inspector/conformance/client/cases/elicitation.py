@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from acp_inspector.conformance.client.checks import WELL, expect_no_reply
 from acp_inspector.conformance.client.stage import Stage
 from acp_inspector.conformance.model import (
@@ -15,17 +17,16 @@ from acp_inspector.conformance.wire import error_of, result_of
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, Request
 
-case = CLIENT.case
+case = partial(CLIENT.case, persona=WELL)
 
 
 @case(
     "elicitation.form",
     "Elicitation, Form mode",
-    "A form gets one of the actions accept, decline and cancel.",
-    persona=WELL,
     rules=("unknown-elicitation-action", "nested-form-value"),
 )
 async def form(stage: Stage) -> None:
+    """A form gets one of the actions accept, decline and cancel."""
     stage.require("elicitation.form")
     schema: Json = {
         "type": "object",
@@ -42,7 +43,7 @@ async def form(stage: Stage) -> None:
         raise CaseFailedError(f"the action is {result.get('action')!r}")
 
 
-@case("elicitation.unknown-mode", persona=WELL, rules=("undeclared-elicitation-not-refused",))
+@case("elicitation.unknown-mode", rules=("undeclared-elicitation-not-refused",))
 async def unknown_mode(stage: Stage) -> None:
     if stage.offers("elicitation.url"):
         raise NotReachedError("the client offers every mode")
@@ -57,13 +58,9 @@ async def unknown_mode(stage: Stage) -> None:
     error_of(reply, "elicitation/create", INVALID_PARAMS, METHOD_NOT_FOUND)
 
 
-@case(
-    "elicitation.unknown-complete",
-    "Elicitation, URL mode",
-    "An elicitation/complete for an id that is unknown or finished is ignored.",
-    persona=WELL,
-)
+@case("elicitation.unknown-complete", "Elicitation, URL mode")
 async def unknown_complete(stage: Stage) -> None:
+    """An elicitation/complete for an id that is unknown or finished is ignored."""
     if not (stage.offers("elicitation.form") or stage.offers("elicitation.url")):
         raise NotOfferedError("elicitation is not offered")
     at = len(stage.messages)
@@ -83,15 +80,9 @@ async def unknown_complete(stage: Stage) -> None:
     expect_no_reply(stage, at, "elicitation/complete")
 
 
-@case(
-    "initialize.capabilities",
-    "Initialization, Client capabilities",
-    "The client states its capabilities.",
-    persona=WELL,
-    advice=PROFILES,
-    own=True,
-)
+@case("initialize.capabilities", "Initialization, Client capabilities", advice=PROFILES, own=True)
 async def capabilities(stage: Stage) -> None:
+    """The client states its capabilities."""
     name = "clientCapabilities" if stage.version == 1 else "capabilities"
     for each in stage.messages:
         if isinstance(each, Request) and each.method == "initialize":

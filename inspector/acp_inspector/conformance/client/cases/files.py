@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from acp_inspector.conformance.model import (
 from acp_inspector.conformance.wire import Reply, error_of, result_of
 from acp_protocol.jsonrpc import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Json
 
-case = CLIENT.case
+case = partial(CLIENT.case, persona=WELL)
 
 
 NOTE: Final = "acp-conform-note.txt"
@@ -49,7 +50,7 @@ def _both(stage: Stage) -> None:
     stage.require("fs.writeTextFile")
 
 
-@case("files.write-new", profiles=V1, persona=WELL, rules=("write-refused-as-missing",))
+@case("files.write-new", profiles=V1, rules=("write-refused-as-missing",))
 async def write_new(stage: Stage) -> None:
     stage.require("fs.writeTextFile")
     await _remove(stage)
@@ -61,15 +62,9 @@ async def _remove(stage: Stage) -> None:
     await anyio.Path(Path(stage.cwd) / NOTE).unlink(missing_ok=True)
 
 
-@case(
-    "files.read-back",
-    "File system, Reading files",
-    "What was written is read again, to the letter.",
-    profiles=V1,
-    persona=WELL,
-    rules=("missing-file-content",),
-)
+@case("files.read-back", "File system, Reading files", profiles=V1, rules=("missing-file-content",))
 async def read_back(stage: Stage) -> None:
+    """What was written is read again, to the letter."""
     _both(stage)
     text = f"{TEXT}é 日本 \U0001f600\n"
     result_of(await _write(stage, text), "fs/write_text_file")
@@ -79,14 +74,9 @@ async def read_back(stage: Stage) -> None:
         raise CaseFailedError("the text that was read is not the text that was written")
 
 
-@case(
-    "files.read-part",
-    "File system, Reading files",
-    "line and limit select lines; the first line is 1.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("files.read-part", "File system, Reading files", profiles=V1)
 async def read_part(stage: Stage) -> None:
+    """`line` and `limit` select lines; the first line is 1."""
     _both(stage)
     result_of(await _write(stage, TEXT), "fs/write_text_file")
     got = await _read(stage, line=2, limit=2)
@@ -95,14 +85,9 @@ async def read_part(stage: Stage) -> None:
         raise CaseFailedError(f"lines 2 and 3 were requested, and came as {got!r}")
 
 
-@case(
-    "files.write-over",
-    "File system, Writing files",
-    "Writing a file replaces all of its text.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("files.write-over", "File system, Writing files", profiles=V1)
 async def write_over(stage: Stage) -> None:
+    """Writing a file replaces all of its text."""
     _both(stage)
     for text in (TEXT, "short\n"):
         result_of(await _write(stage, text), "fs/write_text_file")
@@ -112,27 +97,17 @@ async def write_over(stage: Stage) -> None:
         raise CaseFailedError("the file does not hold just what was written last")
 
 
-@case(
-    "files.missing",
-    "File system, Reading files",
-    "Reading a file that does not exist is refused with -32002.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("files.missing", "File system, Reading files", profiles=V1)
 async def missing(stage: Stage) -> None:
+    """Reading a file that does not exist is refused with -32002."""
     stage.require("fs.readTextFile")
     params: Json = {"sessionId": stage.session, "path": f"{stage.cwd}/no-such-file-0000"}
     error_of(await stage.request("fs/read_text_file", params), "reading it", RESOURCE_NOT_FOUND)
 
 
-@case(
-    "files.relative",
-    "File system",
-    "A path that is not absolute is refused.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("files.relative", "File system", profiles=V1)
 async def relative(stage: Stage) -> None:
+    """A path that is not absolute is refused."""
     stage.require("fs.readTextFile")
     params: Json = {"sessionId": stage.session, "path": "no-such-directory/notes.txt"}
     error_of(await stage.request("fs/read_text_file", params), "reading it")
@@ -148,7 +123,7 @@ def _not_offered(
     @case(
         id_,
         "Initialization, Client capabilities",
-        f"A client that does not offer {method} refuses it.",
+        says=f"A client that does not offer {method} refuses it.",
         profiles=profiles,
         persona=WELL,
     )
@@ -182,14 +157,9 @@ _not_offered(
 )
 
 
-@case(
-    "methods.of-version-1",
-    "Migration from version 1, Client methods",
-    "Requests for files and terminals are unknown in version 2, and get the error -32601.",
-    profiles=V2,
-    persona=WELL,
-)
+@case("methods.of-version-1", "Migration from version 1, Client methods", profiles=V2)
 async def of_version_1(stage: Stage) -> None:
+    """Requests for files and terminals are unknown in version 2, and get the error -32601."""
     params: Json = {"sessionId": stage.session, "path": "/dev/null"}
     reply = await stage.request("fs/read_text_file", params)
     error_of(reply, "fs/read_text_file", METHOD_NOT_FOUND)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from acp_inspector.conformance.client.checks import ALLOW, REJECT, check_survival, outcome_of
 from acp_inspector.conformance.client.stage import Stage
 from acp_inspector.conformance.model import CLIENT, V2, CaseFailedError
@@ -16,13 +18,13 @@ from acp_protocol.jsonrpc import (
     encode_request,
 )
 
-case = CLIENT.case
+case = partial(CLIENT.case, persona="hostile")
 
 
 def _harmless(id_: str, sentence: str, *lines: bytes, section: str = "Transports, stdio") -> None:
     """Register a case about bytes after which the client goes on."""
 
-    @case(id_, section, sentence, persona="hostile")
+    @case(id_, section, says=sentence)
     async def goes_on(stage: Stage) -> None:
         for each in lines:
             await stage.send(each)
@@ -51,13 +53,9 @@ _harmless(
 )
 
 
-@case(
-    "hostile.parse-error",
-    "Overview, JSON-RPC (JSON-RPC 2.0, section 5.1)",
-    "A line that is no JSON gets the error -32700 with the id null.",
-    persona="hostile",
-)
+@case("hostile.parse-error", "Overview, JSON-RPC (JSON-RPC 2.0, section 5.1)")
 async def parse_error(stage: Stage) -> None:
+    """A line that is no JSON gets the error -32700 with the id null."""
     at = len(stage.messages)
     await stage.send(b'{"jsonrpc": "2.0", "id": 77, "method": ')
     reply = await stage.message(_is_reply_to_nothing, at, "an error with the id null")
@@ -69,14 +67,9 @@ def _is_reply_to_nothing(message: Message) -> bool:
     return isinstance(message, ErrorResponse) and message.id is None
 
 
-@case(
-    "hostile.array",
-    "Transports",
-    "An array of messages is not carried out.",
-    persona="hostile",
-    rules=("batch-not-refused", "batch-response"),
-)
+@case("hostile.array", "Transports", rules=("batch-not-refused", "batch-response"))
 async def array(stage: Stage) -> None:
+    """An array of messages is not carried out."""
     at = len(stage.messages)
     inner: Json = {"jsonrpc": "2.0", "id": "inner", "method": "_conform/inner", "params": {}}
     await stage.send(encode([inner]))
@@ -86,13 +79,9 @@ async def array(stage: Stage) -> None:
             raise CaseFailedError("a request in an array was carried out")
 
 
-@case(
-    "hostile.jsonrpc-1",
-    "Overview, JSON-RPC (JSON-RPC 2.0, section 4)",
-    'A request whose jsonrpc is not "2.0" gets no result.',
-    persona="hostile",
-)
+@case("hostile.jsonrpc-1", "Overview, JSON-RPC (JSON-RPC 2.0, section 4)")
 async def jsonrpc_1(stage: Stage) -> None:
+    """A request whose jsonrpc is not "2.0" gets no result."""
     at = len(stage.messages)
     options = () if stage.version == 1 else (ALLOW, REJECT)
     line = encode_request("old", "session/request_permission", stage.permission(*options))
@@ -103,61 +92,40 @@ async def jsonrpc_1(stage: Stage) -> None:
             raise CaseFailedError("the request got a result")
 
 
-@case(
-    "hostile.no-options",
-    "Tool calls, Permission options",
-    "A permission request without options selects nothing.",
-    persona="hostile",
-)
+@case("hostile.no-options", "Tool calls, Permission options")
 async def no_options(stage: Stage) -> None:
+    """A permission request without options selects nothing."""
     reply = await stage.request("session/request_permission", stage.permission())
     if isinstance(reply, SuccessResponse) and outcome_of(reply).get("outcome") != "cancelled":
         raise CaseFailedError("an option was selected, and none was offered")
 
 
-@case(
-    "hostile.unknown-update",
-    "Schema, SessionUpdate",
-    "An update of an unknown kind does not end the session.",
-    persona="hostile",
-)
+@case("hostile.unknown-update", "Schema, SessionUpdate")
 async def unknown_update(stage: Stage) -> None:
+    """An update of an unknown kind does not end the session."""
     await stage.update("confetti", amount=9)
     await check_survival(stage)
 
 
-@case(
-    "hostile.broken-update",
-    "Schema, SessionUpdate",
-    "An update without its fields does not end the session.",
-    persona="hostile",
-)
+@case("hostile.broken-update", "Schema, SessionUpdate")
 async def broken_update(stage: Stage) -> None:
+    """An update without its fields does not end the session."""
     await stage.update("agent_message_chunk")
     await stage.update("tool_call_update", toolCallId=17)
     await stage.notify("session/update", {"sessionId": stage.session})
     await check_survival(stage)
 
 
-@case(
-    "hostile.unknown-session",
-    "Session setup, Session id",
-    "An update for a session that the client does not have does no harm.",
-    persona="hostile",
-)
+@case("hostile.unknown-session", "Session setup, Session id")
 async def unknown_session(stage: Stage) -> None:
+    """An update for a session that the client does not have does no harm."""
     await stage.say("Who is there?", "no-such-session-0000")
     await check_survival(stage)
 
 
-@case(
-    "hostile.custom-values",
-    "Extensibility, Custom values",
-    "Statuses, kinds, types and states of extensions do not end the session.",
-    profiles=V2,
-    persona="hostile",
-)
+@case("hostile.custom-values", "Extensibility, Custom values", profiles=V2)
 async def custom_values(stage: Stage) -> None:
+    """Statuses, kinds, types and states of extensions do not end the session."""
     await stage.update("state_update", state="_example.org/thinking")
     await stage.update(
         "tool_call_update",
@@ -172,13 +140,9 @@ async def custom_values(stage: Stage) -> None:
     await check_survival(stage)
 
 
-@case(
-    "hostile.control-characters",
-    "Prompt turn, Updates",
-    "Control characters in texts do not end the session.",
-    persona="hostile",
-)
+@case("hostile.control-characters", "Prompt turn, Updates")
 async def control_characters(stage: Stage) -> None:
+    """Control characters in texts do not end the session."""
     await stage.say("\x1b[2J\x1b]0;title\x07\x00\u202e\u2028\x9b31m")
     title = "\x1b[31mrm -rf /\r\x1b[0m"
     kind = "tool_call" if stage.version == 1 else "tool_call_update"

@@ -9,13 +9,9 @@ from acp_protocol.jsonrpc import Notification, Request
 case = CLIENT.case
 
 
-@case(
-    "dying.leaves",
-    "Transports, stdio",
-    "A client whose agent has ended its output closes the connection.",
-    persona="dying",
-)
+@case("dying.leaves", "Transports, stdio", persona="dying")
 async def leaves(stage: Stage) -> None:
+    """A client whose agent has ended its output closes the connection."""
     await stage.say("I do not feel so w")
     await stage.close_output()
     await stage.wait_for(lambda: True if stage.has_ended else None, "the end of its output")
@@ -24,12 +20,12 @@ async def leaves(stage: Stage) -> None:
 @case(
     "login.known-method",
     "Authentication",
-    "A client that logs in uses a method that was offered, and creates the session after it.",
     persona="login",
     rules=("unknown-auth-method", "unknown-login-method", "terminal-method-as-login"),
     own=True,
 )
 async def login_known(stage: Stage) -> None:
+    """A client that logs in uses a method that was offered, and creates the session after it."""
     if stage.login_method not in stage.notes:
         raise NotReachedError("the client did not log in")
     if not stage.sessions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 
 from acp_inspector.conformance.client.checks import check_survival, expect_no_reply
@@ -10,18 +12,17 @@ from acp_inspector.conformance.model import CLIENT, V1, CaseFailedError, NotReac
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Request
 
-case = CLIENT.case
+case = partial(CLIENT.case, persona="slow")
 
 
 @case(
     "slow.initialize",
     "Initialization",
-    "The client sends nothing before the response to initialize.",
-    persona="slow",
     rules=("initialize-not-first", "request-before-initialized"),
     own=True,
 )
 async def slow_initialize(stage: Stage) -> None:
+    """The client sends nothing before the response to initialize."""
     count = stage.notes.get("initialize")
     if count is None:
         raise NotReachedError("the client sent no initialize")
@@ -29,14 +30,9 @@ async def slow_initialize(stage: Stage) -> None:
         raise CaseFailedError("the client sent more before the response to initialize")
 
 
-@case(
-    "slow.new-session",
-    "Session setup",
-    "The client sends nothing for a session before it knows the session's id.",
-    persona="slow",
-    own=True,
-)
+@case("slow.new-session", "Session setup", own=True)
 async def slow_new_session(stage: Stage) -> None:
+    """The client sends nothing for a session before it knows the session's id."""
     count = stage.notes.get("session/new")
     if count is None:
         raise NotReachedError("the client sent no session/new")
@@ -47,19 +43,15 @@ async def slow_new_session(stage: Stage) -> None:
         raise CaseFailedError("the client sent a prompt before the response to session/new")
 
 
-@case(
-    "slow.patient",
-    "Prompt turn",
-    "The client waits for the end of a turn in which nothing is sent for a while.",
-    persona="slow",
-)
+@case("slow.patient", "Prompt turn")
 async def patient(stage: Stage) -> None:
+    """The client waits for the end of a turn in which nothing is sent for a while."""
     with anyio.move_on_after(stage.options.delay):
         await stage.wait_for(lambda: None, "the end of a silence")
     await check_survival(stage)
 
 
-@case("slow.one-prompt", profiles=V1, persona="slow", rules=("concurrent-prompts",), own=True)
+@case("slow.one-prompt", profiles=V1, rules=("concurrent-prompts",), own=True)
 async def one_prompt(stage: Stage) -> None:
     if stage.first_prompt is None or stage.turn_ended is None:
         raise NotReachedError("no turn ended")
@@ -72,14 +64,9 @@ async def one_prompt(stage: Stage) -> None:
             raise CaseFailedError("a second prompt came while the first turn ran")
 
 
-@case(
-    "slow.late-updates",
-    "Prompt turn, Cancellation",
-    "After session/cancel the client still accepts updates of tool calls, until the turn ends.",
-    persona="slow",
-    own=True,
-)
+@case("slow.late-updates", "Prompt turn, Cancellation", own=True)
 async def late_updates(stage: Stage) -> None:
+    """After session/cancel the client still accepts updates of tool calls, until the turn ends."""
     begin = stage.notes.get(LATE_UPDATES)
     if begin is None:
         raise NotReachedError("the user cancelled no turn")

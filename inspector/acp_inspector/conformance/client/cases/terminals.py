@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 
 from acp_inspector.conformance.client.checks import WELL
@@ -11,7 +13,7 @@ from acp_inspector.conformance.wire import Reply, error_of, result_of
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
 
-case = CLIENT.case
+case = partial(CLIENT.case, persona=WELL)
 
 
 class _Terminal:
@@ -46,12 +48,11 @@ async def _terminal(stage: Stage, *command: str, **more: Json) -> _Terminal:
 @case(
     "terminal.runs",
     "Terminals, Getting output",
-    "A command runs, and its output and exit status can be read.",
     profiles=V1,
-    persona=WELL,
     rules=("incomplete-terminal-output", "invalid-exit-code"),
 )
 async def runs(stage: Stage) -> None:
+    """A command runs, and its output and exit status can be read."""
     terminal = await _terminal(stage, "echo", "conformance")
     status = await terminal.result("wait_for_exit")
     output = await terminal.result("output")
@@ -62,14 +63,9 @@ async def runs(stage: Stage) -> None:
         raise CaseFailedError("the output of echo is missing")
 
 
-@case(
-    "terminal.exit-code",
-    "Terminals, Waiting for exit",
-    "The exit code of a command that fails is passed on.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("terminal.exit-code", "Terminals, Waiting for exit", profiles=V1)
 async def exit_code(stage: Stage) -> None:
+    """The exit code of a command that fails is passed on."""
     terminal = await _terminal(stage, "sh", "-c", "exit 3")
     status = await terminal.result("wait_for_exit")
     await terminal.result("release")
@@ -77,7 +73,7 @@ async def exit_code(stage: Stage) -> None:
         raise CaseFailedError(f"the exit code was 3, and came as {status.get('exitCode')!r}")
 
 
-@case("terminal.at-once", profiles=V1, persona=WELL, rules=("slow-terminal-create",))
+@case("terminal.at-once", profiles=V1, rules=("slow-terminal-create",))
 async def at_once(stage: Stage) -> None:
     terminal = await _terminal(stage, "sleep", "30")
     output = await terminal.result("output")
@@ -86,14 +82,9 @@ async def at_once(stage: Stage) -> None:
         raise CaseFailedError("a command that runs has an exit status")
 
 
-@case(
-    "terminal.kill",
-    "Terminals, Killing commands",
-    "terminal/kill ends the command, and the terminal stays.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("terminal.kill", "Terminals, Killing commands", profiles=V1)
 async def kill(stage: Stage) -> None:
+    """terminal/kill ends the command, and the terminal stays."""
     terminal = await _terminal(stage, "sleep", "30")
     await terminal.result("kill")
     await terminal.result("wait_for_exit")
@@ -101,20 +92,15 @@ async def kill(stage: Stage) -> None:
     await terminal.result("release")
 
 
-@case(
-    "terminal.released",
-    "Terminals, Releasing terminals",
-    "A terminal that was released is not known any more.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("terminal.released", "Terminals, Releasing terminals", profiles=V1)
 async def released(stage: Stage) -> None:
+    """A terminal that was released is not known any more."""
     terminal = await _terminal(stage, "true")
     await terminal.result("release")
     error_of(await terminal.call("output"), "terminal/output")
 
 
-@case("terminal.limit", profiles=V1, persona=WELL, rules=("output-over-limit",))
+@case("terminal.limit", profiles=V1, rules=("output-over-limit",))
 async def limit(stage: Stage) -> None:
     script = "i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); done"
     terminal = await _terminal(stage, "sh", "-c", script, outputByteLimit=64)
@@ -128,14 +114,9 @@ async def limit(stage: Stage) -> None:
         raise CaseFailedError("the end of the output is missing; it is cut at its beginning")
 
 
-@case(
-    "terminal.environment",
-    "Terminals, Creating terminals",
-    "A command gets the variables and the directory that the agent names.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("terminal.environment", "Terminals, Creating terminals", profiles=V1)
 async def environment(stage: Stage) -> None:
+    """A command gets the variables and the directory that the agent names."""
     variable: Json = [{"name": "ACP_CONFORM", "value": "given"}]
     script = 'echo "$ACP_CONFORM in $(pwd -P)"'
     terminal = await _terminal(stage, "sh", "-c", script, env=variable, cwd=stage.cwd)
@@ -147,7 +128,7 @@ async def environment(stage: Stage) -> None:
         raise CaseFailedError("the variable or the directory is missing")
 
 
-@case("terminal.own-ids", profiles=V1, persona=WELL, rules=("duplicate-terminal-id",))
+@case("terminal.own-ids", profiles=V1, rules=("duplicate-terminal-id",))
 async def own_ids(stage: Stage) -> None:
     terminals = [await _terminal(stage, "sleep", "30") for _ in range(2)]
     for each in {each.id: each for each in terminals}.values():
@@ -156,13 +137,8 @@ async def own_ids(stage: Stage) -> None:
         raise CaseFailedError("two terminals have the same id")
 
 
-@case(
-    "terminal.unknown",
-    "Terminals",
-    "A terminal that was never created is refused.",
-    profiles=V1,
-    persona=WELL,
-)
+@case("terminal.unknown", "Terminals", profiles=V1)
 async def unknown_terminal(stage: Stage) -> None:
+    """A terminal that was never created is refused."""
     stage.require("terminal")
     error_of(await _Terminal(stage, "no-such-terminal").call("output"), "terminal/output")
