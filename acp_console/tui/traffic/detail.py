@@ -20,6 +20,7 @@ from acp_console.wording.values import format_number
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row
+from acp_inspector.session.edits import Edit, edit_of
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json, parse
@@ -44,8 +45,8 @@ class DetailSubject:
     response: Frame | None = None
     problem: str = ""
     """Why it cannot be shown, if it cannot."""
-    was: Frame | None = None
-    """The frame as it came, if another one was sent in its place."""
+    edit: Edit | None = None
+    """The edit of the frame, or the one that the event reports."""
 
 
 def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
@@ -57,6 +58,8 @@ def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
         return DetailSubject(None, problem=text)
     try:
         entry, pair = view.entry_at(row), view.pair_of(row)
+        if isinstance(entry, JournalEvent):
+            return DetailSubject(entry, edit=edit_of(entry))
         edit = view.edit_of(entry.seq) if isinstance(entry, Frame) else None
         if edit is None or not isinstance(entry, Frame):
             return DetailSubject(entry, *pair)
@@ -64,7 +67,7 @@ def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
         request, response = (
             sent if each is not None and each.seq == entry.seq else each for each in pair
         )
-        return DetailSubject(sent, request, response, was=entry)
+        return DetailSubject(sent, request, response, edit=edit)
     except AcpError as problem:
         return DetailSubject(None, problem=str(problem))
 
@@ -142,7 +145,7 @@ class FrameDetail(Vertical):
     def show(self, subject: DetailSubject) -> None:
         self._subject = subject
         self._filled.clear()
-        if subject.was is not None:
+        if subject.edit is not None:
             self.tabs.show_tab("edit")
         else:
             if self.tabs.active == "edit":
@@ -152,7 +155,7 @@ class FrameDetail(Vertical):
 
     def open_tab(self, name: str) -> bool:
         """Open a tab, `tree`, `raw`, `pretty`, `pair` or `edit`; return whether there is one."""
-        if name == "edit" and self._subject.was is None:
+        if name == "edit" and self._subject.edit is None:
             return False
         self.tabs.active = name
         return True
@@ -229,8 +232,9 @@ class FrameDetail(Vertical):
             case "pretty":
                 self._fill_pretty("pretty-text", self._subject.entry)
             case "edit":
-                texts = (_shown_text(each) for each in (self._subject.was, self._subject.entry))
-                self.query_one("#edit-diff", RowView).show(*texts)
+                if (edit := self._subject.edit) is not None:
+                    texts = map(_line_text, (edit.was, edit.now))
+                    self.query_one("#edit-diff", RowView).show(*texts)
             case _:
                 self._fill_pair()
 
@@ -303,10 +307,11 @@ def pretty_json(value: Json) -> str:
     return TOO_DEEP
 
 
-def _shown_text(entry: Row | None) -> str:
-    """Return a frame as indented JSON, or its bytes if it is none."""
-    value, problem = _value(entry)
-    return raw_text(entry) if problem else shortened(value)[0]
+def _line_text(line: bytes) -> str:
+    """Return the line of a frame as indented JSON, or its bytes if it is none."""
+    frame = Frame(0, 0.0, "client", line)
+    value, problem = _value(frame)
+    return raw_text(frame) if problem else shortened(value)[0]
 
 
 def shortened(value: Json) -> tuple[str, bool]:

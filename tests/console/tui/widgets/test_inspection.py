@@ -168,6 +168,12 @@ async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[i
         await pilot.press("o")
         await until(pilot, lambda: '"text": "milk and bread"' in say(app))
         assert '"text": "milk and cheese"' in say(app)
+        # The row of the event shows the same.
+        await pilot.press("down", "1")
+        await until(pilot, lambda: 'event: "edited"' in say(app))
+        await pilot.press("o")
+        await until(pilot, lambda: '"text": "milk and bread"' in say(app))
+        assert '"text": "milk and cheese"' in say(app)
         await pilot.press("down")
         await until(pilot, lambda: detail.tabs.active == "tree")
 
