@@ -243,17 +243,16 @@ class ClientHandlers:
 
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})
-        known = calls.pop(call_id, {})
-        is_chunk = update.get("sessionUpdate") == "tool_call_content_chunk"
-        is_full = is_chunk and len(as_list(known.get("content"))) > MAX_CONTENT
-        call = known if is_full else merge(known, update, self.version)
-        if is_final(call.get("status")):
-            return
-        calls[call_id] = call
-        if len(calls) > MAX_TOOL_CALLS:
-            del calls[next(iter(calls))]
         if len(self._calls) > MAX_SESSIONS:
             del self._calls[next(iter(self._calls))]
+        known = calls.pop(call_id, {})
+        is_chunk = update.get("sessionUpdate") == "tool_call_content_chunk"
+        if is_final(update.get("status")) and not is_chunk:
+            return
+        is_full = is_chunk and len(as_list(known.get("content"))) > MAX_CONTENT
+        calls[call_id] = known if is_full else merge(known, update, self.version)
+        if len(calls) > MAX_TOOL_CALLS:
+            del calls[next(iter(calls))]
 
     async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
         session_id: str = params["sessionId"]

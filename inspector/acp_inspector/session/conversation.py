@@ -63,7 +63,7 @@ class SessionError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SessionInfo:
     """The state of a session apart from its items."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from acp_inspector.session.history import HasHistory, Versioned, VersionedList
 from acp_protocol.json_values import get, get_string
-from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.jsonrpc import Json, RequestId, frozen_dataclass
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
 
@@ -40,7 +40,7 @@ class PermissionRequest:
         return self if is_answered else replace(self, outcome=None, answered=None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TerminalFacts:
     """The state of a terminal except its output."""
 
@@ -111,7 +111,7 @@ class TerminalItem(HasHistory):
         return {**super()._heavy(), "_live": self._live}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class CallFacts:
     """The state of a tool call except its content."""
 
@@ -126,6 +126,9 @@ class CallFacts:
     """Whether the client may ask the agent to cancel it alone (version 2)."""
 
 
+_NO_FACTS: Final = CallFacts()
+
+
 class ToolCallItem(HasHistory):
     """A tool call of the agent."""
 
@@ -133,7 +136,7 @@ class ToolCallItem(HasHistory):
 
     def __init__(self, key: str, *, n: int = 0) -> None:
         self.key = key
-        self._facts = Versioned(CallFacts(), n)
+        self._facts = Versioned(_NO_FACTS, n)
         self._content = VersionedList[Json]()
         self._permissions: list[PermissionRequest] = []
         self._terminals: dict[str, TerminalItem] = {}
