@@ -1,7 +1,7 @@
 """What a lint rule says of itself, and the words that rules use.
 
 Each rule stands in a module of `rules`: a function with its name that checks it, what is known of
-it (`registry.Subject`), how to fix it, and a docstring, which begins with what the rule says.
+it (`registry.LintSubject`), how to fix it, and a docstring, which begins with what the rule says.
 `registry.rules` returns all of them. A rule keeps its name and its number forever.
 """
 

@@ -1,6 +1,6 @@
 """Registers lint rules and their checks, and selects the checks for each message.
 
-    rule = Subject("modes", page="session-modes.mdx", version=1)
+    rule = LintSubject("modes", page="session-modes.mdx", version=1)
 
     @rule.error(289, "must", "client", on.request("session/set_mode"), case="modes.known")
     @fix("Set one of the available modes.")
@@ -96,7 +96,7 @@ class Registry:
 
 
 class More(TypedDict, total=False):
-    """What few rules have to say of themselves."""
+    """What else there is to know of a rule."""
 
     version: Version | None
     """The only protocol version that it applies to; None: both."""
@@ -125,7 +125,7 @@ _CHECKS: Final = {on.END: _REGISTRY.end_checks, on.EVENTS: _REGISTRY.event_check
 
 
 @dataclass(frozen=True)
-class Subject:
+class LintSubject:
     """A subject of rules; makes functions its rules."""
 
     name: str
@@ -137,19 +137,19 @@ class Subject:
     def error(
         self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
     ) -> Callable[[Rule], Rule]:
-        """Make a function an error, as `Subject.rule` does."""
+        """Make a function an error, as `LintSubject.rule` does."""
         return self.rule(number, "error", basis, side, *triggers, **facts)
 
     def warning(
         self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
     ) -> Callable[[Rule], Rule]:
-        """Make a function a warning, as `Subject.rule` does."""
+        """Make a function a warning, as `LintSubject.rule` does."""
         return self.rule(number, "warning", basis, side, *triggers, **facts)
 
     def info(
         self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
     ) -> Callable[[Rule], Rule]:
-        """Make a function an info, as `Subject.rule` does."""
+        """Make a function an info, as `LintSubject.rule` does."""
         return self.rule(number, "info", basis, side, *triggers, **facts)
 
     def rule(
@@ -201,7 +201,7 @@ class Subject:
 
 
 def details(**facts: Unpack[More]) -> Callable[[Any], Any]:
-    """Say more of the rule that the function below is than fits on one line."""
+    """Say of a rule what does not fit on its first line."""
 
     def note(look: Rule) -> Rule:
         _DETAILS[unwrap(look)] = facts
@@ -211,7 +211,7 @@ def details(**facts: Unpack[More]) -> Callable[[Any], Any]:
 
 
 def fix(text: str) -> Callable[[Any], Any]:
-    """Say what the side at fault should do, if the rule is broken that the function below is."""
+    """Say what the side at fault of a rule should do."""
 
     def note(look: Rule) -> Rule:
         _FIXES[unwrap(look)] = text

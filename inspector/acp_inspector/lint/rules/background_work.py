@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.rules.v2_turn_state import REMEMBERED, background_of, foreground
 from acp_inspector.lint.state import Point, SeenSession
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("version-2", version=2)
+rule = LintSubject("version-2", version=2)
 
 Item: TypeAlias = tuple[str, str]
 """The kind of work, and the id of its entity."""

@@ -11,13 +11,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState, is_piece
-from acp_inspector.lint.registry import Subject, check, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, details, fix, track
 from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_REQUEST, Json, RequestId, id_key, is_request_id
 
-rule = Subject("batches", page="schema; sdk 2.4.0")
+rule = LintSubject("batches", page="schema; sdk 2.4.0")
 
 GRACE_S: Final = 5.0
 """Seconds in which an array should be refused."""

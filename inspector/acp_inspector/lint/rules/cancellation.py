@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import Subject, check, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, details, fix, track
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.rules.prompt_turn import after_cancelled_turn
 from acp_inspector.lint.rules.v2_turn_state import foreground
@@ -19,8 +19,8 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json, RequestId, id_key, is_request_id
 from acp_protocol.schema.vocabulary import CLOSING, OUTPUT
 
-rule = Subject("cancellation", page="cancellation.mdx")
-prompt_turn = Subject("prompt-turn", page="prompt-turn.mdx")
+rule = LintSubject("cancellation", page="cancellation.mdx")
+prompt_turn = LintSubject("prompt-turn", page="prompt-turn.mdx")
 
 CANCEL: Final = "$/cancel_request"
 GRACE_S: Final = 10.0

@@ -10,7 +10,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context
-from acp_inspector.lint.registry import Subject, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_object
@@ -20,7 +20,7 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.newer import feature_of_field
 from acp_protocol.schema.validate import schema_type
 
-rule = Subject("initialization", page="initialization.mdx")
+rule = LintSubject("initialization", page="initialization.mdx")
 
 SETS: Final[dict[tuple[int, Side], str]] = {
     (1, "client"): "clientCapabilities",

@@ -19,12 +19,12 @@ from acp_inspector.lint.context import (
     is_one_of,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
-rule = Subject("notices")
-version_2 = Subject("version-2", version=1)
+rule = LintSubject("notices")
+version_2 = LintSubject("version-2", version=1)
 
 UPDATE: Final = on.update("compaction_update")
 CHUNK: Final = on.update("compaction_summary_chunk")

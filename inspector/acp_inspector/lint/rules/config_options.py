@@ -20,13 +20,13 @@ from acp_inspector.lint.context import (
     quoted,
     repeated,
 )
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CREATING, OPENING
 
-rule = Subject("modes", page="session-config-options.mdx")
+rule = LintSubject("modes", page="session-config-options.mdx")
 
 OPTION_REPORTS: Final = (
     *on.result(*OPENING, "session/set_config_option"),

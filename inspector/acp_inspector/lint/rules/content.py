@@ -16,15 +16,15 @@ from acp_inspector.journal import Frame
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_inspector.lint.rules.tool_calls import in_calls
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CALL_UPDATES, TEXT_CHUNKS, WHOLE_MESSAGES
 
-rule = Subject("prompt-turn", page="content.mdx")
-version_2 = Subject("version-2", version=2)
+rule = LintSubject("prompt-turn", page="content.mdx")
+version_2 = LintSubject("version-2", version=2)
 
 Block: TypeAlias = tuple[str, dict[str, Json]]
 """The path of a content block, and the block."""

@@ -12,13 +12,13 @@ from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import Context, Place, Violation, items, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, checked_by, details, each_of, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, each_of, fix
 from acp_inspector.lint.rules.tool_calls import TOOL_CALL_MESSAGES, content_of, in_calls
 from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("tool-calls", page="tool-calls.mdx")
+rule = LintSubject("tool-calls", page="tool-calls.mdx")
 
 DIFF_MESSAGES: Final[Triggers] = (*TOOL_CALL_MESSAGES, *on.update("tool_call_content_chunk"))
 """Messages that may show a diff."""

@@ -18,15 +18,15 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("display-terminals", page="tool-calls.mdx", version=2)
-version_2 = Subject("version-2", version=2)
+rule = LintSubject("display-terminals", page="tool-calls.mdx", version=2)
+version_2 = LintSubject("version-2", version=2)
 
 REMEMBERED: Final = 4096
 

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.detector import SecretDetector
 from acp_inspector.redaction.patterns import RULES, SECRET_PATTERNS
@@ -28,7 +28,7 @@ from acp_protocol.jsonrpc import (
     is_request_id,
 )
 
-rule = Subject("elicitation", page="elicitation.mdx")
+rule = LintSubject("elicitation", page="elicitation.mdx")
 
 CREATE: Final = "elicitation/create"
 VAGUE: Final = frozenset({"entropy", "environment"})

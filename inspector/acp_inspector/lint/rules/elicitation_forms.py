@@ -12,13 +12,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_inspector.lint.text_checks import asks_secret, is_pattern, names_secret
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("elicitation", page="rfds/elicitation.mdx")
+rule = LintSubject("elicitation", page="rfds/elicitation.mdx")
 
 PLACE: Final = "params.requestedSchema"
 PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean", "array"})

@@ -11,7 +11,7 @@ from typing import Final, cast
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
 from acp_inspector.lint.json_lines import LineState
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
@@ -22,7 +22,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import UNREADABLE
 
-rule = Subject("envelope", page="overview.mdx")
+rule = LintSubject("envelope", page="overview.mdx")
 
 ERROR: Final = frozenset({"code", "message", "data"})
 INTEGERS: Final = range(-(2**63), 2**63)

@@ -10,7 +10,7 @@ from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, fix
+from acp_inspector.lint.registry import LintSubject, fix
 from acp_inspector.lint.rules.envelope import LastNotifications
 from acp_inspector.lint.state import opposite
 from acp_protocol.jsonrpc import (
@@ -21,7 +21,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import ERROR_CODES, UNREADABLE
 
-rule = Subject("envelope", page="overview.mdx")
+rule = LintSubject("envelope", page="overview.mdx")
 
 CODES: Final = range(-(2**31), 2**31)
 RESERVED: Final = range(-32768, -31999)

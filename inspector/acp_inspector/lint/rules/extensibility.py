@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import Subject, fix
+from acp_inspector.lint.registry import LintSubject, fix
 from acp_inspector.lint.rules.methods import RETIRED, is_ours
 from acp_inspector.lint.state import opposite
 from acp_protocol.json_values import as_list, as_object
@@ -21,7 +21,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import is_method
 from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING
 
-rule = Subject("extensibility", page="extensibility.mdx")
+rule = LintSubject("extensibility", page="extensibility.mdx")
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 _QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in TRACE)

@@ -11,12 +11,12 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, fix
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, Json
 
-rule = Subject("files", page="file-system.mdx", version=1)
+rule = LintSubject("files", page="file-system.mdx", version=1)
 
 READ: Final = "fs/read_text_file"
 WRITE: Final = "fs/write_text_file"

@@ -35,7 +35,7 @@ from acp_inspector.lint.json_lines import (
     pieces_before,
     syntax_error,
 )
-from acp_inspector.lint.registry import Subject, check, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, details, fix, track
 from acp_inspector.lint.state import IdKey, LintState, Point, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
@@ -49,8 +49,8 @@ from acp_protocol.jsonrpc import (
     message_at_end,
 )
 
-rule = Subject("framing", page="transports.mdx")
-envelope = Subject("envelope", page="overview.mdx")
+rule = LintSubject("framing", page="transports.mdx")
+envelope = LintSubject("envelope", page="overview.mdx")
 
 BOM: Final = codecs.BOM_UTF8
 IDS: Final = 1000

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, check, fix, track, track_event
+from acp_inspector.lint.registry import LintSubject, check, fix, track, track_event
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("http", page="rfds/streamable-http-websocket-transport.mdx")
-http_observed = Subject("http-observed", page="sdk 2.4.0")
+rule = LintSubject("http", page="rfds/streamable-http-websocket-transport.mdx")
+http_observed = LintSubject("http-observed", page="sdk 2.4.0")
 
 HTTP_OK: Final = 200
 ACCEPTED: Final = 202

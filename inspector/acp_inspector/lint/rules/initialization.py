@@ -18,12 +18,12 @@ from acp_inspector.lint.context import (
     is_version_1_in_disguise,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("initialization", page="initialization.mdx")
+rule = LintSubject("initialization", page="initialization.mdx")
 
 SET_V1: Final = {
     "client": ("clientCapabilities", "clientInfo"),

@@ -11,7 +11,7 @@ from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, is_one_of, quoted
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
@@ -26,8 +26,8 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import OPENING
 
-rule = Subject("mcp-over-acp")
-mcp_payloads = Subject("mcp-payloads", page="schema; sdk 2.4.0")
+rule = LintSubject("mcp-over-acp")
+mcp_payloads = LintSubject("mcp-payloads", page="schema; sdk 2.4.0")
 
 MESSAGE: Final = "mcp/message"
 OUTER_CODES: Final = frozenset(

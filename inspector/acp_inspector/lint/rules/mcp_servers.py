@@ -11,12 +11,12 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import absolute, claimed, schema
 from acp_inspector.lint.context import CheckResult, Context, Place, Problem, Violation, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, each_of, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, each_of, fix
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OPENING
 
-rule = Subject("sessions", page="session-setup.mdx")
+rule = LintSubject("sessions", page="session-setup.mdx")
 
 REMOTE: Final = frozenset({"http", "sse"})
 """Transports of version 1 that have a URL."""

@@ -11,12 +11,12 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, RESTORING, WHOLE_MESSAGES
 
-rule = Subject("updates", page="rfds/message-id.mdx")
+rule = LintSubject("updates", page="rfds/message-id.mdx")
 
 REMEMBERED: Final = 50_000
 """Messages of one session that are remembered."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_inspector.lint.rules.envelope import LastNotifications, has_other_cause
 from acp_inspector.lint.schema_errors import EMPTY
 from acp_inspector.lint.state import LintState, opposite
@@ -21,7 +21,7 @@ from acp_protocol.schema.newer import METHODS as NEWER
 from acp_protocol.schema.validate import accepts
 from acp_protocol.schema.vocabulary import UNREADABLE
 
-rule = Subject("envelope", page="extensibility.mdx")
+rule = LintSubject("envelope", page="extensibility.mdx")
 
 _NAMESPACES: Final = frozenset(
     {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}

@@ -11,14 +11,14 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema, unique
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import SeenOptions, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OPENING
 
-rule = Subject("modes", page="session-modes.mdx")
+rule = LintSubject("modes", page="session-modes.mdx")
 
 MODE: Final = "mode"
 """The category of the config option that selects the mode."""

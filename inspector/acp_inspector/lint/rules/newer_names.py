@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem
-from acp_inspector.lint.registry import Subject, fix
+from acp_inspector.lint.registry import LintSubject, fix
 from acp_inspector.lint.rules.config_options import each_option
 from acp_inspector.lint.schema_errors import SchemaSubject, newer_members, schema_subject
 from acp_protocol.schema.newer import METHODS, UPDATES, feature_of_value
 
-rule = Subject("extensibility", page="rfds")
+rule = LintSubject("extensibility", page="rfds")
 
 
 @rule.info(523, "heuristic", "sender", on.call(), on.result())

@@ -19,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.rules.tool_calls import (
     EXECUTED_STATUSES,
     TOOL_CALL_UPDATES,
@@ -36,8 +36,8 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
 from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES
 
-rule = Subject("permissions", page="tool-calls.mdx")
-version_2 = Subject("version-2", version=2)
+rule = LintSubject("permissions", page="tool-calls.mdx")
+version_2 = LintSubject("version-2", version=2)
 
 PERMISSION: Final = "session/request_permission"
 ALWAYS: Final = frozenset({"allow_always", "reject_always"})

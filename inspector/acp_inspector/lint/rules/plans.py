@@ -13,13 +13,13 @@ from typing import Final, TypeAlias
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("plans", page="agent-plan.mdx")
+rule = LintSubject("plans", page="agent-plan.mdx")
 
 UNFINISHED: Final = frozenset({"pending", "in_progress"})
 PLANS: Final = 1000

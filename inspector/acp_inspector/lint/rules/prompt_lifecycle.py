@@ -19,7 +19,7 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
@@ -30,8 +30,8 @@ from acp_protocol.jsonrpc import INVALID_PARAMS, REQUEST_CANCELLED, Json
 from acp_protocol.schema.newer import feature_of_value
 from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES, USER_MESSAGES
 
-rule = Subject("version-2", version=2)
-prompt_lifecycle = Subject("prompt-lifecycle", version=2)
+rule = LintSubject("version-2", version=2)
+prompt_lifecycle = LintSubject("prompt-lifecycle", version=2)
 
 MAX_PENDING_S: Final = 30.0
 """Seconds after which a pending prompt is reported."""

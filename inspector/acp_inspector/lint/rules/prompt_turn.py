@@ -11,13 +11,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import DELIVERY_TIMEOUT_S, OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import OUTPUT
 
-rule = Subject("prompt-turn", page="prompt-turn.mdx")
+rule = LintSubject("prompt-turn", page="prompt-turn.mdx")
 
 UNFINISHED: Final = frozenset({None, "pending", "in_progress"})
 

@@ -11,13 +11,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, fix, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, Json
 
-rule = Subject("providers", page="rfds/custom-llm-endpoint.mdx")
+rule = LintSubject("providers", page="rfds/custom-llm-endpoint.mdx")
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
 PROVIDERS: Final = 10_000

@@ -14,7 +14,7 @@ from typing import Final
 from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, parse
@@ -22,8 +22,8 @@ from acp_protocol.schema.explain import unknown_fields
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import schema_type
 
-rule = Subject("proxy-chains")
-extensibility = Subject("extensibility", page="extensibility.mdx", version=2)
+rule = LintSubject("proxy-chains")
+extensibility = LintSubject("extensibility", page="extensibility.mdx", version=2)
 
 SUCCESSOR: Final = "proxy/successor"
 INITIALIZE: Final = "proxy/initialize"

@@ -11,11 +11,11 @@ from zlib import crc32
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 
-rule = Subject("updates", page="prompt-turn.mdx")
+rule = LintSubject("updates", page="prompt-turn.mdx")
 
 SPOKEN: Final = ("agent_message_chunk", "agent_thought_chunk")
 MIN_CHARACTERS: Final = 20

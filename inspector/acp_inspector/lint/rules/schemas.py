@@ -15,16 +15,16 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import MOST_PLACES
 from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.schema_errors import UNKNOWN_WORD, SchemaSubject, schema_subject
 from acp_inspector.lint.state import SentRequest
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.words import UPDATE_KINDS
 
-rule = Subject("extensibility", page="extensibility.mdx")
-envelope = Subject("envelope", page="overview.mdx")
-updates = Subject("updates")
+rule = LintSubject("extensibility", page="extensibility.mdx")
+envelope = LintSubject("envelope", page="overview.mdx")
+updates = LintSubject("updates")
 
 NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
 """Lists of params that may be null, but must be valid otherwise."""

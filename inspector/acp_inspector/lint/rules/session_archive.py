@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, fix, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
@@ -26,7 +26,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import RESTORING
 
-rule = Subject("session-admin")
+rule = LintSubject("session-admin")
 
 FILTERS: Final = frozenset({"exclude", "include", "only"})
 ARCHIVE_METHODS: Final = ("session/archive", "session/unarchive")

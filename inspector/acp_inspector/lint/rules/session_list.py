@@ -14,13 +14,13 @@ from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("sessions", page="session-list.mdx")
+rule = LintSubject("sessions", page="session-list.mdx")
 
 DATED: Final[Triggers] = (*on.result("session/list"), *on.update("session_info_update"))
 """Messages with the time of a session's last use."""

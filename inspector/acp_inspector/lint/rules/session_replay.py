@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -24,7 +24,7 @@ from acp_protocol.schema.vocabulary import (
     WHOLE_MESSAGES,
 )
 
-rule = Subject("sessions", page="session-setup.mdx")
+rule = LintSubject("sessions", page="session-setup.mdx")
 
 MESSAGES: Final = MESSAGE_CHUNKS | WHOLE_MESSAGES
 """Updates with messages of a conversation."""

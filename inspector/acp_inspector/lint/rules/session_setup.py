@@ -10,7 +10,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.schemas import NULL_TOLERANT, is_malformed_list
@@ -24,8 +24,8 @@ from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import validate as schema_errors_of
 from acp_protocol.schema.vocabulary import OPENING, RESTORING
 
-rule = Subject("version-2")
-sessions = Subject("sessions", page="rfds/additional-directories.mdx")
+rule = LintSubject("version-2")
+sessions = LintSubject("sessions", page="rfds/additional-directories.mdx")
 
 ROOTS = "params.additionalDirectories"
 

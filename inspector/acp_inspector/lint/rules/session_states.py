@@ -14,15 +14,15 @@ from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix
 from acp_inspector.lint.rules.v2_turn_state import foreground, foregrounds_of
 from acp_inspector.lint.state import LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.schema.vocabulary import AGENT_CHUNKS
 from acp_protocol.schema.words import SESSION_STATES
 
-rule = Subject("prompt-lifecycle", page="prompt-lifecycle.mdx", version=2)
-version_2 = Subject("version-2", version=2)
+rule = LintSubject("prompt-lifecycle", page="prompt-lifecycle.mdx", version=2)
+version_2 = LintSubject("version-2", version=2)
 
 STANDARD: Final = frozenset(SESSION_STATES[2])
 STATES_WITH_FIXED_FIELDS: Final = frozenset({"running", "requires_action", "unknown"})

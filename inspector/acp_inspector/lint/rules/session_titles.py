@@ -11,7 +11,7 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import USES
@@ -26,7 +26,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import RESTORING
 
-rule = Subject("session-admin")
+rule = LintSubject("session-admin")
 
 REMEMBERED: Final = 10_000
 """Sessions that are remembered."""

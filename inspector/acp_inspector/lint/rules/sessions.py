@@ -20,12 +20,12 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from acp_protocol.schema.vocabulary import CREATING, RESTORING
 
-rule = Subject("sessions", page="session-setup.mdx")
+rule = LintSubject("sessions", page="session-setup.mdx")
 
 SESSION_CALLS: Final = (
     "session/new",

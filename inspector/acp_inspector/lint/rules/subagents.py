@@ -12,13 +12,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import RESTORING
 
-rule = Subject("subagents")
+rule = LintSubject("subagents")
 
 UPDATE: Final = on.update("subagent_update")
 MESSAGES: Final = on.update("session_message", "session_message_chunk")

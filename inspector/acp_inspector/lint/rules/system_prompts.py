@@ -11,13 +11,13 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, fix, track
+from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CREATING, OPENING, RESTORING
 
-rule = Subject("system-prompts")
+rule = LintSubject("system-prompts")
 
 MODES: Final = frozenset({"append", "override"})
 REMEMBERED: Final = 10_000

@@ -20,13 +20,13 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
 from acp_inspector.lint.tracker import find_terminal
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("terminals", page="terminals.mdx", version=1)
+rule = LintSubject("terminals", page="terminals.mdx", version=1)
 
 _ARGUMENT: Final = re.compile(r"-|[|&;<>]")
 """The beginning of a word that belongs to no path."""

@@ -19,14 +19,14 @@ from acp_inspector.lint.context import (
     quoted,
 )
 from acp_inspector.lint.on import Triggers
-from acp_inspector.lint.registry import Subject, check, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.state import SeenTerminal, SeenToolCall
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_int, as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import BLOCK_KINDS, FINAL_STATUSES
 
-rule = Subject("tool-calls", page="tool-calls.mdx")
+rule = LintSubject("tool-calls", page="tool-calls.mdx")
 
 TOOL_CALL_UPDATES: Final[Triggers] = on.update("tool_call", "tool_call_update")
 TOOL_CALL_MESSAGES: Final[Triggers] = (

@@ -10,14 +10,14 @@ from typing import Final
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.newer import UPDATES as NEWER
 from acp_protocol.schema.vocabulary import MESSAGE_CHUNKS, WHOLE_MESSAGES
 from acp_protocol.schema.words import UNSTABLE_UPDATE_KINDS, UPDATE_KINDS
 
-rule = Subject("updates", page="migration.mdx")
+rule = LintSubject("updates", page="migration.mdx")
 
 REMOVED: Final = tuple(kind for kind in UPDATE_KINDS[1] if kind not in UPDATE_KINDS[2])
 """Variants that version 2 no longer has."""

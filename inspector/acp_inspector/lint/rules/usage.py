@@ -12,12 +12,12 @@ from typing import Final, TypeGuard
 from acp_inspector.lint import on
 from acp_inspector.lint.checks import schema
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
-from acp_inspector.lint.registry import Subject, checked_by, details, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-rule = Subject("usage", page="rfds/session-usage.mdx")
+rule = LintSubject("usage", page="rfds/session-usage.mdx")
 
 UPDATE: Final = on.update("usage_update")
 PLACE: Final = "params.update"

@@ -11,14 +11,14 @@ from typing import Final, TypeAlias
 
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
-from acp_inspector.lint.registry import Subject, checked_by, fix, track
+from acp_inspector.lint.registry import LintSubject, checked_by, fix, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal, SeenToolCall, SentRequest
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, Json
 from acp_protocol.schema.vocabulary import FINAL_STATUSES
 
-rule = Subject("version-2", version=2)
+rule = LintSubject("version-2", version=2)
 
 GRACE_S: Final = 10.0
 """Seconds in which cancelled work should have ended."""

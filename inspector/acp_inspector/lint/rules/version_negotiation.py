@@ -17,12 +17,12 @@ from acp_inspector.lint.context import (
     Problem,
     quoted,
 )
-from acp_inspector.lint.registry import Subject, check, fix, track
+from acp_inspector.lint.registry import LintSubject, check, fix, track
 from acp_inspector.lint.state import Point
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import RESOURCE_NOT_FOUND, UNSUPPORTED_VERSION, Json
 
-rule = Subject("version-2", version=2)
+rule = LintSubject("version-2", version=2)
 
 VERSIONS: Final = 100
 """Versions that are remembered of an agent."""
