@@ -6,6 +6,7 @@ Source: ACP, "Extensibility", "Initialization", and the published schemas.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from acp_inspector.lint import on
@@ -263,12 +264,16 @@ def null_result(context: Context) -> CheckResult:
     return OK
 
 
-def _rows(context: Context) -> list[MethodSpec]:
+def _rows(context: Context) -> tuple[MethodSpec, ...]:
     """Return the rows of the method: as a request, and as a notification."""
-    method, version = context.method or "", context.version or 1
+    return _rows_of(context.method or "", context.version or 1)
+
+
+@lru_cache(maxsize=1000)
+def _rows_of(method: str, version: int) -> tuple[MethodSpec, ...]:
     request = find_method(method, version, kind="request")
     notification = find_method(method, version, kind="notification")
-    return [row for row in (request, notification) if row]
+    return tuple(row for row in (request, notification) if row)
 
 
 def _kinds(context: Context) -> set[Kind]:
