@@ -7,8 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acp_agent.mcp.config import Limits
-from acp_agent.mcp.declarations import configured_servers
+from acp_agent.mcp.declarations import Limits, configured_servers
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model, expand_settings

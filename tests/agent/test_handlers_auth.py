@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.factory import create_model
-from acp_agent.models.keys import keyring
+from acp_agent.models.factory import create_model, keyring
 from acp_agent.models.types import Model, ModelFailedError, PromptMessage
 from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.providers import PROVIDERS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.keys import keyring
+from acp_agent.models.factory import keyring
 
 LIMIT = 20
 """Seconds after which a program counts as hung."""

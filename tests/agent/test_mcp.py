@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_agent.mcp.config import Limits, StdioServer, WebServer
+from acp_agent.mcp.declarations import Limits, StdioServer, WebServer
 from acp_agent.mcp.servers import McpServers, McpSettings
 from acp_inspector.session.items import ToolCallItem
 from acp_protocol import jsonrpc

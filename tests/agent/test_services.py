@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_agent.continuum.config import read_config
-from acp_agent.mcp.config import StdioServer, WebServer
+from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.models.types import ModelFailedError, PromptMessage
 from acp_agent.services import build_mcp, build_models, build_services
 from acp_agent.settings.keys import McpServerSettings, Settings, settings_with

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.server import AgentServer
-from acp_agent.mcp.config import StdioServer
+from acp_agent.mcp.declarations import StdioServer
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.factory import create_model

@@ -25,8 +25,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from acp_agent.mcp.config import Limits, StdioServer, WebServer
-from acp_agent.mcp.errors import reason_of
+from acp_agent.mcp.declarations import Limits, StdioServer, WebServer
+from acp_agent.mcp.messages import reason_of
 from acp_agent.mcp.process import open_process
 from acp_agent.mcp.web import web_transport
 from acp_protocol import jsonrpc

@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.handlers.params import Handler, Params
-from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
+from acp_agent.mcp.declarations import Limits, Server, StdioServer, WebServer
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import MCP_LIMITED, MCP_NOT_FOUND, Json

@@ -59,7 +59,7 @@ def log_in(prefix: str, environment: Mapping[str, str]) -> int:
     """
     import getpass
 
-    from acp_agent.models.keys import keyring
+    from acp_agent.models.factory import keyring
 
     if not sys.stdin.isatty():
         return _fail("to log in, type a key in a terminal; stdin is not a terminal")

@@ -15,7 +15,7 @@ from typing import Final
 
 from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import Handler, Params, invalid_params
-from acp_agent.models.routed import ProviderModel
+from acp_agent.models.factory import ProviderModel
 from acp_agent.models.types import ModelFailedError
 from acp_agent.services import AgentServices
 from acp_agent.settings.providers import SettingsError

@@ -2,6 +2,11 @@
 
 One task holds it all: what the SDK opens must be closed where it was opened. Tools are called from
 other tasks, and the callers get an error as soon as the connection is gone.
+
+A server is not trusted with secrets: a form that asks the user for some is declined, and so is a
+page that nobody should open.
+
+Source: MCP, Elicitation; ACP, Elicitation.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     DiscoverResult,
+    ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
     Implementation,
@@ -33,18 +39,17 @@ from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl, ValidationError
 
 from acp_agent.mcp.acp_transport import AcpTransports
-from acp_agent.mcp.config import AcpServer, Limits, Server, StdioServer, WebServer
-from acp_agent.mcp.elicitation import answered
-from acp_agent.mcp.errors import reason_of
+from acp_agent.mcp.declarations import AcpServer, Limits, Server, StdioServer, WebServer
+from acp_agent.mcp.messages import reason_of
 from acp_agent.mcp.process import open_process
-from acp_agent.mcp.results import outcome_of
-from acp_agent.mcp.tool_filter import ToolFilter, describe_left_out
-from acp_agent.mcp.tools import Listing, list_tools
+from acp_agent.mcp.tools import Listing, ToolFilter, describe_left_out, list_tools, outcome_of
 from acp_agent.mcp.web import web_transport
+from acp_agent.tools.ask import check_form, check_url
 from acp_agent.tools.call import Outcome, Tool, ToolFailedError
 from acp_agent.world.elicitation import ServerElicitation
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.host.sanitize import single_line
+from acp_protocol.host.sanitize import escape_controls, single_line
+from acp_protocol.json_values import as_texts, get_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
@@ -278,3 +283,32 @@ class McpConnection:
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
         logger.info("MCP server %s, %s: %s", self.id, params.level, single_line(text, LOG_WIDTH))
+
+
+WIDTH: Final = 2000
+"""Characters of what a server says to the user."""
+
+
+async def answered(
+    server: str, params: ElicitRequestParams, relay: ServerElicitation
+) -> ElicitResult:
+    """Ask the user what `server` wants to know; return the answer as the server reads it."""
+    message = f"{server}: {escape_controls(params.message)[:WIDTH]}"
+    try:
+        if isinstance(params, ElicitRequestFormParams):
+            schema = params.requested_schema
+            check_form(params.message, *get_object(schema, "properties"))
+            reply = await relay.form(message, schema)
+        else:
+            check_url(params.url)
+            reply = await relay.page(message, params.url)
+    except ToolFailedError:
+        return ElicitResult(action="decline")
+    if reply.action != "accept":
+        return ElicitResult(action="decline" if reply.action == "decline" else "cancel")
+    content: dict[str, str | int | float | bool | list[str] | None] = {
+        name: as_texts(value) if isinstance(value, list) else value
+        for name, value in reply.content.items()
+        if isinstance(value, str | int | float | bool | list)
+    }
+    return ElicitResult(action="accept", content=content)

@@ -1,25 +1,131 @@
-"""Reads which MCP servers a session has, as its client or the configuration declares them.
+"""The MCP servers of a session, as its client or the configuration declares them, and their names.
 
 This starts nothing and does not import the SDK. Error messages never repeat a value: it may be a
 secret.
 
-Source: ACP, Session Setup, "MCP Servers"; ACP version 2, Session Setup.
+Source: ACP, Session Setup, "MCP Servers"; ACP version 2, Session Setup; Continuum Router,
+MCP-over-ACP Bridge, "Server ID Validation Rules".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+import re
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final, TypeAlias
 
 from pydantic import ValidationError
 
-from acp_agent.mcp.config import AcpServer, Limits, Server, StdioServer, WebServer
-from acp_agent.mcp.names import server_id
 from acp_protocol.errors import AcpError
 from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json
+from acp_protocol.user_files.mcp_ids import ID_LENGTH, NAME_LENGTH, SEPARATOR
 from acp_protocol.user_files.mcp_servers import ServerTable
 from acp_protocol.user_files.sentences import error_sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds for the servers of one session; times are in seconds."""
+
+    servers: int = 32
+    """That a session may have."""
+    connections: int = 5
+    """That a client may have open through the agent (`mcp/connect`)."""
+    spawn_timeout: float = 10.0
+    """For starting a server, shaking hands and listing its tools."""
+    call_timeout: float = 120.0
+    """For one tool call."""
+    tools: int = 128
+    """Of one server; what it lists beyond that is left out."""
+    tool_size: int = 64 * 1024
+    """Bytes of what one tool says of itself; a larger one is left out."""
+    result_size: int = 4 * 2**20
+    """Characters of pictures and sounds of one result that are shown; the rest is named only."""
+    message_size: int = 16 * 2**20
+    """Bytes of one message; a server that sends a larger one is dropped."""
+    eof_grace: float = 1.0
+    """For a server to end by itself once its stdin is closed."""
+    kill_after: float = 5.0
+    """Between SIGTERM and SIGKILL for a server that does not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """A program that is started for the session."""
+
+    id: str
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it gets besides the harmless part of the agent's environment; may hold secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebServer:
+    """A server at an address."""
+
+    id: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    is_sse: bool = False
+    """Whether it speaks the older transport, with one stream of events."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcpServer:
+    """A server that the client itself serves, over the connection that is there anyway."""
+
+    id: str
+    server_id: str
+    """What the client calls it."""
+
+
+Server: TypeAlias = StdioServer | WebServer | AcpServer
+
+
+MARK_LENGTH: Final = 8
+_NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MARK: Final = re.compile(rf"-[0-9a-f]{{{MARK_LENGTH}}}\Z")
+_NAMELESS: Final = "server"
+
+
+def server_id(name: str, taken: Container[str] = ()) -> str:
+    """Return an id for a server that its client calls `name`; none of those `taken`."""
+    fitting = re.sub(r"_{2,}", "_", _NOT_IN_IDS.sub("-", name[:ID_LENGTH]))
+    id_ = stem = fitting.strip("._-") or _NAMELESS
+    number = 1
+    while id_ in taken:
+        number += 1
+        ending = f"-{number}"
+        id_ = stem[: ID_LENGTH - len(ending)] + ending
+    return id_
+
+
+def unmarked(name: str) -> str:
+    """Return the name that a tool would have alone, given one of `tool_name`.
+
+    What is cut off of a name that is too long stays so.
+    """
+    return _MARK.sub("", name)
+
+
+def tool_name(server: str, tool: str, taken: Container[str] = ()) -> str:
+    """Return what the model calls `tool` of `server`: none of those `taken`.
+
+    What no service would take is replaced, and a name that is too long is cut; then a mark made of
+    the whole name keeps it apart from others, and the same from one day to the next.
+    """
+    whole = f"{server}{SEPARATOR}{tool}"
+    # A dot would become the second of two underscores, and so another separator.
+    prefix = _NOT_IN_NAMES.sub("-", server)[: NAME_LENGTH // 2].rstrip("_")
+    name = f"{prefix}{SEPARATOR}{_NOT_IN_NAMES.sub('_', tool)}"
+    if len(name) <= NAME_LENGTH and name not in taken:
+        return name
+    mark = sha256(whole.encode(errors="surrogatepass")).hexdigest()[:MARK_LENGTH]
+    return f"{name[: NAME_LENGTH - MARK_LENGTH - 1]}-{mark}"
+
 
 _WEB: Final = ("url", "headers")
 _FIELDS: Final = {"stdio": ("command", "args", "env"), "http": _WEB, "sse": _WEB}

@@ -21,7 +21,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from acp_agent.mcp.config import Limits, StdioServer
+from acp_agent.mcp.declarations import Limits, StdioServer
 from acp_agent.mcp.messages import read_message
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import FrameTooLongError, describe_exit

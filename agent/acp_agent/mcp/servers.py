@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_agent.mcp.config import Limits, Server
+from acp_agent.mcp.declarations import Limits, Server
 from acp_agent.tools.call import Tool
 from acp_agent.world.elicitation import ServerElicitation
 from acp_agent.world.terminals import RequestSender

@@ -21,9 +21,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from acp_agent.mcp.config import Limits, WebServer
-from acp_agent.mcp.errors import ELSEWHERE, RUBBISH, our_error, reason_of
-from acp_agent.mcp.messages import mended, read_message
+from acp_agent.mcp.declarations import Limits, WebServer
+from acp_agent.mcp.messages import ELSEWHERE, RUBBISH, mended, our_error, read_message, reason_of
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.framing import LineFramer
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from acp_agent.models.errors import CUT, INVALID, ServiceErrors
-from acp_agent.models.http import ServiceModel
-from acp_agent.models.sse import StreamReader
-from acp_agent.models.system_prompt import instructions, spoken
+from acp_agent.models.http import ServiceModel, StreamReader
 from acp_agent.models.types import (
     AssistantMessage,
     Continue,
@@ -33,7 +31,15 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.models.wire import CallIds, ToolNames, count, read_arguments, schema_of
+from acp_agent.models.wire import (
+    CallIds,
+    ToolNames,
+    count,
+    instructions,
+    read_arguments,
+    schema_of,
+    spoken,
+)
 from acp_agent.settings.model import ModelSettings
 from acp_protocol.json_codec import Json
 from acp_protocol.json_values import as_object, as_string

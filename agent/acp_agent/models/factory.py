@@ -1,19 +1,304 @@
-"""Makes models of their settings.
+"""Makes models of their settings, reached as the user's keys or the ACP client say.
 
-The demo model needs nothing, and nothing of what the others need is imported for it.
+The demo model needs nothing, and nothing of what the others need is imported for it. The address
+and the key of a provider may change while the agent runs: the client sets or disables it, the user
+logs in or out. A reply that has begun goes on as it is.
+
+Source: ACP, Authentication, "Terminal Auth".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import json
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.keys import find_provider
-from acp_agent.models.routed import ProviderModel
-from acp_agent.models.types import Model
-from acp_agent.settings.model import DEMO, ModelSettings
-from acp_agent.settings.providers import PROVIDERS, SettingsError
+from acp_agent.models.types import (
+    HistoryEntry,
+    Model,
+    ModelEvent,
+    ModelFailedError,
+    SlashCommand,
+    ToolSpec,
+)
+from acp_agent.settings.model import DEMO, Effort, ModelSettings
+from acp_agent.settings.providers import (
+    PROVIDERS,
+    SET_BY_CLIENT,
+    Provider,
+    SettingsError,
+    provider_at,
+    provider_from_environment,
+)
+from acp_protocol.user_files.paths import config_directory
+
+if TYPE_CHECKING:
+    from acp_agent.models.http import ServiceModel
+
+
+NAME: Final = "acp-agent-keys.json"
+
+
+class Keyring:
+    """The stored keys by provider, in a file that only its owner can read.
+
+    Each method raises `SettingsError` if the file cannot be read or written, or is invalid.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def get(self, prefix: str) -> str | None:
+        key = self._read().get(prefix)
+        return key if isinstance(key, str) and key else None
+
+    def put(self, prefix: str, key: str) -> None:
+        self._write(self._read() | {prefix: key})
+
+    def remove(self, prefix: str) -> None:
+        keys = self._read()
+        if keys.pop(prefix, None) is not None:
+            self._write(keys)
+
+    def _read(self) -> dict[str, object]:
+        try:
+            value: object = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise SettingsError(f"{self.path} cannot be read as what holds keys; remove it.")
+        return cast("dict[str, object]", value)
+
+    def _write(self, keys: Mapping[str, object]) -> None:
+        new = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new.unlink(missing_ok=True)
+            # It must not be readable for others, not even for a moment.
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(json.dumps(keys, indent=2) + "\n")
+            new.replace(self.path)
+        except OSError as problem:
+            new.unlink(missing_ok=True)
+            why = problem.strerror or "it cannot be written"
+            raise SettingsError(f"{self.path}: {why}.") from None
+
+
+def keyring(environment: Mapping[str, str]) -> Keyring:
+    """Return the user's keyring; its file need not exist."""
+    return Keyring(config_directory(environment) / NAME)
+
+
+def find_provider(
+    prefix: str, base_url: str | None, key_variable: str | None, environment: Mapping[str, str]
+) -> Provider:
+    """Return the provider at its URL, with the key from a variable or the stored one.
+
+    Raises:
+        KeyError: there is no such provider.
+        SettingsError: the URL or the key is invalid.
+    """
+    if base_url is not None or key_variable is not None:
+        return provider_at(prefix, base_url, key_variable, environment)
+    service = provider_from_environment(prefix, environment)
+    if not service.needs_key or service.key is not None:
+        return service
+    # The stored key is for the service itself, and goes nowhere else.
+    return replace(
+        service,
+        key=keyring(environment).get(prefix),
+        key_origin="that was typed in",
+        is_bearer=service.api != "anthropic",
+        takes_typed=True,
+    )
+
+
+class ProviderModel:
+    """A model behind a provider, reached as the user's settings or the client say.
+
+    Raises:
+        SettingsError: the settings are invalid.
+    """
+
+    commands: Sequence[SlashCommand] = ()
+
+    def __init__(self, settings: ModelSettings, environment: Mapping[str, str]) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._environment = environment
+        self.service = self._find()
+        """How the provider is reached now."""
+        self.is_enabled = True
+        self._is_set_by_client = False
+        self._is_signed_out = False
+        self._is_key_refused = False
+        self._models: dict[Effort | None, ServiceModel] = {}
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether the model accepts images."""
+        images = self._settings.images
+        return self.service.takes_images if images is None else images
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether it cannot reply for want of a key."""
+        return self.wants_key and self.service.key is None
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether requests need the user's own key."""
+        return self.service.needs_key
+
+    def at(self, effort: str) -> Model:
+        """Return the model as it thinks with that effort, reached as this one is."""
+        return _WithEffort(self, cast("Effort", effort))
+
+    async def reply(
+        self,
+        history: Sequence[HistoryEntry],
+        tools: Sequence[ToolSpec],
+        effort: Effort | None = None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """Yield what the service streams, reached as it is now."""
+        if not self.is_enabled:
+            sentence = f"{self.service.title} was switched off by the client; choose another model."
+            raise ModelFailedError(sentence)
+        self.refresh_key()
+        try:
+            async with aclosing(self.current(effort).reply(history, tools)) as events:
+                async for event in events:
+                    yield event
+            self._is_key_refused = False
+        except ModelFailedError as error:
+            self._is_key_refused = error.needs_key
+            raise
+
+    def current(self, effort: Effort | None = None) -> ServiceModel:
+        """Return the model at the provider as it is reached now."""
+        if effort not in self._models:
+            # These modules take longer to import than the rest of the agent takes to start.
+            if self.service.api == "openai":
+                from acp_agent.models.openai import ChatModel as ModelType
+            else:
+                from acp_agent.models.anthropic import MessagesModel as ModelType
+            settings = self._settings
+            if effort is not None:
+                settings = settings.model_copy(update={"thinking": effort})
+            model = self.name.partition(":")[2]
+            self._models[effort] = ModelType(self.service, model, settings)
+        return self._models[effort]
+
+    def refresh_key(self) -> None:
+        """Take the key that the user has set meanwhile, if a key is missing or was refused.
+
+        Raises:
+            ModelFailedError: the stored keys cannot be read.
+        """
+        is_needed = self.lacks_key or self._is_key_refused
+        if is_needed and not self._is_set_by_client and not self._is_signed_out:
+            self._find_again()
+
+    def route(self, url: str, headers: Mapping[str, str]) -> None:
+        """Reach the provider at `url` from now on, with these headers and no key of ours.
+
+        Raises:
+            SettingsError: the URL is invalid.
+        """
+        service = replace(
+            provider_at(self.service.prefix, url, None, {}),
+            url_variable=f"the address {SET_BY_CLIENT}",
+            key_origin=SET_BY_CLIENT,
+        )
+        self._reach(_with_headers(service, headers))
+        self._is_set_by_client = self.is_enabled = True
+
+    def disable(self) -> None:
+        """Refuse to reply until the client sets the provider."""
+        self.is_enabled = False
+
+    def sign_in(self) -> bool:
+        """Use the user's own key again; return whether there is one.
+
+        Raises:
+            ModelFailedError: the stored keys cannot be read.
+        """
+        self._is_signed_out = self._is_set_by_client = False
+        self._find_again()
+        return not self.lacks_key
+
+    def sign_out(self) -> None:
+        """Stop using the user's key, and remove the stored one.
+
+        Raises:
+            SettingsError: it cannot be removed; it is not used all the same.
+        """
+        self._is_signed_out = True
+        if self.wants_key:
+            self._reach(replace(self.service, key=None))
+            keyring(self._environment).remove(self.service.prefix)
+
+    def _find(self) -> Provider:
+        settings = self._settings
+        return find_provider(
+            settings.provider, settings.base_url, settings.api_key_env, self._environment
+        )
+
+    def _find_again(self) -> None:
+        try:
+            self._reach(self._find())
+        except SettingsError as error:
+            raise ModelFailedError(str(error), needs_key=True) from None
+
+    def _reach(self, service: Provider) -> None:
+        if service != self.service:
+            self.service = service
+            self._models.clear()
+
+
+class _WithEffort:
+    """A model that thinks with an effort of its own."""
+
+    commands: Sequence[SlashCommand] = ()
+
+    def __init__(self, model: ProviderModel, effort: Effort) -> None:
+        self._model = model
+        self._effort: Effort = effort
+        self.name = model.name
+
+    @property
+    def takes_images(self) -> bool:
+        return self._model.takes_images
+
+    def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
+    ) -> AsyncGenerator[ModelEvent]:
+        return self._model.reply(history, tools, self._effort)
+
+
+def _with_headers(service: Provider, headers: Mapping[str, str]) -> Provider:
+    """Return `service` with these headers.
+
+    A key among them becomes the service's key, so that it is kept out of messages.
+    """
+    rest = dict(headers)
+    for name, value in headers.items():
+        scheme, _, token = value.partition(" ")
+        if name.lower() == "authorization" and scheme.lower() == "bearer" and token.strip():
+            del rest[name]
+            service = replace(service, key=token.strip(), is_bearer=True)
+        elif name.lower() == "x-api-key" and service.api == "anthropic" and value.strip():
+            del rest[name]
+            service = replace(service, key=value.strip(), is_bearer=False)
+    return replace(service, headers=tuple(sorted(rest.items())))
+
 
 ALL: Final = "*"
 """Means each model that a provider has."""

@@ -12,7 +12,7 @@ from typing import Final, cast
 import anyio
 import anyio.to_thread
 
-from acp_agent.mcp.config import Server
+from acp_agent.mcp.declarations import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.types import (
     AssistantMessage,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from acp_agent.mcp.config import WebServer
+from acp_agent.mcp.declarations import WebServer
 from acp_protocol.concurrency import BackgroundTasks
 
 Asked: TypeAlias = dict[str, Any]

@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 from mcp.client import Client
 
-from acp_agent.mcp.config import Limits, Server, StdioServer, WebServer
 from acp_agent.mcp.connection import McpConnection
+from acp_agent.mcp.declarations import Limits, Server, StdioServer, WebServer
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.tools.call import Content, Outcome
 from acp_agent.world.terminals import RequestSender

@@ -10,7 +10,7 @@ from typing import cast
 import anyio
 import pytest
 
-from acp_agent.mcp.config import AcpServer
+from acp_agent.mcp.declarations import AcpServer
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.tools.call import ToolFailedError
 from acp_protocol.concurrency import BackgroundTasks

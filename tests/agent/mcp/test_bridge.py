@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from acp_agent.continuum.mcp_bridge import Bridge
-from acp_agent.mcp.config import Limits, Server
+from acp_agent.mcp.declarations import Limits, Server
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

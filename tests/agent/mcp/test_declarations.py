@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.mcp.config import AcpServer, Limits, StdioServer, WebServer
-from acp_agent.mcp.declarations import DeclarationError, configured_servers, session_servers
+from acp_agent.mcp.declarations import (
+    AcpServer,
+    DeclarationError,
+    Limits,
+    StdioServer,
+    WebServer,
+    configured_servers,
+    session_servers,
+)
 from acp_protocol.jsonrpc import Json
 
 STDIO: dict[str, Json] = {"name": "files", "command": "/bin/files", "args": ["-v"], "env": []}

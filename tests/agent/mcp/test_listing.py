@@ -7,9 +7,8 @@ from typing import Any
 from mcp.client import Client
 from mcp_types import ListToolsResult, Tool
 
-from acp_agent.mcp.config import Limits
-from acp_agent.mcp.tool_filter import LeftOut, ToolFilter
-from acp_agent.mcp.tools import MAX_PAGES, list_tools
+from acp_agent.mcp.declarations import Limits
+from acp_agent.mcp.tools import MAX_PAGES, LeftOut, ToolFilter, list_tools
 from acp_agent.tools.call import Outcome
 from acp_protocol.jsonrpc import Json
 from tests.agent.mcp.rooms import logged

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.mcp.names import server_id, tool_name
+from acp_agent.mcp.declarations import server_id, tool_name
 from acp_protocol.user_files.mcp_ids import NAME_LENGTH, is_server_id
 
 RULE = re.compile(r"^(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$")

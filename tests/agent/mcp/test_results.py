@@ -15,8 +15,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from acp_agent.mcp.config import Limits
-from acp_agent.mcp.results import outcome_of
+from acp_agent.mcp.declarations import Limits
+from acp_agent.mcp.tools import outcome_of
 from acp_agent.tools.call import MAX_TEXT_CHARS
 
 PICTURE = ImageContent(type="image", data="A" * 1000, mime_type="image/png")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.mcp.names import tool_name
+from acp_agent.mcp.declarations import tool_name
 from acp_agent.mcp.servers import McpClient, McpServers
 from acp_agent.mcp.tools import McpTool
 from acp_agent.models.types import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mcp_types.methods import parse_server_result
 
-from acp_agent.mcp.tool_filter import (
+from acp_agent.mcp.tools import (
     MAX_NAMED,
     MAX_TOOLS,
     METHOD,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from acp_agent.mcp.tool_schema import MAX_DEPTH, UnfitToolError, offered_schema
+from acp_agent.mcp.tools import MAX_DEPTH, UnfitToolError, offered_schema
 from acp_protocol.jsonrpc import Json
 
 METASCHEMA = Draft202012Validator(Draft202012Validator.META_SCHEMA)

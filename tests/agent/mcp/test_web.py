@@ -13,7 +13,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from acp_agent.mcp.config import WebServer
+from acp_agent.mcp.declarations import WebServer
 from acp_agent.tools.call import ToolFailedError
 from acp_protocol.concurrency import BackgroundTasks
 from tests.agent.mcp.faulty import (

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, conversation
 from acp_agent.models.errors import ServiceErrors, ServiceFailedError
-from acp_agent.models.system_prompt import INSTRUCTIONS
 from acp_agent.models.types import (
     AssistantMessage,
     Continue,
@@ -30,7 +29,7 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.models.wire import ToolNames
+from acp_agent.models.wire import INSTRUCTIONS, ToolNames
 from acp_agent.settings.model import ModelSettings, Prices
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.jsonrpc import Json

@@ -10,9 +10,8 @@ import pytest
 from acp_agent.door.flags import load_options, new_parser
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.factory import create_model
+from acp_agent.models.factory import ProviderModel, create_model
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.routed import ProviderModel
 from acp_agent.models.types import Model, takes_images
 from acp_agent.settings.providers import PROVIDERS, SettingsError
 from acp_protocol.jsonrpc import Json

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.errors import INVALID, MAX_QUOTE, ServiceErrors, ServiceFailedError
-from acp_agent.models.factory import create_model
+from acp_agent.models.factory import ProviderModel, create_model
 from acp_agent.models.http import ClientLimits
-from acp_agent.models.routed import ProviderModel
 from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.errors import RequestFailedError

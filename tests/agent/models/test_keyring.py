@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models.keys import Keyring, keyring
+from acp_agent.models.factory import Keyring, keyring
 from acp_agent.settings.providers import SettingsError
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from acp_agent.models.errors import ServiceErrors, ServiceFailedError
 from acp_agent.models.http import ClientLimits
 from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
-from acp_agent.models.system_prompt import INSTRUCTIONS
 from acp_agent.models.types import (
     AssistantMessage,
     Attachment,
@@ -31,7 +30,7 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.models.wire import ToolNames
+from acp_agent.models.wire import INSTRUCTIONS, ToolNames
 from acp_agent.settings.model import ModelSettings, Prices
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.jsonrpc import Json
