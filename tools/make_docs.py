@@ -12,6 +12,8 @@ from typing import Final
 
 import click
 
+from acp_agent.settings.keys import Setting, setting_keys
+from acp_agent.settings.show import toml
 from acp_console.cli.group import COMMANDS, WITHOUT_CLICK, load
 from acp_console.tui.commands import COMMANDS as TUI_COMMANDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
@@ -43,6 +45,7 @@ def pages() -> dict[str, str]:
     """Return each page's name and text."""
     return {
         "command-line.md": command_line(),
+        "configuration.md": configuration(),
         "keys.md": keys(),
         "rules.md": rule_catalogue(),
         "tolerances.md": tolerances(),
@@ -69,6 +72,22 @@ def _subcommands(command: click.Command | None) -> list[str]:
     if not isinstance(command, click.Group):
         return []
     return command.list_commands(click.Context(command))
+
+
+def configuration() -> str:
+    """Return the page of the agent's configuration, with a row for each key as it is."""
+    text = (FOLDER / "configuration.md").read_text()
+    begin = text.index("|---|", text.index("\n## Keys\n"))
+    end = text.index("\n| `model.others` |", begin)
+    rule = text[begin : text.index("\n", begin)]
+    return "\n".join([text[:begin] + rule, *map(_setting, setting_keys().values())]) + text[end:]
+
+
+def _setting(key: Setting) -> str:
+    default = key.dump(key.default)
+    shown = f"`{toml(default)}`" if default is not None else ""
+    flag = f"`{key.flag}`" if key.flag is not None else ""
+    return f"| `{key.path}` | {key.written.expected} | {shown} | {key.about} | {flag} |"
 
 
 def keys() -> str:

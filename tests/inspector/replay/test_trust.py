@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.models.keys import keyring
+from acp_agent.models.factory import keyring
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.format import RecordingError, new_header
 from acp_inspector.recording.origin import MAX_BYTES, NAME, is_our_recording, remember_recording
