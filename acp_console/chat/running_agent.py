@@ -287,13 +287,19 @@ class RunningAgent:
         return self.session_for(session_id)
 
     def read_journal(self, limit_s: float = inf) -> None:
-        """Apply what was said; stop after `limit_s` seconds, and go on with the next call."""
+        """Apply what was said; stop after `limit_s` seconds, and go on with the next call.
+
+        Each call applies something, however busy the machine is: a screen that sees nothing new
+        stops calling.
+        """
         ends_at = monotonic() + limit_s
         entries = self.journal.entries
-        while self.entries_read < len(entries) and monotonic() < ends_at:
+        while self.entries_read < len(entries):
             portion = entries[self.entries_read : self.entries_read + PORTION]
             self.entries_read += len(portion)
             self._apply(portion)
+            if monotonic() >= ends_at:
+                break
 
     def watch(self, watcher: Callable[[str, Item | None], object]) -> Callable[[], None]:
         """Call `watcher` with session and item of each change; return a function that stops it.

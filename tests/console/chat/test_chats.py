@@ -20,12 +20,13 @@ from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.connection import QUIET, QuietTimes
 from acp_console.chat.elicitation import ElicitationAnswer, FormRequest, PageRequest
 from acp_console.chat.line_diff import FileChange
-from acp_console.chat.running_agent import RunningAgent
+from acp_console.chat.running_agent import PORTION, RunningAgent
 from acp_inspector.journal import Frame
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import AgentMessage, Notice, ToolCallItem, UserMessage
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
+from tests.inspector.talks import chunk, encoded
 
 LIMIT = 30.0
 
@@ -789,3 +790,18 @@ hear("never")
         await found.until(has_all)
         [bug] = {each for each in shown if "has a bug" in each}
         assert bug.endswith("is not shown (KeyError)")
+
+
+def test_each_reading_of_the_journal_comes_further_however_little_time_it_has(
+    tmp_path: Path,
+) -> None:
+    agent = RunningAgent(command_agent(["agent"]), tmp_path)
+    side, message = chunk("x")
+    assert not isinstance(message, bytes)
+    for _ in range(3 * PORTION):
+        agent.journal.frame(side, encoded(message))
+    readings = 0
+    while agent.entries_read < len(agent.journal) and readings < 10:
+        agent.read_journal(0)
+        readings += 1
+    assert (agent.entries_read, readings) == (3 * PORTION, 3)
