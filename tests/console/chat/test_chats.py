@@ -792,7 +792,7 @@ hear("never")
         assert bug.endswith("is not shown (KeyError)")
 
 
-def test_each_reading_of_the_journal_comes_further_however_little_time_it_has(
+async def test_each_reading_of_the_journal_comes_further_however_little_time_it_has(
     tmp_path: Path,
 ) -> None:
     agent = RunningAgent(command_agent(["agent"]), tmp_path)
