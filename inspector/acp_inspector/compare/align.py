@@ -269,8 +269,8 @@ class Alignment:
         """Each step and its counterpart; one of them may be missing."""
         self.misplaced: set[JournalStep] = set()
         """Steps of the left whose counterpart is in another place of its turn."""
-        self.replaced: set[JournalStep | None] = set()
-        """Values of channels that the other journal has replaced earlier."""
+        self.superseded: set[JournalStep] = set()
+        """Values of channels that the other journal has replaced within a turn."""
         self.counts: Counter[ToleranceName] = Counter()
         """How often steps were matched by a tolerance."""
         self._calls: dict[tuple[JournalStep, int], list[_Pair]] = {}
@@ -472,32 +472,35 @@ class Alignment:
                 Counter(self.left.replaced_marks(left[a : b + 1])),
                 Counter(self.right.replaced_marks(right[c : d + 1])),
             )
-            ours = self._not_replaced(left, (a, b), self.left, replaced[1] - replaced[0])
-            theirs = self._not_replaced(right, (c, d), self.right, replaced[0] - replaced[1])
-            self.counts["late-updates"] += b - a - len(ours) + d - c - len(theirs)
-            self.matches += ((step, None) for step in left[a:b] if step not in ours)
-            self.matches += ((None, step) for step in right[c:d] if step not in theirs)
-            self._match_by_name(ours, theirs)
-            self.replaced |= {*left[a:b], *right[c:d]} - {*ours, *theirs}
+            ours = self._superseded(left, (a, b), self.left, replaced[1] - replaced[0])
+            theirs = self._superseded(right, (c, d), self.right, replaced[0] - replaced[1])
+            self.matches += ((step, None) for step in ours)
+            self.matches += ((None, step) for step in theirs)
+            self.superseded |= {*ours, *theirs}
+            self.counts["late-updates"] += len(ours) + len(theirs)
+            self._match_by_name(
+                [step for step in left[a:b] if step not in self.superseded],
+                [step for step in right[c:d] if step not in self.superseded],
+            )
 
-    def _not_replaced(
+    def _superseded(
         self,
         channel: Sequence[JournalStep],
         part: tuple[int, int],
         run: MarkedSteps,
         there: Counter[str],
     ) -> list[JournalStep]:
-        """Return the steps of a part whose value a later one has not replaced in the other channel.
+        """Return the steps of a part whose value the other channel has replaced within a turn.
 
         `there`: what only the other channel has replaced.
         """
-        kept: list[JournalStep] = []
+        found: list[JournalStep] = []
         for step in channel[slice(*part)]:
             mark = run.mark_of(step)
-            if step is channel[-1] or not there[mark]:
-                kept.append(step)
+            if step is not channel[-1] and there[mark]:
+                found.append(step)
             there[mark] -= 1
-        return kept
+        return found
 
 
 def _aligned(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:

@@ -187,8 +187,8 @@ class Differences:
     def _pair(self, one: JournalStep | None, other: JournalStep | None) -> StepPair:
         if one is None or other is None:
             only = _only("left only", one) if one is not None else _only("right only", other)
-            is_replaced = one in self._alignment.replaced or other in self._alignment.replaced
-            return StepPair(one, other, () if is_replaced else (only,))
+            is_superseded = not self._alignment.superseded.isdisjoint({one, other})
+            return StepPair(one, other, () if is_superseded else (only,))
         if not self._matchers and self._is_equal(one, other):
             differences: tuple[StepDifference, ...] = ()
         else:

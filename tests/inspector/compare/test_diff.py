@@ -325,6 +325,36 @@ def test_a_turn_that_is_missing_is_told_alone() -> None:
     ]
 
 
+def test_a_value_that_the_other_run_replaced_within_a_turn_is_late() -> None:
+    def talk(first: Sequence[str], second: Sequence[str]) -> list[Said]:
+        modes = [
+            [update("current_mode_update", currentModeId=each) for each in turn]
+            for turn in (first, second)
+        ]
+        end = {"stopReason": "end_turn"}
+        return [
+            *(prompt(1, "a"), *modes[0], answer("agent", 1, end)),
+            *(prompt(2, "b"), *modes[1], answer("agent", 2, end)),
+        ]
+
+    one, other = frames(*talk(["ask"], ["code"])), frames(*talk([], ["ask", "code"]))
+    for found in (compare(one, other), compare(other, one)):
+        assert (found.differences, found.tolerated["late-updates"]) == ((), 1)
+        assert [pair.left is not None and pair.right is not None for pair in found.pairs].count(
+            False
+        ) == 1
+    lost = frames(*talk([], ["code"]))
+    assert [each.kind for each in compare(one, lost).differences] == ["left only"]
+
+
+def test_the_id_of_a_session_that_no_response_opens_is_one_in_texts_too() -> None:
+    def talk(id_: str, mentioned: str) -> list[Said]:
+        return [chunk(f"log of {mentioned}", session=id_)]
+
+    assert told(talk("sess-0001", "sess-0001"), talk("sess-0002", "sess-0002")) == []
+    assert told(talk("sess-0001", "sess-0001"), talk("sess-0002", "sess-0003")) != []
+
+
 def test_ids_that_disagree_are_told_once() -> None:
     def said(first: str) -> list[Said]:
         calls = [update("tool_call", toolCallId=each, title=each) for each in ("a", "b")]

@@ -64,6 +64,8 @@ def test_of_texts_that_differ_the_nearer_one_is_more_alike_and_none_is_a_counter
     tea, notes = ({"prompt": [{"text": text}]} for text in ("make tea", "read the notes"))
     live = {"prompt": [{"text": "make some tea"}]}
     assert 0 == alike(notes, live) < alike(tea, live) < MIN_LIKENESS
+    # Two of three words, and a tenth of an equal value at most.
+    assert alike(tea, live) == pytest.approx(0.1 * 2 / 3 / 1)
 
 
 def test_no_number_of_near_texts_is_worth_an_equal_value() -> None:
