@@ -103,10 +103,10 @@ class MarkedSteps:
                 type_ = id_key(step.id)[0]
             place = Place.of(step)
             value = self._masked(step.value, place, variables)
-            mark = f"{step.name} {type_} {json.dumps(value, sort_keys=True)}"
+            mark = f"{step.name} {type_} {json.dumps(value)}"
             if step.beside:
                 beside = self._masked(step.beside, place, variables)
-                mark += json.dumps(beside, sort_keys=True)
+                mark += json.dumps(beside)
             found = self._marks[step] = mark, variables
         return found
 
