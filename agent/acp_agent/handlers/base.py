@@ -10,7 +10,15 @@ from __future__ import annotations
 
 import os.path
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -107,6 +115,7 @@ class Handlers(ABC):
             **self.auth.handlers,
         }
         """By method; `initialize` is none of them."""
+        self.handlers |= self.own_handlers()
         if self.is_unstable:
             self.handlers |= {
                 "session/fork": self._fork_session,
@@ -116,6 +125,10 @@ class Handlers(ABC):
                 "session/set_title": self._set_title,
                 **ProviderHandlers(services.models).handlers,
             }
+
+    @abstractmethod
+    def own_handlers(self) -> Mapping[str, Handler]:
+        """Return the handlers of the methods that only this version has."""
 
     @abstractmethod
     def initialized(self, params: Params) -> Json:

@@ -5,25 +5,23 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
-from anyio.abc import TaskGroup
-
 from acp_agent.handlers.base import Handlers, session_busy
-from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
+    Handler,
     Params,
     markers,
     option_value,
     prompt_blocks,
 )
 from acp_agent.options import MODE, options_for
-from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
-from acp_agent.world.elicitation import SessionClient, supported_modes
+from acp_agent.world.elicitation import supported_modes
 from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
@@ -33,19 +31,13 @@ class HandlersV1(Handlers):
 
     version = 1
 
-    def __init__(
-        self,
-        services: AgentServices,
-        client: SessionClient,
-        tasks: TaskGroup,
-        dialect: ClientDialect,
-    ) -> None:
-        super().__init__(services, client, tasks, dialect)
-        self._shows_notices = self._shows_compactions = False
-        self.handlers |= {
+    _shows_notices = _shows_compactions = False
+
+    def own_handlers(self) -> Mapping[str, Handler]:
+        return {
             "session/load": self._load_session,
             "session/set_mode": self._set_mode,
-            **dialect.methods(services, client, tasks),
+            **self.dialect.methods(self.services, self.client, self.tasks),
         }
 
     def initialized(self, params: Params) -> Json:

@@ -9,28 +9,25 @@ Source: ACP version 2, Initialization; Session Setup; Prompt Lifecycle; Session 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
-from anyio.abc import TaskGroup
-
 from acp_agent.handlers.base import Handlers
-from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
+    Handler,
     Params,
     invalid_params,
     markers,
     prompt_blocks,
 )
-from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
 from acp_agent.store.database import StoreError
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
 from acp_agent.updates.v2 import SessionUpdatesV2, call_of
-from acp_agent.world.elicitation import SessionClient, supported_modes
+from acp_agent.world.elicitation import supported_modes
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handler import Response
@@ -45,15 +42,8 @@ class HandlersV2(Handlers):
 
     version = 2
 
-    def __init__(
-        self,
-        services: AgentServices,
-        client: SessionClient,
-        tasks: TaskGroup,
-        dialect: ClientDialect,
-    ) -> None:
-        super().__init__(services, client, tasks, dialect)
-        self.handlers |= {
+    def own_handlers(self) -> Mapping[str, Handler]:
+        return {
             "tool_call/cancel": self._cancel_call,
             "terminal/cancel": self._cancel_terminal,
         }

@@ -35,6 +35,7 @@ from acp_agent.settings.providers import (
     provider_at,
     provider_from_environment,
 )
+from acp_protocol.host.regular_files import PRIVATE_FILE, replacing
 from acp_protocol.user_files.paths import config_directory
 
 if TYPE_CHECKING:
@@ -77,16 +78,13 @@ class Keyring:
         return cast("dict[str, object]", value)
 
     def _write(self, keys: Mapping[str, object]) -> None:
-        new = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new.unlink(missing_ok=True)
-            # It must not be readable for others, not even for a moment.
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(json.dumps(keys, indent=2) + "\n")
-            new.replace(self.path)
+            with replacing(self.path) as file:
+                # Others might read the file before; from now on, they must not.
+                os.fchmod(file.fileno(), PRIVATE_FILE)
+                file.write(json.dumps(keys, indent=2).encode() + b"\n")
         except OSError as problem:
-            new.unlink(missing_ok=True)
             why = problem.strerror or "it cannot be written"
             raise SettingsError(f"{self.path}: {why}.") from None
 
