@@ -1,8 +1,8 @@
 """Checks that many rules share: a rule names one, and where to look, with `checked_by`.
 
-A place is a path in the update, the params or the result: `*` stands for every item of an array, or
-for every member of an object, `**` for what lies in it at any depth, and `|` is between names. The
-empty path is the body itself.
+A place is a path in the update, the params or the result: `*` is every item of an array, or every
+member of an object, `**` is what lies in it at any depth, and `|` is between names. The empty path
+is the body itself.
 """
 
 from __future__ import annotations

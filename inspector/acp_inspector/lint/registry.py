@@ -32,7 +32,7 @@ from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
 from inspect import unwrap
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 from acp_inspector.lint import on
 from acp_inspector.lint.catalog import (
@@ -222,18 +222,28 @@ def fix(text: str) -> Callable[[Any], Any]:
 
 def checked_by(
     look: Callable[..., CheckResult], **arguments: Any
-) -> Callable[[Callable[[], None]], Callable[[Context], CheckResult]]:
+) -> Callable[[Callable[..., Any]], Callable[[Context], CheckResult]]:
     """Make a function without code a rule that another function checks.
+
+    With several of these a rule has several checks.
 
     Args:
         look: The check.
         arguments: What it is called with, besides the context.
     """
 
-    def made(rule: Callable[[], None]) -> Callable[[Context], CheckResult]:
-        return update_wrapper(partial(look, **arguments), rule)
+    def made(rule: Callable[..., Any]) -> Callable[[Context], CheckResult]:
+        check = partial(look, **arguments)
+        if isinstance(below := cast("object", rule), partial):
+            check = partial(_all_of, checks=(check, below))
+        return update_wrapper(check, rule)
 
     return made
+
+
+def _all_of(context: Context, checks: Iterable[Callable[[Context], CheckResult]]) -> CheckResult:
+    applied = [found for each in checks if (found := each(context)) is not None]
+    return tuple(chain(*applied)) if applied else None
 
 
 def check(

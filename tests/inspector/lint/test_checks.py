@@ -87,3 +87,13 @@ def test_what_the_schema_finds_is_reported_under_one_name() -> None:
         for each in found:
             if each.rule.name in GENERAL and each.path:
                 assert places[each.frames[-1], each.path] == 1, (str(case), each.path)
+
+
+def test_each_of_the_checks_of_a_rule_finds_what_it_looks_for() -> None:
+    talk = Talk()
+    talk.open()
+    talk.answer(talk.ask("session/list"), sessions=[{"cwd": "here"}])
+    found = {each.path: each.rule.name for each in lint(talk.entries).findings}
+    assert found == dict.fromkeys(
+        ("result.sessions.0.sessionId", "result.sessions.0.cwd"), "incomplete-listed-session"
+    )

@@ -239,10 +239,6 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
 def missing_implementation_info(context: Context) -> CheckResult:
     """`clientInfo` / `agentInfo` are present with `name` and `version`."""
     name = "clientInfo" if context.kind == "request" else "agentInfo"
-    return _introduced(context, name)
-
-
-def _introduced(context: Context, name: str) -> CheckResult:
     place = "params" if context.kind == "request" else "result"
     fields = context.params if context.kind == "request" else context.result_object
     info = as_object(fields.get(name))
@@ -257,7 +253,7 @@ def _introduced(context: Context, name: str) -> CheckResult:
 @rule.error(58, "must", "both", on.request("initialize"), on.result("initialize"), version=2)
 @details(case={"agent": "initialize.agent-info"})
 @fix("Send your name and version.")
-@checked_by(_introduced, name="info")
+@checked_by(schema, at=("info", "info.name|version"))
 def missing_info() -> None:
     """`info` with `name` and `version` is present in params and result."""
 

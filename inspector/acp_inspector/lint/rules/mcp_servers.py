@@ -18,12 +18,8 @@ from acp_protocol.schema.vocabulary import OPENING
 
 rule = LintSubject("sessions", page="session-setup.mdx")
 
-REMOTE: Final = frozenset({"http", "sse"})
-"""Transports of version 1 that have a URL."""
 SPECIAL: Final = frozenset({"acp", "sse"})
 """Transports that a rule of their own is about."""
-PAIRS: Final = ("env", "headers")
-"""Members that list names with values."""
 
 
 def _servers(context: Context) -> Iterator[Place]:
@@ -31,14 +27,6 @@ def _servers(context: Context) -> Iterator[Place]:
     for index, each in enumerate(as_list(context.params.get("mcpServers"))):
         if isinstance(each, dict):
             yield f"params.mcpServers.{index}", as_object(each)
-
-
-def _transport(server: dict[str, Json], version: int | None) -> str:
-    """Return a server's transport: in version 1, `stdio` without another known tag."""
-    tag = server.get("type")
-    if version == 2:
-        return tag if isinstance(tag, str) else ""
-    return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
 @rule.error(86, "schema", "client", on.request("session/new", "session/load"), version=1)
@@ -109,27 +97,12 @@ def unknown_mcp_transport(context: Context) -> CheckResult:
 
 @rule.error(92, "schema", "client", on.request(*OPENING), version=1, case="session.server-fields")
 @fix("Send name, command, args and env for a stdio server, name, url and headers for others.")
-@each_of(_servers)
-def incomplete_mcp_server(
-    context: Context, place: str, server: dict[str, Json]
-) -> Iterator[Violation]:
+@checked_by(schema, at="mcpServers.*.name|command|args|env|url|headers", kinds="missing")
+@checked_by(schema, at="mcpServers.*.name|command|args|url", kinds="type")
+def incomplete_mcp_server() -> None:
     """Stdio entries carry `name`, `command`, `args`, `env`; http/sse entries `name`, `url`,
     `headers` (arrays even if empty).
     """
-    transport = _transport(server, 1)
-    if transport == "acp":
-        return
-    texts = ("name", "url") if transport in REMOTE else ("name", "command")
-    lists = ("headers",) if transport in REMOTE else ("args", "env")
-    for name in (*texts, *lists):
-        value = server.get(name)
-        kind = str if name in texts else list
-        if name not in server:
-            yield f"the {transport} server has no {name}", f"{place}.{name}"
-        # Readers treat null as an empty list, and pairs have a rule of their own.
-        elif not isinstance(value, kind) and name not in PAIRS and (value, kind) != (None, list):
-            what = "string" if kind is str else "array"
-            yield f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"
 
 
 @rule.error(93, "implied", "client", on.request(*OPENING))
@@ -139,29 +112,12 @@ def relative_mcp_command() -> None:
     """Stdio `command` is an absolute path."""
 
 
-def _with_pairs(context: Context) -> list[Place]:
-    servers = _servers(context)
-    return [each for each in servers if any(each[1].get(name) is not None for name in PAIRS)]
-
-
 @rule.error(94, "schema", "client", on.request(*OPENING), case="session.server-fields")
 @fix('Write {"name": …, "value": …} for each, in an array.')
-@each_of(_with_pairs)
-def mcp_env_not_list(context: Context, place: str, server: dict[str, Json]) -> Iterator[Violation]:
+@checked_by(schema, at=("mcpServers.*.env|headers", "mcpServers.*.env|headers.*"), kinds="type")
+@checked_by(schema, at="mcpServers.*.env|headers.*.name|value")
+def mcp_env_not_list() -> None:
     """`env` and `headers` are arrays of `{name,value}` strings, not objects."""
-    for name in PAIRS:
-        pairs = server.get(name)
-        if pairs is not None and not isinstance(pairs, list):
-            what = "an object" if isinstance(pairs, dict) else "no array"
-            yield f"{name} is {what}", f"{place}.{name}"
-        for index, each in enumerate(as_list(pairs)):
-            where = f"{place}.{name}.{index}"
-            if not isinstance(each, dict):
-                yield "the entry is not an object with name and value", where
-                continue
-            for part in ("name", "value"):
-                if not isinstance(as_object(each).get(part), str):
-                    yield f"{part} is missing or no string", f"{where}.{part}"
 
 
 @rule.error(95, "schema", "client", on.request(*OPENING), source="rfds/mcp-over-acp.mdx")

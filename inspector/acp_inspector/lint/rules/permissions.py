@@ -9,7 +9,7 @@ import json
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema, unique
+from acp_inspector.lint.checks import absolute, schema, unique
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -30,7 +30,6 @@ from acp_inspector.lint.rules.tool_calls import (
 )
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import LintState, Point, SeenSession, SentRequest
-from acp_inspector.lint.text_checks import is_absolute
 from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
@@ -75,18 +74,10 @@ def permission_without_title() -> None:
 
 @rule.error(235, "must", "agent", on.request(PERMISSION), version=2, case="permission.tool-call")
 @fix("Send the command, and the absolute cwd it is to run in.")
-def incomplete_command_subject(context: Context) -> CheckResult:
+@checked_by(schema, at="subject.command|cwd")
+@checked_by(absolute, at="subject.cwd")
+def incomplete_command_subject() -> None:
     """A `command` subject has `command` and an absolute `cwd`."""
-    subject = as_object(context.params.get("subject"))
-    if subject.get("type") != "command":
-        return None
-    problems: list[Problem] = []
-    if not isinstance(subject.get("command"), str):
-        problems += context.problem("the subject has no command", at="subject.command")
-    if not is_absolute(subject.get("cwd")):
-        what = "is not an absolute path" if "cwd" in subject else "is missing"
-        problems += context.problem(f"the subject's cwd {what}", at="subject.cwd")
-    return tuple(problems)
 
 
 @rule.warning(236, "implied", "agent", on.request(PERMISSION))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed, schema
+from acp_inspector.lint.checks import absolute, claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import LintSubject, checked_by, fix, track
@@ -70,20 +70,10 @@ def sessions_not_list() -> None:
 
 @rule.error(123, "schema", "agent", on.result("session/list"), source="session-list.mdx")
 @fix("List each session with its id and absolute cwd.")
-def incomplete_listed_session(context: Context) -> CheckResult:
+@checked_by(schema, at="sessions.*.sessionId|cwd")
+@checked_by(absolute, at="sessions.*.cwd")
+def incomplete_listed_session() -> None:
     """Each listed session has `sessionId` and absolute `cwd`."""
-    if context.request is None or not listed(context):
-        return None
-    problems: list[Problem] = []
-    for place, each in listed(context):
-        if not isinstance(each.get("sessionId"), str):
-            text = "a listed session has no sessionId"
-            problems += context.problem(text, context.request, path=f"{place}.sessionId")
-        if not is_absolute(each.get("cwd")):
-            what = f"no absolute path: {quoted(each['cwd'])}" if "cwd" in each else "missing"
-            text = f"the cwd of a listed session is {what}"
-            problems += context.problem(text, context.request, path=f"{place}.cwd")
-    return tuple(problems)
 
 
 @rule.error(124, "implied", "agent", on.result("session/list"), since="2026-11")
@@ -163,32 +153,15 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
 
 @rule.error(130, "must", "agent", on.result("session/list"))
 @fix("List absolute additionalDirectories, and only where they are claimed.")
-def undeclared_listed_directories(context: Context) -> CheckResult:
+@checked_by(
+    claimed,
+    v1="sessionCapabilities.additionalDirectories",
+    v2="session.additionalDirectories",
+    at="sessions.*.additionalDirectories.*",
+)
+@checked_by(absolute, at="sessions.*.additionalDirectories.*")
+def undeclared_listed_directories() -> None:
     """`SessionInfo.additionalDirectories` only with the advertised capability; entries absolute."""
-    listings = [
-        (place, each) for place, each in listed(context) if each.get("additionalDirectories")
-    ]
-    if not listings:
-        return None
-    where = f"{listings[0][0]}.additionalDirectories"
-    if claimed(
-        context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
-    ):
-        return context.problem(
-            "a session is listed with additionalDirectories though they were not claimed",
-            context.state.initialize,
-            path=where,
-        )
-    problems: list[Problem] = []
-    for place, each in listings:
-        for index, path in enumerate(as_list(each["additionalDirectories"])):
-            if not is_absolute(path):
-                problems += context.problem(
-                    f"the directory {quoted(path)} is not an absolute path",
-                    context.request,
-                    path=f"{place}.additionalDirectories.{index}",
-                )
-    return tuple(problems)
 
 
 @rule.info(133, "heuristic", "client", on.request("session/list"), since="2026-11")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed, schema
+from acp_inspector.lint.checks import absolute, claimed, schema
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted, repeated
 from acp_inspector.lint.registry import LintSubject, check, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import SeenOption, SeenOptions, each_option
@@ -34,16 +34,12 @@ ROOTS = "params.additionalDirectories"
     85, "must", "client", on.request(*OPENING), source="session-setup.mdx", case="session.cwd"
 )
 @fix("Send the absolute path of the session's directory as cwd.")
-def relative_cwd(context: Context) -> CheckResult:
+@checked_by(schema, at="cwd")
+@checked_by(absolute, at="cwd")
+def relative_cwd() -> None:
     """`cwd` of new/load/resume/fork is present and absolute (POSIX `/…`, Windows drive or UNC
     path).
     """
-    cwd: Json = context.params.get("cwd")
-    if is_absolute(cwd):
-        return OK
-    what = "is not an absolute path" if "cwd" in context.params else "is missing"
-    suffix = f": {quoted(cwd)}" if "cwd" in context.params else ""
-    return context.problem(f"the cwd of {context.method} {what}{suffix}", at="cwd")
 
 
 @sessions.error(
@@ -68,22 +64,12 @@ def undeclared_additional_directories(context: Context) -> CheckResult:
 
 @sessions.error(97, "must", "client", on.request(*OPENING), case="session.roots")
 @fix("List absolute paths, or leave the member out.")
-def invalid_additional_directory(context: Context) -> CheckResult:
+@checked_by(schema, at=("additionalDirectories", "additionalDirectories.*"), kinds=("type", "null"))
+@checked_by(absolute, at="additionalDirectories.*")
+def invalid_additional_directory() -> None:
     """Every `additionalDirectories` entry is a non-empty absolute string; the field is an array,
     not null.
     """
-    if "additionalDirectories" not in context.params:
-        return None
-    roots: Json = context.params["additionalDirectories"]
-    if not isinstance(roots, list):
-        return context.problem(
-            f"additionalDirectories are not an array: {quoted(roots)}", path=ROOTS
-        )
-    return context.problems(
-        (f"the directory {quoted(each)} is not an absolute path", f"{ROOTS}.{index}")
-        for index, each in enumerate(as_list(roots))
-        if not is_absolute(each)
-    )
 
 
 @sessions.warning(98, "should", "client", on.request(*OPENING))
