@@ -8,9 +8,9 @@ is the body itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
 from acp_inspector.lint.schema_errors import (
@@ -151,21 +151,34 @@ def unique(context: Context, at: Places) -> CheckResult:
     return OK if found else None
 
 
-def absolute(context: Context, at: Places) -> CheckResult:
-    """Check that the paths at these places are absolute."""
+def valid(
+    context: Context, at: Places, test: Callable[[Any], bool], what: str, of: type = str
+) -> CheckResult:
+    """Check that the values of a type (texts, by default) at these places pass a test.
+
+    Args:
+        context: The message.
+        at: The places.
+        test: The test.
+        what: What a value is that does not pass it.
+        of: The type; other values do not matter.
+    """
     found = [
         (path, value)
         for place in _all(at)
         for path, value in context.members(place)
-        if isinstance(value, str)
+        if type(value) is of
     ]
     if not found:
         return None
     return context.problems(
-        (f"the path {quoted(value)} is not absolute", path)
-        for path, value in found
-        if not is_absolute(value)
+        (f"{quoted(value)} is {what}", path) for path, value in found if not test(value)
     )
+
+
+def absolute(context: Context, at: Places) -> CheckResult:
+    """Check that the paths at these places are absolute."""
+    return valid(context, at, is_absolute, "no absolute path")
 
 
 def claimed(

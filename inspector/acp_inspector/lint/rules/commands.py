@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema, unique
-from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.checks import schema, unique, valid
+from acp_inspector.lint.context import OK, CheckResult, Context
 from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.rules.config_options import opened
 from acp_inspector.lint.state import Point
@@ -52,20 +52,15 @@ def _keep_commands(context: Context) -> None:
         context.state.of(_Commands)[session] = _List(context.point, names)
 
 
+def _is_name(text: str) -> bool:
+    return not text.startswith("/") and text.split() == [text]
+
+
 @rule.warning(314, "must", "agent", COMMAND_REPORTS, version=2, source="schema", since="2026-11")
 @fix("Leave the slash away; clients add it.")
-def malformed_command_name(context: Context) -> CheckResult:
+@checked_by(valid, at="availableCommands.*.name", test=_is_name, what="no name")
+def malformed_command_name() -> None:
     """`name` has no leading `/` and no whitespace."""
-    listed = _listed_commands(context)
-    if listed is None or not listed[1]:
-        return None
-    for n, command in enumerate(listed[1]):
-        name = command.get("name")
-        if isinstance(name, str) and (name.startswith("/") or name.split() != [name]):
-            return context.problem(
-                f"the command's name is {quoted(name)}", path=f"{listed[0]}.{n}.name"
-            )
-    return OK
 
 
 @rule.error(316, "schema", "agent", COMMAND_REPORTS, version=1, case="commands.input")

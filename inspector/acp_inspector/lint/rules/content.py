@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed, schema
+from acp_inspector.lint.checks import claimed, schema, valid
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_inspector.lint.rules.tool_calls import in_calls
@@ -52,10 +52,12 @@ CLAIMS: Final = {1: "promptCapabilities.{}", 2: "session.prompt.{}"}
 
 _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTALL)
 
-HOLDERS: Final = (
-    on.request("session/prompt", "session/request_permission"),
+SHOWN: Final = (
+    on.request("session/request_permission"),
     on.update(*TEXT_CHUNKS, *WHOLE_MESSAGES, "session_message", *CALL_UPDATES, "compaction_update"),
 )
+"""Messages of the agent with content blocks."""
+HOLDERS: Final = (on.request("session/prompt"), *SHOWN)
 """Messages with content blocks."""
 
 
@@ -198,24 +200,15 @@ def unknown_content_type() -> None:
     """Content block `type` is one of the five known ones."""
 
 
-@version_2.error(462, "must", "agent", *HOLDERS)
+def _is_safe(source: str) -> bool:
+    return source.lower().startswith(("https:", "data:"))
+
+
+@version_2.error(462, "must", "agent", *SHOWN)
 @fix("Point icons at https: or data: URIs.")
-def unsafe_icon_source(context: Context) -> CheckResult:
+@checked_by(valid, at=in_blocks("icons.*.src"), test=_is_safe, what="neither https: nor data:")
+def unsafe_icon_source() -> None:
     """`icons[].src` is an `https:` or `data:` URI."""
-    found: CheckResult = None
-    for path, block in _all(context).beyond_text:
-        if context.side != "agent" or block.get("type") != "resource_link":
-            continue
-        for i, icon in enumerate(map(as_object, as_list(block.get("icons")))):
-            source = icon.get("src")
-            if not isinstance(source, str):
-                continue
-            found = OK
-            if not source.lower().startswith(("https:", "data:")):
-                return context.problem(
-                    f"an icon is at {quoted(source)}", path=f"{path}.icons.{i}.src"
-                )
-    return found
 
 
 def _all(context: Context) -> _Blocks:

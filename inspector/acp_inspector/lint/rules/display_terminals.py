@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import absolute, schema
+from acp_inspector.lint.checks import absolute, schema, valid
 from acp_inspector.lint.context import (
     DELIVERY_TIMEOUT_S,
     OK,
@@ -22,8 +22,6 @@ from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, t
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import SeenSession, SeenTerminal
-from acp_protocol.json_values import as_object
-from acp_protocol.jsonrpc import Json
 
 rule = LintSubject("display-terminals", page="tool-calls.mdx", version=2)
 version_2 = LintSubject("version-2", version=2)
@@ -38,18 +36,9 @@ class _Commands(dict[tuple[str, str], str]):
 @rule.error(267, "schema", "agent", on.update("terminal_update", "terminal_output_chunk"))
 @details(source="v2/tool-calls.mdx", case="terminal.output")
 @fix("Encode the bytes of each message by themselves, as base64 with padding.")
-def invalid_output_base64(context: Context) -> CheckResult:
+@checked_by(valid, at=("data", "output.data"), test=is_base64, what="no base64")
+def invalid_output_base64() -> None:
     """`data` is valid RFC 4648 base64 in each message on its own."""
-    data: Json = context.update.get("data")
-    path = "params.update.data"
-    if context.variant == "terminal_update":
-        data = as_object(context.update.get("output")).get("data")
-        path = "params.update.output.data"
-    if not isinstance(data, str):
-        return None
-    if is_base64(data):
-        return OK
-    return context.problem(f"no base64: {quoted(data[:40])}", path=path)
 
 
 @rule.warning(270, "heuristic", "agent", on.update("terminal_output_chunk"))

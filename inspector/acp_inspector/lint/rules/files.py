@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed, schema
+from acp_inspector.lint.checks import claimed, schema, valid
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import LintSubject, checked_by, fix
 from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
@@ -50,25 +50,16 @@ def relative_file_path(context: Context) -> CheckResult:
     return context.problem(f"the path is {quoted(path)}", at="path")
 
 
-def _starts_at_one(context: Context, name: str) -> CheckResult:
-    value: Json = context.params.get(name)
-    if type(value) is not int:
-        return None
-    if value < 1:
-        return context.problem(f"{name} is {value}", at=name)
-    return OK
-
-
 @rule.warning(243, "implied", "agent", on.request(READ), case="files.line")
 @fix("Count lines from 1.")
-@checked_by(_starts_at_one, name="line")
+@checked_by(valid, at="line", test=(1).__le__, what="less than 1", of=int)
 def line_below_one() -> None:
     """`line` is ≥ 1: lines count from 1 (the schema also takes 0)."""
 
 
 @rule.info(244, "heuristic", "agent", on.request(READ))
 @fix("Ask for one line at least, or leave the limit out.")
-@checked_by(_starts_at_one, name="limit")
+@checked_by(valid, at="limit", test=(1).__le__, what="less than 1", of=int)
 def limit_below_one() -> None:
     """`limit` is ≥ 1."""
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import absolute, claimed, schema
+from acp_inspector.lint.checks import absolute, claimed, schema, valid
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import LintSubject, checked_by, fix, track
@@ -24,6 +24,7 @@ rule = LintSubject("sessions", page="session-list.mdx")
 
 DATED: Final[Triggers] = (*on.result("session/list"), *on.update("session_info_update"))
 """Messages with the time of a session's last use."""
+UPDATED_AT: Final = ("updatedAt", "sessions.*.updatedAt")
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -108,40 +109,7 @@ def session_of_other_directory(context: Context) -> CheckResult:
     return tuple(problems)
 
 
-def _dated(context: Context, *, is_strict: bool) -> CheckResult:
-    listings = listed(context) if context.kind == "result" else [("params.update", context.update)]
-    dates = [
-        (each["updatedAt"], f"{place}.updatedAt")
-        for place, each in listings
-        if each.get("updatedAt") is not None
-    ]
-    if not dates:
-        return None
-    name = "RFC 3339" if is_strict else "ISO 8601"
-    return context.problems(
-        (f"updatedAt is not {name}: {quoted(date)}", place)
-        for date, place in dates
-        if not _is_date(date, is_strict=is_strict)
-    )
-
-
-@rule.warning(128, "implied", "agent", DATED, version=1)
-@fix("Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.")
-@checked_by(_dated, is_strict=False)
-def updated_at_not_iso() -> None:
-    """`updatedAt` is ISO 8601."""
-
-
-@rule.error(129, "schema", "agent", DATED, version=2, source="v2/session-list.mdx")
-@fix("Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.")
-@checked_by(_dated, is_strict=True)
-def updated_at_not_rfc3339() -> None:
-    """`updatedAt` is RFC 3339."""
-
-
-def _is_date(date: Json, *, is_strict: bool) -> bool:
-    if not isinstance(date, str) or (is_strict and not _RFC_3339.fullmatch(date)):
-        return False
+def _is_iso(date: str) -> bool:
     # datetime does not support leap seconds.
     text = date.upper().replace(":60", ":59")
     try:
@@ -149,6 +117,24 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_rfc3339(date: str) -> bool:
+    return _RFC_3339.fullmatch(date) is not None and _is_iso(date)
+
+
+@rule.warning(128, "implied", "agent", DATED, version=1)
+@fix("Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.")
+@checked_by(valid, at=UPDATED_AT, test=_is_iso, what="not ISO 8601")
+def updated_at_not_iso() -> None:
+    """`updatedAt` is ISO 8601."""
+
+
+@rule.error(129, "schema", "agent", DATED, version=2, source="v2/session-list.mdx")
+@fix("Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.")
+@checked_by(valid, at=UPDATED_AT, test=_is_rfc3339, what="not RFC 3339")
+def updated_at_not_rfc3339() -> None:
+    """`updatedAt` is RFC 3339."""
 
 
 @rule.error(130, "must", "agent", on.result("session/list"))

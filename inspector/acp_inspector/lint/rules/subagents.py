@@ -5,16 +5,15 @@ Source: ACP, "Subagents" (unstable).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import claimed
+from acp_inspector.lint.checks import absolute, claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import LintSubject, checked_by, fix, track
 from acp_inspector.lint.state import Point
-from acp_protocol.json_values import as_list, as_object
+from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import RESTORING
 
@@ -37,7 +36,6 @@ MUTATIONS: Final = frozenset(
     }
 )
 CHILDREN: Final = 10_000
-_ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
 @dataclass(slots=True)
@@ -158,16 +156,9 @@ def subagent_not_controllable(context: Context) -> CheckResult:
 
 @rule.error(498, "must", "agent", UPDATE)
 @fix("Send absolute paths.")
-def relative_subagent_path(context: Context) -> CheckResult:
+@checked_by(absolute, at=("cwd", "additionalDirectories.*"))
+def relative_subagent_path() -> None:
     """`cwd` and `additionalDirectories` of a child are absolute."""
-    directories = [("cwd", context.update.get("cwd"))]
-    for n, each in enumerate(as_list(context.update.get("additionalDirectories"))):
-        directories.append((f"additionalDirectories.{n}", each))
-    known = [(place, path) for place, path in directories if isinstance(path, str)]
-    for place, path in known:
-        if not _ABSOLUTE.match(path):
-            return context.problem(f"the path {quoted(path)} is not absolute", at=place)
-    return OK if known else None
 
 
 @rule.warning(499, "implied", "agent", on.update("session_message"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from acp_inspector.lint import on
-from acp_inspector.lint.checks import schema
+from acp_inspector.lint.checks import schema, valid
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.state import Point
@@ -73,18 +73,17 @@ def usage_over_size(context: Context) -> CheckResult:
     return OK
 
 
+def _is_currency(text: str) -> bool:
+    return bool(text.strip()) and (_MONEY.fullmatch(text) is None or text.isupper())
+
+
 @rule.info(324, "heuristic", "agent", UPDATE, source="schema", since="2026-11")
 @fix("Write money as ISO 4217 does: USD.")
-def malformed_currency(context: Context) -> CheckResult:
+@checked_by(valid, at="cost.currency", test=_is_currency, what="no currency")
+def malformed_currency() -> None:
     """`currency` is a non-empty unit: an ISO 4217 code in upper case for money, or another unit
     such as `credits` (the v2 pattern was dropped).
     """
-    currency = _cost(context).get("currency")
-    if not isinstance(currency, str):
-        return None
-    if not currency.strip() or (_MONEY.fullmatch(currency) and not currency.isupper()):
-        return context.problem(f"the currency is {quoted(currency)}", path=f"{PLACE}.cost.currency")
-    return OK
 
 
 @rule.warning(325, "implied", "agent", UPDATE, since="2026-11")
