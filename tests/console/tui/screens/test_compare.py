@@ -344,7 +344,7 @@ async def test_several_tolerances_are_named_also_where_the_line_does_not_fit(wid
     async with app.run_test(size=(width, 24)) as pilot:
         await until(pilot, lambda: "equal" in say(app))
         tolerated = say(app).partition("tolerated: ")[2].split("⏎")[0]
-        assert " ".join(tolerated.split()) == "1 value bound by shape, 1 usage number"
+        assert " ".join(tolerated.split()) == "1 usage number, 1 value bound by shape"
 
 
 async def test_a_whole_step_looks_as_it_should(picture: SnapshotAssertion) -> None:
