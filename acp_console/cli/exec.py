@@ -317,6 +317,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         allowed=allow,
         rules=policy,
         has_stderr=options.has_stderr,
+        cwd=cwd,
     )
     handlers = ClientHandlers(
         PolicyDecider(allow, printer.show_decision, options.tools, policy),

@@ -6,7 +6,7 @@ import json
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final, Literal, TypeAlias
 
 from acp_console.chat.permissions import (
@@ -65,12 +65,15 @@ class TurnPrinter:
         allowed: AllowLevel = "all",
         rules: Rules | None = None,
         has_stderr: bool = False,
+        cwd: Path | None = None,
     ) -> None:
         """Print in `format_`; call `on_stdout_failure` when stdout takes no more.
 
         Messages are translated from `dialect`; None: detect it. `allowed` is what the agent may do
         without asking, `rules` come before it. `has_stderr` prints the stderr of the agent as well.
+        Relative paths of calls are in `cwd`.
         """
+        self._cwd = cwd
         self._allowed: AllowLevel = allowed
         self._rules = rules
         self._format: Format = format_
@@ -241,7 +244,7 @@ class TurnPrinter:
             self._write_json({"permission": decision})
         if not is_allowed:
             where = f", outside {ask.cwd}" if ask.paths_outside else ""
-            what = single_line(_described(ask.tool_call), TITLE_WIDTH)
+            what = single_line(_described(ask.tool_call, self._cwd), TITLE_WIDTH)
             kind = single_line(ask.kind, TITLE_WIDTH)
             self.finish()
             way = f"--allow {required_level(ask)} allows it"
@@ -339,7 +342,9 @@ class TurnPrinter:
                         self._show_block(block)
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
                 call = self._said_of(id_)
-                says_something = " " in str(call.get("title") or "") or _subject(call) is not None
+                says_something = (
+                    " " in str(call.get("title") or "") or _subject(call, self._cwd) is not None
+                )
                 if says_something or id_ in self._printed or is_final(call.get("status")):
                     self._show_call(id_, is_growing=get_text(update, "title") is not None)
             case _:
@@ -385,10 +390,10 @@ class TurnPrinter:
     def _said_of(self, id_: str) -> Mapping[str, Json]:
         """Return a tool call for printing: its updates, and what only the request for it says."""
         call, asked = self._calls[id_], self._asked.get(id_)
-        if asked is None or _subject(call) is not None:
+        if asked is None or _subject(call, self._cwd) is not None:
             return call
         title, more = get_string(call, "title"), get_string(asked, "title")
-        if _subject(asked) is None and " " not in title:
+        if _subject(asked, self._cwd) is None and " " not in title:
             title = more if title in more else f"{title}: {more}".removesuffix(": ")
         return {**call, **asked, "title": title or more, "status": call.get("status")}
 
@@ -400,7 +405,7 @@ class TurnPrinter:
         if self._format != "text":
             return
         call, said = self._calls[id_], self._said_of(id_)
-        described, subject = _described(said), _subject(said)
+        described, subject = _described(said, self._cwd), _subject(said, self._cwd)
         before = self._printed.get(id_)
         has_grown = before is not None and not is_growing and _is_begin(before, described)
         if before is None or has_grown or _is_news(subject, before):
@@ -459,19 +464,23 @@ def _is_begin(printed: str, described: str) -> bool:
     return printed != described and described.startswith(printed)
 
 
-def _subject(call: Mapping[str, Json]) -> str | None:
+def _subject(call: Mapping[str, Json], cwd: Path | None) -> str | None:
     """Return what a tool call runs or touches; of a command not the directory it runs in."""
-    prompt = PermissionPrompt(0, "", call, ())
-    paths = () if prompt.kind == "execute" else prompt.paths
+    prompt = PermissionPrompt(0, "", call, (), cwd=cwd)
+    files: dict[Path, str] = {}
+    for path in () if prompt.kind == "execute" else prompt.paths:
+        # Some agents name a file twice: as a whole path and below the session's directory.
+        files.setdefault(prompt.absolute(path), path)
+    paths = list(files.values())
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return prompt.command or (f"{paths[0]}{more}" if paths else None)
 
 
-def _described(call: Mapping[str, Json]) -> str:
+def _described(call: Mapping[str, Json], cwd: Path | None) -> str:
     """Return the title of a tool call, with what it runs or touches if that is not in it."""
     names = PermissionPrompt(0, "", call, ()).tool_names
     title = str(call.get("title") or next(iter(names), None) or call.get("kind") or "other")
-    subject = _subject(call)
+    subject = _subject(call, cwd)
     shown = subject if command_of(call) is not None else PurePath(subject or "").name
     return title if subject is None or (shown or "") in title else f"{title}: {subject}"
 

@@ -56,6 +56,15 @@ update("tool_call_update", toolCallId="d", status="completed",
 end(prompt)
 hear("never")
 """
+SAID_TWICE = """
+import os
+prompt = hear_prompt()
+for id_, path in (("a", "a.txt"), ("b", "/w/a.txt")):
+    update("tool_call", toolCallId=id_, title="Look", kind="read", status="completed",
+           locations=[{"path": os.path.join(os.getcwd(), "a.txt")}], rawInput={"path": path})
+end(prompt)
+hear("never")
+"""
 
 
 def settings(stderr: str) -> list[Any]:
@@ -211,6 +220,12 @@ def test_effects_that_were_refused_or_asked_about_too_late_are_counted(
     done = call("exec", "--format", "json", "go", "--", *agent(REFUSED_AND_LATE))
     last = json.loads(done.out.splitlines()[-1])
     assert last["unasked"] == {"execute": 3, "edit": 1}
+
+
+def test_a_file_that_a_call_names_twice_is_shown_once(agent: Agent, call: Call) -> None:
+    done = call("exec", "go", "--", *agent(SAID_TWICE))
+    path = Path.cwd() / "a.txt"
+    assert done.err.splitlines() == [f"  * Look: {path}", f"  * Look: {path} and 1 more"]
 
 
 def test_calls_are_shown_by_what_they_do_and_effects_without_asking_are_counted(
