@@ -174,6 +174,7 @@ class SessionModel:
             case _, "edited" if (edit := edit_of(event)) is not None:
                 was, now = self._messages(edit.of, edit.was), self._messages(edit.of, edit.now)
                 self.conversations.edit(event.seq, edit.of, was, now)
+                self.exchanges.revise(edit.of, now)
             case _:
                 pass
 

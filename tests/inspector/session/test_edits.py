@@ -81,6 +81,13 @@ def test_a_prompt_may_have_other_blocks(came: str, sent: str) -> None:
     assert texts(found, len(START)) == []
 
 
+def test_what_is_waited_for_is_what_was_sent() -> None:
+    found = model(prompt(2, "bread"), at=0, now=prompt(2, "cheese"))
+    assert [each.subject for each in found.waiting().waits] == ["cheese"]
+    other = model(prompt(2, "bread"), at=0, now=prompt(3, "cheese"))
+    assert [each.subject for each in other.waiting().waits] == ["bread"]
+
+
 def test_an_agent_repeats_the_prompt_that_it_got() -> None:
     found = model(prompt(2, "bread"), at=0, now=prompt(2, "cheese"))
     echo = chunk("cheese", kind="user_message_chunk", messageId="m")
