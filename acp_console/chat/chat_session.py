@@ -29,6 +29,7 @@ from acp_console.chat.permissions import PermissionPrompt
 from acp_console.chat.prompt_blocks import prompt_blocks
 from acp_console.chat.recording import report_decision
 from acp_console.chat.running_agent import RunningAgent
+from acp_console.chat.states import ChatState, Event, ShownState
 from acp_console.chat.work import Work
 from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation, SessionInfo
@@ -51,8 +52,6 @@ OUTPUT_INTERVAL_S: Final = 0.1
 
 NOT_KNOWN: Final = "does not know the messages above"
 
-ChatState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stopped"]
-"""starting → ready ⇄ working → stopping → ready; stopped from anywhere, starting after that."""
 Action: TypeAlias = Callable[[AgentConnection], Awaitable[object]]
 
 
@@ -116,10 +115,8 @@ class ChatSession:
         self.cwd = cwd or agent.cwd
         self.setup = SessionSetup(self.cwd, directories, servers)
         self.on_change = on_change
-        self.state: ChatState = "starting"
+        self._state = ChatState()
         self.session_id = None if way in {"new", "fork"} else session_id
-        self.is_open = False
-        """Whether the agent has opened it."""
         self.queued: list[str] = []
         """Prompts that wait; each is a turn of its own once the agent is ready."""
         self.error: AcpError | None = None
@@ -145,10 +142,9 @@ class ChatSession:
         self._entries_shown = 0
         self._changed_items: list[Item] = list(earlier)
         self._outgoing: str | None = None
-        """The next prompt, until it is sent."""
+        """The next prompt, while the files that it mentions are read."""
         self._reading: anyio.CancelScope | None = None
-        """While the files that it mentions are read."""
-        self._must_cancel = False
+        """Once they are being read."""
         self._actions: list[Action] = []
         self._wake = anyio.Event()
         self._login: str | None = None
@@ -161,6 +157,16 @@ class ChatSession:
         agent.add(self)
 
     # For screens: state
+
+    @property
+    def state(self) -> ShownState:
+        """What it does, as the user sees it; `chat.states` has what leads from one to another."""
+        return self._state.shown
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent has opened it."""
+        return self._state.is_open
 
     @property
     def spec(self) -> AgentSpec:
@@ -286,17 +292,14 @@ class ChatSession:
     def cancel(self) -> list[str]:
         """Cancel the running turn; return the prompts that were not sent, and now will not be."""
         unsent, self.queued = self.queued, []
-        if self.state == "working" and self._outgoing is not None:
+        if self._outgoing is not None:
             unsent.insert(0, self._outgoing)
             self._outgoing = None
             if self._reading is not None:
                 self._reading.cancel()
                 self._reading = None
-            self.state = "ready"
-        elif self.is_busy:
-            self.state = "stopping"
-            self._must_cancel = True
-            self._wake.set()
+        self._state.take("cancel")
+        self._wake.set()
         self.on_change()
         return unsent
 
@@ -346,13 +349,14 @@ class ChatSession:
         in with are for `RunningAgent.restart`.
         """
         self.error = None
-        if not self.is_open:
-            self.state, self._login = "starting", method
+        was_open = self.is_open
+        if not was_open or method is not None:
+            # Prompts wait until the login is over; a turn that runs goes on.
+            self._state.take("sign_in")
+        if not was_open:
+            self._login = method
             self._retry.set()
         elif method is not None:
-            if self.state == "ready":
-                # Prompts wait until the login is over; a turn that runs goes on.
-                self.state = "starting"
             self.do(lambda link: self._log_in_again(link, method))
         else:
             self._send_queued()
@@ -416,7 +420,7 @@ class ChatSession:
                 return
             async with BackgroundTasks() as tasks:
                 tasks.start_soon(self._show_outputs, handlers)
-                self._become_ready()
+                self._become_ready("configured")
                 while True:
                     await self._wake.wait()
                     self._wake = anyio.Event()
@@ -424,8 +428,7 @@ class ChatSession:
                     if text is not None and self._reading is None:
                         self._reading = anyio.CancelScope()
                         tasks.start_soon(self._run_turn, link, text, self._reading)
-                    if self._must_cancel:
-                        self._must_cancel = False
+                    if self._state.take("cancel_sent"):
                         assert self.session_id is not None
                         await link.cancel(self.session_id)
                         self.cancel_open_requests()
@@ -445,26 +448,28 @@ class ChatSession:
         """Get ready for a new process of the agent."""
         self._close_permissions()
         if self.is_open:
-            self._source, self._was_open, self.is_open = self.session_id, True, False
-            self._is_restarted = True
+            self._source, self._was_open, self._is_restarted = self.session_id, True, True
         self._login = None
         self._has_items |= bool(self.conversation and self.conversation.items)
         self.error = None
-        self.state = "starting"
+        self._state.take("agent_starts")
         self._fresh_outputs.clear()
         self.on_change()
 
     def stop(self, error: AcpError | None) -> None:
-        """Take note that the agent has ended, or has refused to open the session."""
-        if self.state == "stopped" and error is None:
+        """Take note that the agent has ended."""
+        self._stop("agent_ended", error)
+
+    def _stop(self, event: Event, error: AcpError | None) -> None:
+        was_stopped = self.state == "stopped"
+        self._state.take(event)
+        if was_stopped and error is None:
             return
-        self.state = "stopped"
         self.error = error
         if self._outgoing is not None:
             self.queued.insert(0, self._outgoing)
             self._outgoing = None
         self._reading = None
-        self._must_cancel = False
         self._actions.clear()
         self.on_change()
 
@@ -561,7 +566,7 @@ class ChatSession:
         except AgentExitedError:
             raise
         except AcpError as problem:
-            self.stop(problem)
+            self._stop("refused", problem)
             return False
         if login is not None:
             self.agent.retry_refused()
@@ -574,8 +579,8 @@ class ChatSession:
             raise
         except AcpError as problem:
             self.error = problem
-        if self.state == "starting":
-            self._become_ready()
+        if self._state.now == "signing_in":
+            self._become_ready("signed_in")
         self.on_change()
 
     async def _open(self, link: AgentConnection) -> None:
@@ -594,7 +599,8 @@ class ChatSession:
             self._opened = await self._open_by(link, way)
         session_id = self._opened["sessionId"]
         assert isinstance(session_id, str)
-        self.session_id, self.is_open = session_id, True
+        self.session_id = session_id
+        self._state.take("opened")
         if self._was_open and self._has_items and way != "load":
             knows = "goes on with this session" if way == "resume" else NOT_KNOWN
             agent = "agent restarted; it" if self._is_restarted else "the agent"
@@ -681,6 +687,7 @@ class ChatSession:
             # The user has stopped it before it was sent.
             return
         self._outgoing = self._reading = None
+        self._state.take("prompt_sent")
         try:
             answer = await link.prompt(self.session_id, blocks)
             if self.queued:
@@ -690,7 +697,7 @@ class ChatSession:
             return
         except AcpError as problem:
             self.error = problem
-        self._become_ready()
+        self._become_ready("turn_over")
 
     async def _run_action(self, link: AgentConnection, action: Action) -> None:
         try:
@@ -701,20 +708,19 @@ class ChatSession:
             self.error = problem
         self.on_change()
 
-    def _become_ready(self) -> None:
-        self.state = "ready"
-        if self._must_cancel:
+    def _become_ready(self, event: Event) -> None:
+        is_cancelling = self._state.now == "cancelling"
+        self._state.take(event)
+        if is_cancelling:
             # The turn ended before it could be cancelled.
-            self._must_cancel = False
             self.cancel_open_requests()
         self._send_queued()
         self.on_change()
 
     def _send_queued(self) -> None:
         # Until the user has logged in, the agent would refuse them all.
-        if self.state == "ready" and self.queued and not self.needs_login:
+        if self.queued and not self.needs_login and self._state.take("prompt"):
             self._outgoing = self.queued.pop(0)
-            self.state = "working"
             self._wake.set()
 
     def _call_of(self, permission: PermissionRequest) -> ToolCallItem | None:

@@ -76,11 +76,12 @@ class AgentSession(Protocol):
     """A session as its agent sees it; `ChatSession` says what each member does."""
 
     session_id: str | None
-    is_open: bool
     on_change: Callable[[], object]
 
     @property
     def state(self) -> str: ...
+    @property
+    def is_open(self) -> bool: ...
     @property
     def needs_login(self) -> bool: ...
     async def serve(self, link: AgentConnection, handlers: ClientHandlers) -> None: ...
