@@ -139,7 +139,6 @@ class ChatSession:
         self._elicitations: dict[tuple[str, RequestId], _PendingElicitation] = {}
         self._pages: dict[str, PageRequest] = {}
         """Pages that the user agreed to open, by id, until they are done with."""
-        self._entries_shown = 0
         self._changed_items: list[Item] = list(earlier)
         self._outgoing: str | None = None
         """The next prompt, while the files that it mentions are read."""
@@ -266,12 +265,11 @@ class ChatSession:
         """Whether there is more in the journal than the conversation knows."""
         return self.agent.entries_read < len(self.journal)
 
-    def take_changes(self) -> tuple[bool, Sequence[Item]]:
-        """Return whether there were new entries, and the items that changed since the last call."""
+    def take_changes(self) -> Sequence[Item]:
+        """Return the items that changed since the last call; there may be more at once."""
         self.agent.read_journal(SLICE_S)
-        before, self._entries_shown = self._entries_shown, self.agent.entries_read
         items, self._changed_items = self._changed_items, []
-        return self._entries_shown > before, items
+        return items
 
     def take_reset(self) -> bool:
         """Return, once, whether all that was shown comes again."""

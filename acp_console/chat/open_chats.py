@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.running_agent import RunningAgent
+from acp_console.listeners import Listeners
 
 
 class OpenChats:
@@ -16,7 +16,8 @@ class OpenChats:
         self.chats: list[ChatSession] = []
         self._closed: dict[Path, RunningAgent] = {}
         """The last closed agent that wrote each recording."""
-        self._listeners: list[Callable[[], object]] = []
+        self.changed = Listeners()
+        """Called whenever a chat was added, removed or has another state."""
 
     def add(self, chat: ChatSession) -> None:
         self.chats.append(chat)
@@ -55,12 +56,3 @@ class OpenChats:
             found = path.with_name(f"{stem}-{number}{dot}{rest}")
             number += 1
         return found, self._closed.get(found)
-
-    def listen(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Call `listener` whenever a chat was added, removed or has another state."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
-    def changed(self) -> None:
-        for listener in tuple(self._listeners):
-            listener()

@@ -12,10 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
+from acp_console.listeners import Listeners
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
 from acp_inspector.journal import Entry
 from acp_inspector.lint.engine import Linter
@@ -33,8 +34,6 @@ SLICE_S: Final = 0.004
 """Seconds of work before the thread releases the interpreter to the screen."""
 PAUSE_S: Final = 0.004
 """Seconds for which the interpreter is released."""
-POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two polls for new entries."""
 INDEX_STEP_BYTES: Final = 1 << 19
 """Bytes of a recording that are indexed in one step."""
 ROWS_PER_CHECK: Final = 32
@@ -121,7 +120,7 @@ class BackgroundFold(Generic[T]):
         is_over: Callable[[], bool] = lambda: False,
         portion: int = ENTRIES_PER_PORTION,
         pause: float = PAUSE_S,
-        poll_interval: float = POLL_INTERVAL_S,
+        news: Callable[[], object] = lambda: None,
     ) -> None:
         """Prepare; `start` starts the thread.
 
@@ -133,7 +132,7 @@ class BackgroundFold(Generic[T]):
             is_over: Whether a source that is not a file has ended.
             portion: Entries after which it pauses until `resume`.
             pause: Seconds between two slices of work.
-            poll_interval: Seconds between two checks for new entries.
+            news: Called by the thread when it has read on, and when a query has its result.
         """
         self._open = entries
         self._begin = begin
@@ -143,7 +142,7 @@ class BackgroundFold(Generic[T]):
         self._portion = portion
         self._limit = portion
         self._pause_s = pause
-        self._poll_interval = poll_interval
+        self._news = news
         self._inbox: SimpleQueue[Query[T, Any] | None] = SimpleQueue()
         """Queries; None only wakes the thread."""
         self._thread: threading.Thread | None = None
@@ -161,6 +160,11 @@ class BackgroundFold(Generic[T]):
     def is_started(self) -> bool:
         return self._thread is not None
 
+    def wake(self) -> None:
+        """Look whether there is more to read: entries have arrived, or the source has ended."""
+        if self._thread is not None:
+            self._inbox.put(None)
+
     def query(self, function: Callable[[T], A]) -> Query[T, A]:
         """Run `function` on the fold in its thread, soon; it must change nothing.
 
@@ -169,6 +173,12 @@ class BackgroundFold(Generic[T]):
         query = Query(function)
         self._inbox.put(query)
         return query
+
+    def want(self, *, is_wanted: bool) -> None:
+        """Show its result, or let other folds go first."""
+        was_wanted, self.is_wanted = self.is_wanted, is_wanted
+        if is_wanted and not was_wanted:
+            self.wake()
 
     def pause(self) -> None:
         """Read no more until `resume`."""
@@ -179,11 +189,11 @@ class BackgroundFold(Generic[T]):
         """Read another portion."""
         self._limit = self.progress.read + self._portion
         self.progress.is_paused = False
-        self._inbox.put(None)
+        self.wake()
 
     def close(self) -> None:
         self.progress.is_closed = True
-        self._inbox.put(None)
+        self.wake()
 
     # In the thread.
 
@@ -195,8 +205,9 @@ class BackgroundFold(Generic[T]):
             # Boundary: catch everything; `progress` reports the problem.
             logger.exception("a fold could not be started")
             self.progress.problem = f"{type(problem).__name__}: {problem}"
+            self._news()
             return
-        wait_s = 0.0
+        wait_s: float | None = 0.0
         while not self.progress.is_closed:
             try:
                 query = self._inbox.get(timeout=wait_s)
@@ -206,9 +217,14 @@ class BackgroundFold(Generic[T]):
                 wait_s = 0.0
                 if not query.is_discarded:
                     query.run(fold)
+                    self._news()
                 continue
+            before = replace(self.progress)
             fold, is_busy = self._work(fold)
-            wait_s = self._pause_s if is_busy else self._poll_interval
+            # Without more to do it waits for the next query, or to be woken.
+            wait_s = self._pause_s if is_busy else None
+            if self.progress != before:
+                self._news()
         if isinstance(self._entries, IndexedRecording):
             self._entries.close()
         # The values of this fold are garbage from here on.
@@ -301,6 +317,8 @@ class AnalysisFolds:
     ) -> None:
         """Prepare to read the entries that `entries` opens."""
         self.annotations = Annotations()
+        self.news = Listeners()
+        """Called by the threads of the folds."""
         self.background: tuple[BackgroundFold[Any], ...] = ()
         """The folds that run in the background, the most urgent first."""
 
@@ -320,7 +338,9 @@ class AnalysisFolds:
             self.annotations.note_edit(entry)
             self.annotations.add_findings(linter.feed(entry))
 
-        self.model: BackgroundFold[SessionModel] = BackgroundFold(entries, new_model, apply_entry)
+        self.model: BackgroundFold[SessionModel] = BackgroundFold(
+            entries, new_model, apply_entry, news=self.news
+        )
         self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,
             begin_linting,
@@ -329,6 +349,7 @@ class AnalysisFolds:
             is_over=is_over,
             # No pauses: it keeps little per entry, and all rows get marks.
             portion=sys.maxsize,
+            news=self.news,
         )
 
     def share(self, looked_at: BackgroundFold[Any] | None) -> None:
@@ -338,10 +359,15 @@ class AnalysisFolds:
         is_free = True
         for each in order:
             each.start()
-            each.is_wanted = is_free
+            each.want(is_wanted=is_free)
             is_free = is_free and not each.progress.is_busy
         for each in (self.model, self.linter):
-            each.is_wanted = each.is_wanted and each in order
+            each.want(is_wanted=each.is_wanted and each in order)
+
+    def wake(self) -> None:
+        """Read on: entries have arrived, or the source has ended."""
+        for each in (self.model, self.linter):
+            each.wake()
 
     def close(self) -> None:
         self.model.close()

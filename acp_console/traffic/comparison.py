@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from acp_console.listeners import Listeners
 from acp_console.wording.values import format_number
 from acp_inspector.compare.diff import compare
 from acp_inspector.compare.difference import JournalComparison
@@ -72,9 +73,10 @@ class ComparisonRun:
         self.found: JournalComparison | None = None
         self.problem = ""
         """Why there is no result; empty if there will be one."""
+        self.news = Listeners()
+        """Called by the thread."""
         self._is_cancelled = False
         self._slice_end = 0.0
-
         self._thread = threading.Thread(target=self._run, name="comparing", daemon=True)
 
     def start(self) -> None:
@@ -105,6 +107,7 @@ class ComparisonRun:
             # Boundary: catch everything, because a failing comparison must not be waited for.
             logger.exception("a comparison failed")
             self.problem = f"{type(problem).__name__}: {problem}"
+        self.news()
 
     def _read(self, source: ComparisonSource) -> list[Entry]:
         found: list[Entry] = []
@@ -133,5 +136,6 @@ class ComparisonRun:
         if self._is_cancelled:
             raise _CancelledError
         if time.monotonic() > self._slice_end:
+            self.news()
             time.sleep(PAUSE_S)
             self._slice_end = time.monotonic() + SLICE_S

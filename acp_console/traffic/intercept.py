@@ -15,6 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from acp_console.listeners import Listeners
 from acp_inspector.control.client import AttachError, ProxyClient, ProxyRefusedError, RunningProxy
 from acp_inspector.intercept.json_edit import NotEditableError, pretty
 from acp_protocol import jsonrpc
@@ -23,7 +24,9 @@ from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import ErrorResponse, Message, Notification, Request, SuccessResponse
 
 POLL_INTERVAL_S: Final = 0.25
-"""Seconds between two polls of the proxy's state."""
+"""Seconds between two polls of the proxy's state while it pauses messages, or may."""
+IDLE_INTERVAL_S: Final = 1.0
+"""The same while nothing is paused, and no breakpoint is set."""
 RETRY_INTERVAL_S: Final = 1.0
 """Seconds after which a proxy that did not reply is polled again."""
 RESPONSE_TIMEOUT_S: Final = 60.0
@@ -97,6 +100,11 @@ class InterceptState:
         """Return the held frame with this number; None if it is no longer held."""
         return next((hold for hold in self.held_frames if hold.id == number), None)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is paused, nor will be."""
+        return not (self.is_paused or self.breakpoints or self.held_frames)
+
 
 @dataclass
 class Draft:
@@ -141,6 +149,8 @@ class InterceptClient:
         """What the user has written, by the id of the paused frame."""
         self._commands: SimpleQueue[tuple[str, dict[str, Any]] | None] = SimpleQueue()
         self._is_closed = False
+        self.news = Listeners()
+        """Called by the threads."""
         self.state = InterceptState()
         self.refusals: deque[str] = deque(maxlen=20)
         """Why commands were refused, for the screen to show."""
@@ -212,14 +222,23 @@ class InterceptClient:
             try:
                 with ProxyClient(self._path) as attachment:
                     attachment.call("hello", passing=not self.has_decided)
-                    self.state = _read(attachment.call("state"))
+                    self._take(_read(attachment.call("state")))
                     while self._attend(attachment):
-                        self.state = _read(attachment.call("state"))
+                        self._take(_read(attachment.call("state")))
             except (OSError, AttachError):
                 # Either the proxy has ended, and so all holds; or it is blocked by a peer that does
                 # not read, and will reply again.
-                self.state = InterceptState("gone")
+                self._take(InterceptState("gone"))
                 self._wait_for_it()
+
+    def _take(self, state: InterceptState) -> None:
+        if state != self.state:
+            self.state = state
+            self.news()
+
+    def _refuse(self, why: str) -> None:
+        self.refusals.append(why)
+        self.news()
 
     def _wait_for_it(self) -> None:
         try:
@@ -229,12 +248,13 @@ class InterceptClient:
         if command is None:
             self._is_closed = True
         else:
-            self.refusals.append("the proxy does not respond")
+            self._refuse("the proxy does not respond")
 
     def _attend(self, attachment: ProxyClient) -> bool:
         """Run the next command, if one comes soon; return whether to continue."""
         try:
-            command = self._commands.get(timeout=POLL_INTERVAL_S)
+            interval = IDLE_INTERVAL_S if self.state.is_idle else POLL_INTERVAL_S
+            command = self._commands.get(timeout=interval)
         except Empty:
             return True
         if command is None:
@@ -244,7 +264,7 @@ class InterceptClient:
         try:
             attachment.call(name, **members, passing=False)
         except ProxyRefusedError as problem:
-            self.refusals.append(str(problem))
+            self._refuse(str(problem))
         return True
 
     def _send(self, sent: InjectedFrame, members: dict[str, Any]) -> None:
@@ -259,6 +279,7 @@ class InterceptClient:
             sent.id = reply["id"]
             sent.response = _bytes(reply["answer"]) if "answer" in reply else None
         sent.is_over = True
+        self.news()
 
 
 class OpenProxies:
@@ -266,11 +287,14 @@ class OpenProxies:
 
     def __init__(self) -> None:
         self._clients: dict[RunningProxy, InterceptClient] = {}
+        self.news = Listeners()
+        """Called by the threads of the clients."""
 
     def open(self, proxy: RunningProxy) -> InterceptClient:
         """Return the client of a proxy, the same as before if it is still connected."""
         if proxy not in self._clients:
             client = self._clients[proxy] = InterceptClient(proxy.path)
+            client.news.add(self.news)
             client.start()
         return self._clients[proxy]
 
@@ -280,6 +304,7 @@ class OpenProxies:
         if client.state.presence == "gone" or not client.has_decided:
             del self._clients[proxy]
             client.close()
+            self.news()
 
     def has(self, proxy: RunningProxy) -> bool:
         return proxy in self._clients

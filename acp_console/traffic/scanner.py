@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from acp_console.listeners import Lookout
 from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.overview import Overview
 from acp_console.wording.values import format_number, plural
@@ -21,8 +22,8 @@ from acp_protocol.errors import AcpError
 
 INDEX_STEP_BYTES: Final = 1 << 17
 """Bytes of a recording that are indexed in one step."""
-POLLS_PER_RENEWAL: Final = 5
-"""Polls between re-runs of a filter that depends on later entries."""
+GROWTH_INTERVAL_S: Final = 0.1
+"""Seconds between two looks at a recording that grows."""
 NO_MATCH: Final = -1
 """The result of a search without a match."""
 
@@ -179,34 +180,40 @@ class TrafficScanner:
         self._scan = None
 
 
+def growth_of(recording: IndexedRecording) -> Lookout:
+    """Return a lookout for what other programs write to a recording."""
+
+    def look() -> tuple[int, int] | None:
+        try:
+            found = recording.path.stat()
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
+    return Lookout(look, wait=GROWTH_INTERVAL_S, name="growth")
+
+
 class FilterStaleness:
     """Tracks whether new information affects rows that a filter has already checked."""
 
     def __init__(self, view: TrafficModel) -> None:
         self._view = view
-        self._is_stale = False
-        self._findings_revision = self._entries_revision = self._polls = 0
+        self.is_stale = False
+        """Whether the filter must run again."""
+        self._findings_revision = self._entries_revision = 0
 
     def see_growth(self) -> None:
         """Record new rows: they may respond to pending requests."""
-        self._is_stale = self._is_stale or "pending" in self._view.wanted.fields
+        self.is_stale = self.is_stale or "pending" in self._view.wanted.fields
 
     def see_findings(self) -> None:
         """Check whether there are new annotations."""
         known, needs = self._view.annotations, self._view.wanted.fields
         if known.findings_revision != self._findings_revision and LINT_FIELDS & needs:
-            self._is_stale = True
+            self.is_stale = True
         if known.entries_revision != self._entries_revision and MODEL_FIELDS & needs:
-            self._is_stale = True
+            self.is_stale = True
         self._findings_revision, self._entries_revision = (
             known.findings_revision,
             known.entries_revision,
         )
-
-    def take(self) -> bool:
-        """Return, once and only every few polls, whether the filter must run again."""
-        self._polls += 1
-        if self._polls % POLLS_PER_RENEWAL or self._view.is_behind:
-            return False
-        was_stale, self._is_stale = self._is_stale, False
-        return was_stale

@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Final, Protocol
 
+from acp_console.listeners import Listeners
 from acp_console.traffic.marks import NotesFile
 from acp_inspector.control.client import AttachError, ProxyClient, RunningProxy
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
@@ -21,8 +22,6 @@ from acp_inspector.recording.format import Footer, Header, RecordingLine
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.errors import AcpError
 
-POLL_INTERVAL_S: Final = 0.5
-"""Seconds between two checks whether a proxy still runs."""
 MAX_QUEUED: Final = 10_000
 """Most entries in the queue."""
 
@@ -103,7 +102,7 @@ class FileSource:
 
 
 class ProxyWatcher:
-    """A thread that checks whether a proxy still runs."""
+    """A thread that waits for the end of a proxy."""
 
     header: Header | None = None
     unreadable = 0
@@ -111,7 +110,10 @@ class ProxyWatcher:
 
     def __init__(self, source: ProxySource) -> None:
         self._path = source.proxy.path
-        self._leaves = threading.Event()
+        self._attachment: ProxyClient | None = None
+        self._is_closed = False
+        self.news = Listeners()
+        """Called by the thread."""
         self.is_over = False
         """The proxy is gone; its entries may still be unread."""
 
@@ -124,13 +126,17 @@ class ProxyWatcher:
         return []
 
     def close(self) -> None:
-        self._leaves.set()
+        self._is_closed = True
+        if self._attachment is not None:
+            self._attachment.close()
 
     def _run(self) -> None:
-        with suppress(OSError, AttachError), ProxyClient(self._path) as attachment:
-            while not self._leaves.wait(POLL_INTERVAL_S):
-                attachment.call("hello")
+        with suppress(OSError, AttachError), ProxyClient(self._path) as self._attachment:
+            self._attachment.hello()
+            if not self._is_closed:
+                self._attachment.wait_closed()
         self.is_over = True
+        self.news()
 
 
 class ProxyReader:
@@ -140,6 +146,8 @@ class ProxyReader:
         self._source = source
         self._read: Queue[Entry] = Queue(MAX_QUEUED)
         self._is_closed = False
+        self.news = Listeners()
+        """Called by the thread."""
         self.header: Header | None = None
         self.unreadable = 0
         """Number of lines that could not be parsed."""
@@ -177,9 +185,11 @@ class ProxyReader:
                         pass
                     case _:
                         self.unreadable += 1
+                self.news()
                 if self._is_closed:
                     return
         except AcpError as problem:
             self.problem = problem
         finally:
             self.is_over = True
+            self.news()

@@ -16,7 +16,6 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.screen import Screen
 from textual.theme import Theme
-from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_console.agents.spec import AGENTS, AgentSpec
@@ -36,8 +35,9 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.ending import ConsoleEndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.news import News
 from acp_console.tui.palette import CommandProvider, commands_of
-from acp_console.tui.textual_fixes import surviving_terminal
+from acp_console.tui.textual_fixes import steady_cursors, surviving_terminal
 from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
 from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_inspector.journal import Journal
@@ -53,10 +53,6 @@ if TYPE_CHECKING:
     from acp_console.kept.prompt_history import PromptHistory
     from acp_console.kept.session_store import SessionStore, StoredSession
     from acp_console.tui.traffic.pane import TrafficPane
-
-
-POLL_INTERVAL_S: Final = 0.25
-"""Seconds between two looks for paused messages."""
 
 
 class PausedBadge(Static):
@@ -145,20 +141,20 @@ class ConsoleApp(ThemedApp[int]):
         self._journals = journals
         self._asks_to_quit = False
         self.open_proxies = OpenProxies()
-        self._paused_timer: Timer | None = None
         self._paused: set[tuple[RunningProxy, int]] = set()
         """The paused messages at the last look."""
 
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
+        self.open_proxies.news.add(News(self, self._announce_paused))
         self._configure()
         if self._end_timer is not None:
             self._end_timer.listen(self)
         if self._watch:
             self._watch_sources(self._watch)
             return
-        self.open_chats.listen(self._show_terminal_title)
+        self.open_chats.changed.add(self._show_terminal_title)
         self.push_screen(
             HomeScreen(self._agents, self._cwd, self.open_chats, self._store, self._proxies)
         )
@@ -253,8 +249,6 @@ class ConsoleApp(ThemedApp[int]):
         from acp_console.tui.watch.screen import WatchScreen
 
         self.push_screen(WatchScreen(sources, self.open_proxies))
-        if self._paused_timer is None:
-            self._paused_timer = self.set_interval(POLL_INTERVAL_S, self._announce_paused)
 
     def on_unmount(self) -> None:
         self.open_proxies.close()
@@ -577,6 +571,7 @@ def _run(make: Callable[[ConsoleEndTimer], ConsoleApp]) -> int:
     # Frames and rows live long, and looking through all of them takes tenths of a second.
     gc.freeze()
     gc.set_threshold(10_000, 10, 1000)
+    steady_cursors()
     timer = ConsoleEndTimer()
     with surviving_terminal():
         try:

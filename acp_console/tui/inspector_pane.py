@@ -15,11 +15,13 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
 
+from acp_console.listeners import Listeners
 from acp_console.traffic.analysis import AnalysisFolds, BackgroundFold
 from acp_console.traffic.marks import NotesFile
 from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
+from acp_console.tui.news import News
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.wording.values import format_number, plural
 from acp_inspector.filter.entries import EntryList
@@ -30,8 +32,6 @@ from acp_protocol.errors import AcpError
 
 WIDE: Final = 140
 """From this many columns on, the analysis is shown next to the traffic, not instead of it."""
-POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two polls of the visible tab."""
 
 
 class InspectorPane(Horizontal):
@@ -80,7 +80,13 @@ class InspectorPane(Horizontal):
         super().__init__(id=id)
         self.needs_model = False
         """Whether the conversations are shown beside it."""
+        self.news = News(self, self._look)
+        self.looked = Listeners()
+        """Called when rows, cursor or analysis have changed."""
         self._entries = EntryList() if entries is None else entries
+        self._is_over = is_over
+        self._source_state: object = None
+        """How many entries there were at the last look, and whether more may come."""
         self._now = now
         self._notes = notes
         shown = self._entries
@@ -92,10 +98,15 @@ class InspectorPane(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield TrafficPane(self._entries, self.folds.annotations, notes=self._notes, id="traffic")
-        yield AnalysisPane(self.folds, id="analysis")
+        yield AnalysisPane(self.folds, now=self._now, id="analysis")
 
     def on_mount(self) -> None:
-        self.set_interval(POLL_INTERVAL_S, self._look)
+        self.folds.news.add(self.news)
+        self.traffic.changed.add(self.news)
+        self.news()
+
+    def on_show(self) -> None:
+        self.news()
 
     def on_unmount(self) -> None:
         self.folds.close()
@@ -127,12 +138,14 @@ class InspectorPane(Horizontal):
 
     def action_analyse(self, name: str) -> None:
         self.add_class("-analysed")
+        self.looked()
         self.analysis.open_tab(name, at=self.traffic.table.under_cursor)
 
     @on(AnalysisPane.Closed)
     def leave_analysis(self, event: AnalysisPane.Closed) -> None:
         event.stop()
         self.remove_class("-analysed")
+        self.looked()
         self.traffic.table.focus()
 
     @on(AnalysisPane.Stepped)
@@ -145,24 +158,30 @@ class InspectorPane(Horizontal):
         event.stop()
         if self.has_class("-narrow"):
             self.remove_class("-analysed")
+            self.looked()
             self.traffic.table.focus()
         if isinstance(event.target, int):
             self.traffic.go_to_entry(event.target)
         else:
             self.traffic.bar.set_filter(event.target)
 
-    # Polling.
-
     def _look(self) -> None:
         if not self.is_on_screen and not self.folds.linter.is_started:
             # It was never shown.
             return
-        self.analysis.now = self._now()
+        state = len(self._entries), self._is_over()
+        if state != self._source_state:
+            self._source_state = state
+            self.folds.wake()
         self.analysis.chosen = self.traffic.table.chosen
         self.folds.background = self._background()
-        if not self.analysis.display:
+        if self.analysis.display:
+            self.analysis.news()
+        else:
             self.folds.share(None)
+        self.traffic.news()
         self.traffic.show_status(self._status_parts())
+        self.looked()
 
     def _background(self) -> tuple[BackgroundFold[Any], ...]:
         """Return the folds that rows and filter need; none before the rows are read."""

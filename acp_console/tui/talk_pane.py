@@ -18,14 +18,13 @@ from textual.widgets import Static
 from acp_console.traffic.analysis import Query
 from acp_console.traffic.talk import Talk, talk_at
 from acp_console.tui.inspector_pane import InspectorPane
+from acp_console.tui.news import News
 from acp_console.tui.transcript.view import TranscriptView
 from acp_console.wording.values import format_number, plural
 from acp_inspector.session.items import Item, Notice
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 
-POLL_INTERVAL_S: Final = 0.05
-"""Seconds between two looks at the cursor of the traffic."""
 ITEMS: Final = 300
 """Items that are shown at first; scrolling to the top shows more."""
 
@@ -67,6 +66,7 @@ class TalkPane(Vertical):
         super().__init__(id=id)
         self._can_focus_view = can_focus
         self._inspection = inspection
+        self.news = News(self, self.look)
         self._query: Query[SessionModel, Talk | None] | None = None
         self._wanted: tuple[Any, ...] = ()
         self._most = ITEMS
@@ -80,16 +80,27 @@ class TalkPane(Vertical):
 
     def on_mount(self) -> None:
         self.view.can_focus = self._can_focus_view
-        self.set_interval(POLL_INTERVAL_S, self.look)
+        self._inspection.folds.news.add(self.news)
+        self._inspection.looked.add(self.news)
+        self.news()
+
+    def on_show(self) -> None:
+        self.news()
+
+    def on_hide(self) -> None:
+        self.news()
 
     def look(self) -> None:
         """Show the conversation at the cursor of the traffic, once it is analysed."""
-        self._inspection.needs_model = self.display
+        if self._inspection.needs_model != self.display:
+            self._inspection.needs_model = self.display
+            self._inspection.news()
         model, traffic = self._inspection.folds.model, self._inspection.traffic
         if not self.display or not model.is_started:
             return
         self._take_answer()
         if self._query is not None:
+            # With its result there is news.
             return
         n = None if self.view.has_focus else traffic.table.chosen
         session = (None if self.view.has_focus else traffic.chosen_session) or self._session
@@ -107,6 +118,15 @@ class TalkPane(Vertical):
 
     def on_descendant_focus(self) -> None:
         self.view.hold()
+        self.news()
+
+    def on_descendant_blur(self) -> None:
+        self.news()
+
+    @on(TranscriptView.Moved)
+    def show_more(self) -> None:
+        """Show earlier items at the top."""
+        self.news()
 
     @on(TranscriptView.Chosen)
     def move_traffic(self, event: TranscriptView.Chosen) -> None:

@@ -41,6 +41,13 @@ def set_timer(owner: MessagePump, delay: float, callback: Callable[[], Any]) -> 
     return timer
 
 
+def steady_cursors() -> None:
+    """Let no cursor blink: each time, the program wakes up and draws, with nothing to show."""
+    from textual.widgets import Input, TextArea
+
+    Input.cursor_blink = TextArea.cursor_blink = False  # pyright: ignore[reportAttributeAccessIssue] - a default
+
+
 @contextmanager
 def surviving_terminal() -> Generator[None]:
     """Go on without a terminal that is gone.

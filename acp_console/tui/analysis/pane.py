@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -11,6 +12,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import var
+from textual.timer import Timer
 from textual.widgets import TabbedContent, TabPane
 
 from acp_console.traffic.analysis import AnalysisFolds
@@ -22,9 +25,9 @@ from acp_console.tui.analysis.tab import AnalysisTab, TimePoint, progress_text
 from acp_console.tui.analysis.waiting_tab import WaitingTab
 from acp_console.tui.analysis.waterfall_tab import WaterfallTab
 from acp_console.tui.commands import bindings
+from acp_console.tui.news import News
+from acp_console.tui.textual_fixes import set_timer
 
-POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two polls for new queries and results."""
 TITLES: Final = {
     "findings": "5 Findings",
     "here": "6 Here",
@@ -60,6 +63,9 @@ class AnalysisPane(Vertical):
     }
     """
 
+    chosen: var[int | None] = var(None, init=False)
+    """The entry chosen in the traffic; None: the newest."""
+
     tabs = getters.query_one("#analysis-tabs", TabbedContent)
 
     class Closed(Message):
@@ -76,14 +82,16 @@ class AnalysisPane(Vertical):
         self,
         folds: AnalysisFolds,
         *,
+        now: Callable[[], float | None] = lambda: None,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
+        """Analyse `folds`; `now` returns the seconds since the journal began, if it is live."""
         super().__init__(id=id)
         self._folds = folds
-        self.chosen: int | None = None
-        """The entry chosen in the traffic; None: the newest."""
-        self.now: float | None = None
-        """Seconds since the journal began, if it is live; None if it has ended."""
+        self._now = now
+        self.news = News(self, self.look)
+        self._timer: Timer | None = None
+        """While the open tab waits for its next look."""
         self._progress = ""
         self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
 
@@ -104,7 +112,11 @@ class AnalysisPane(Vertical):
 
     def on_mount(self) -> None:
         self.border_title = "Analysis"
-        self.set_interval(POLL_INTERVAL_S, self.look)
+        self._folds.news.add(self.news)
+        self.news()
+
+    def watch_chosen(self) -> None:
+        self.news()
 
     def open_tab(self, name: str, *, at: int | None = None) -> None:
         """Open the tab `name`, one of `TITLES`, and select the line about entry `at`."""
@@ -129,7 +141,7 @@ class AnalysisPane(Vertical):
             return
         tab = self.open
         self._folds.share(tab.folding)
-        tab.poll(TimePoint(self.chosen, self.now))
+        self._look_in(tab.look(TimePoint(self.chosen, self._now())))
         verb = "checked" if isinstance(tab, FindingsTab) else "analysed"
         progress = progress_text(tab.folding.progress, verb)
         if progress != self._progress:
@@ -137,6 +149,11 @@ class AnalysisPane(Vertical):
             # As plain text: it may hold a path, which is not markup.
             self.border_subtitle = Text(progress)
             self.refresh_bindings()
+
+    def _look_in(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = None if seconds is None else set_timer(self, seconds, self.look)
 
     @on(TabbedContent.TabActivated)
     def show_opened(self, event: TabbedContent.TabActivated) -> None:

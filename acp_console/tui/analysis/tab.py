@@ -309,8 +309,15 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     # Queries.
 
-    def poll(self, moment: TimePoint) -> None:
-        """Show a finished query and start the next if needed; called periodically."""
+    def seconds_to_next(self) -> float | None:
+        """Return the seconds until time alone changes what is shown; None: it does not."""
+        return None
+
+    def look(self, moment: TimePoint) -> float | None:
+        """Show a finished query and start the next if needed.
+
+        Return the seconds after which it wants to look again; None: when there is news.
+        """
         self.moment = moment
         self.folding.start()
         query, now = self._query, time.monotonic()
@@ -326,12 +333,16 @@ class AnalysisTab(Vertical, Generic[T, A]):
             self.show_note(f"This could not be computed: {self.folding.progress.problem}")
         if not self.folding.progress.read and self.folding.progress.is_busy:
             # Nothing has been read yet.
-            return
+            return None
         key, state = self.query_key(), self._state()
-        is_wanted = key != self._query_key or (state != self._seen and now >= self._not_before)
-        if self._query is None and is_wanted:
-            self._query_key, self._seen = key, state
-            self._query = self.folding.query(self.query_function())
+        is_wanted = key != self._query_key or state != self._seen
+        if self._query is not None or not is_wanted:
+            return self.seconds_to_next()
+        if key == self._query_key and now < self._not_before:
+            return self._not_before - now
+        self._query_key, self._seen = key, state
+        self._query = self.folding.query(self.query_function())
+        return None
 
     def show_again(self) -> None:
         """Show the last result again, e.g. after a resize."""

@@ -44,6 +44,12 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
         second = int(now) if self.moment.n is None and now is not None else None
         return self.moment.n, second, now is None
 
+    def seconds_to_next(self) -> float | None:
+        now = self.moment.now
+        if self.moment.n is not None or now is None or self.answer is None or not self.answer.waits:
+            return None
+        return 1 - now % 1
+
     def is_settled(self) -> bool:
         current, n = self.answer, self.moment.n
         if self.moment.now is None and self.folding.progress.is_behind:

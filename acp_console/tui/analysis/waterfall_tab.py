@@ -102,12 +102,12 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
     _zoom: Bar | None = None
     _middle: int | None = None
 
-    def look(self, moment: TimePoint) -> None:
+    def look(self, moment: TimePoint) -> float | None:
         near = self._middle or 0
         is_far = moment.n is None or abs(moment.n - near) > MAX_EXCHANGES // 2
         if is_far or self._middle is None:
             self._middle = moment.n
-        super().poll(moment)
+        return super().look(moment)
 
     def query_function(self) -> Callable[[SessionModel], Waterfall]:
         n = self._middle

@@ -50,6 +50,7 @@ from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
+from acp_console.tui.news import News
 from acp_console.tui.outside import copy, edit
 from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import ToolCard
@@ -73,10 +74,6 @@ SIDEBAR_ROOM: Final = 100
 """Columns from which on the sidebar fits beside the chat."""
 TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
-PAUSE_S: Final = 0.03
-"""Seconds between two looks at what the agent has sent: nothing is drawn more often."""
-SLICE_PAUSE_S: Final = 0.01
-"""The same while there is more than one look can take."""
 if TYPE_CHECKING:
     from acp_console.kept.prompt_history import PromptHistory
     from acp_console.traffic.marks import NotesFile
@@ -124,10 +121,6 @@ class ChatScreen(Screen[None]):
     sidebar = getters.query_one("#sidebar", ChatSidebar)
     menu = getters.query_one("#menu", PromptMenu)
     editor = getters.query_one("#editor", PromptEditor)
-
-    @dataclass
-    class Changed(Message, bubble=False):
-        """The chat session has something new to show."""
 
     @dataclass
     class Wanted(Message):
@@ -180,8 +173,6 @@ class ChatScreen(Screen[None]):
         self._stop_timeout_s = stop_timeout_s
         self._stop_timer: Timer | None = None
         self._is_stop_overdue = False
-        self._pause: Timer | None = None
-        self._has_news = False
         self._could_cancel = self._has_left = False
         self._bar_texts: dict[str, Text] = {}
         """The texts that stand in the bars: each is drawn again only when it changes."""
@@ -211,13 +202,13 @@ class ChatScreen(Screen[None]):
         self.editor.move_cursor(self.editor.document.end)
         self.editor.focus()
         self._show_sidebar()
-        self._stop_listening = self._chats.listen(self._show_chats)
+        self._stop_listening = self._chats.changed.add(self._show_chats)
         # Not before all widgets are there.
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self.chat.on_change = self._note_change
-        self._note_change()
+        self.chat.on_change = News(self, self._take_changes)
+        self.chat.on_change()
 
     async def on_unmount(self) -> None:
         await self.leave()
@@ -243,32 +234,16 @@ class ChatScreen(Screen[None]):
         if self.is_current:
             self.sidebar.show(self._files)
 
-    def _note_change(self) -> None:
-        if not self._has_news:
-            self._has_news = True
-            if self._pause is None:
-                self.post_message(self.Changed())
-
-    async def on_chat_screen_changed(self) -> None:
-        if self._pause is None:
-            await self._take_changes()
-
-    async def _take_changes(self) -> None:
-        """Take what has come, in slices: keys are handled between them."""
-        self._pause = None
-        self._has_news = False
+    async def _take_changes(self) -> bool:
+        """Take what has come, in slices: keys are handled between them; return if there is more."""
         try:
             asks = self.query_one("#asks")
         except NoMatches:
             # It is being removed.
-            return
-        has_new, items = self.chat.take_changes()
+            return False
+        items = self.chat.take_changes()
         if self.has_traffic:
             self._feed_inspection()
-        if has_new:
-            # What comes meanwhile is taken then, all at once.
-            pause_s = SLICE_PAUSE_S if self.chat.is_behind else PAUSE_S
-            self._pause = set_timer(self, pause_s, self._take_changes)
         if self.chat.take_reset():
             self.conversation.reset()
             self._files.clear()
@@ -290,6 +265,7 @@ class ChatScreen(Screen[None]):
         if can_cancel != self._could_cancel:
             self._could_cancel = can_cancel
             self.refresh_bindings()
+        return self.chat.is_behind
 
     def _announce(self) -> None:
         """Tell the other chats of a new state; call the user to one that is not on screen."""

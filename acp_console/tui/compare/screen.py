@@ -16,6 +16,7 @@ from acp_console.traffic.comparison import ComparisonRun, ComparisonSource
 from acp_console.tui.commands import bindings
 from acp_console.tui.compare.pairs import PairList
 from acp_console.tui.footer import KeyFooter
+from acp_console.tui.news import News
 from acp_console.tui.outside import copy
 from acp_console.tui.transcript.diff_view import RowView
 from acp_console.wording.comparison import comparison_summary, difference_lines, step_json
@@ -24,8 +25,6 @@ from acp_inspector.compare.steps import JournalStep
 from acp_inspector.compare.tolerances import tolerated_text
 from acp_protocol.host.sanitize import single_line
 
-POLL_INTERVAL_S: Final = 0.05
-"""Seconds between two checks of the comparison."""
 MAX_CHARS: Final = 400_000
 """Characters of each message that are shown."""
 
@@ -55,6 +54,7 @@ class CompareScreen(Screen[None]):
     def __init__(self, left: ComparisonSource, right: ComparisonSource) -> None:
         super().__init__()
         self.run_ = ComparisonRun(left, right)
+        self._is_over = False
 
     def compose(self) -> ComposeResult:
         yield PairList()
@@ -66,14 +66,17 @@ class CompareScreen(Screen[None]):
     def on_mount(self) -> None:
         left, right = (single_line(each.title, 60) for each in (self.run_.left, self.run_.right))
         self.pairs.border_title = Content(f"{left}  ↔  {right}")
+        self.run_.news.add(News(self, self._look))
         self.run_.start()
-        self._timer = self.set_interval(POLL_INTERVAL_S, self._look)
 
     def on_unmount(self) -> None:
         self.run_.cancel()
 
     def _look(self) -> None:
         run = self.run_
+        if self._is_over:
+            return
+        self._is_over = run.found is not None or bool(run.problem)
         text = f"{single_line(run.status, 70)} · esc cancels"
         if run.problem:
             text = "This cannot be compared."
@@ -86,8 +89,6 @@ class CompareScreen(Screen[None]):
             tolerated = self.query_one("#tolerated", Static)
             tolerated.update(f"tolerated: {tolerated_text(run.found.tolerated)}")
             tolerated.display = bool(run.found.tolerated)
-        if run.found is not None or run.problem:
-            self._timer.stop()
         self.pairs.instead = text
         self.pairs.refresh()
 

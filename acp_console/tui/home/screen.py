@@ -32,10 +32,12 @@ from acp_console.home import (
     session_entries,
     shown_entries,
 )
+from acp_console.listeners import Lookout
 from acp_console.traffic.sources import FileSource, ProxySource
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
+from acp_console.tui.news import News
 from acp_console.wording.values import below_home
 from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_protocol.errors import AcpError
@@ -120,6 +122,11 @@ class HomeScreen(Screen[None]):
         self._sessions: list[Entry] = []
         self._others: list[Entry] = []
         """Proxies and recordings, as they were last found."""
+        self._found: tuple[list[Entry], list[Entry]] = [], []
+        """Sessions and others, of the thread that looks for them."""
+        self._lookout = Lookout(
+            self._look, wait=LOOK_INTERVAL_S, longest_wait=LOOK_INTERVAL_S, name="home"
+        )
         self._shown: list[Entry] = []
         self._has_looked = self._has_catalogue = False
         """Whether sessions, and whether agents were looked for."""
@@ -148,10 +155,13 @@ class HomeScreen(Screen[None]):
         self.options.can_focus = False
         self._show()
         self.line.focus()
-        self._look()
+        self._lookout.changed.add(News(self, self._take))
+        self._lookout.start()
         self._open_catalogue()
-        self.set_interval(LOOK_INTERVAL_S, self._look)
-        self._chats.listen(self._show_chats)
+        self._chats.changed.add(self._show_chats)
+
+    def on_unmount(self) -> None:
+        self._lookout.close()
 
     @property
     def _is_listed(self) -> bool:
@@ -194,18 +204,15 @@ class HomeScreen(Screen[None]):
         self._show()
         self._open_match()
 
-    @work(thread=True, exclusive=True)
-    def _look(self) -> None:
-        """Look for sessions, proxies and recordings."""
+    def _look(self) -> object:
+        """Look for sessions, proxies and recordings, in a thread; return what is shown of them."""
         sessions = [] if self._store is None else session_entries(self._store, self._folder)
         others = [*proxy_entries(self._proxies()), *recording_entries(self._folder)]
-        self.app.call_from_thread(self._take, sessions, others)
+        self._found = sessions, others
+        return [_look_of(entry) for entry in (*sessions, *others)]
 
-    def _take(self, sessions: list[Entry], others: list[Entry]) -> None:
-        is_same = all(
-            [_look_of(entry) for entry in found] == [_look_of(entry) for entry in before]
-            for found, before in ((sessions, self._sessions), (others, self._others))
-        )
+    def _take(self) -> None:
+        sessions, others = self._found
         before = {
             entry.target.proxy: entry.target.proxy.held
             for entry in self._others
@@ -217,10 +224,8 @@ class HomeScreen(Screen[None]):
                 if proxy.held > before.get(proxy, 0):
                     self.post_message(self.Paused(proxy))
         self._sessions, self._others = sessions, others
-        if not self._has_looked:
-            self._has_looked, is_same = True, False
-        if not is_same:
-            self._show()
+        self._has_looked = True
+        self._show()
         self._open_match()
 
     def _open_match(self) -> None:
@@ -373,8 +378,9 @@ class HomeScreen(Screen[None]):
         )
 
 
-def _look_of(entry: Entry) -> tuple[str, ...]:
-    return entry.section, entry.title, entry.detail, entry.note
+def _look_of(entry: Entry) -> tuple[object, ...]:
+    held = entry.target.proxy.held if isinstance(entry.target, ProxySource) else 0
+    return entry.section, entry.title, entry.detail, entry.note, held
 
 
 def entry_row(entry: Entry, width: int, title_width: int) -> Content:

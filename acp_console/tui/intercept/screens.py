@@ -19,6 +19,7 @@ from acp_console.tui.dialog import Dialog
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.intercept.frame_editor import FrameEditor, on_call
+from acp_console.tui.news import News
 from acp_console.wording.values import arrow
 from acp_inspector.intercept.json_edit import NotEditableError, minify, pretty, verbatim_bytes
 from acp_inspector.intercept.live_filter import compile_live
@@ -30,8 +31,6 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import ErrorResponse, Json, Notification, Request, SuccessResponse
 from acp_protocol.schema.method_spec import MethodSpec
 
-POLL_INTERVAL_S: Final = 0.25
-"""Seconds between two polls."""
 DEFAULT_DELAY: Final = "5"
 """The default delay in seconds."""
 
@@ -143,10 +142,14 @@ class BreakpointsScreen(Dialog[None]):
     def on_mount(self) -> None:
         if self._begin_with:
             self.query_one(FilterInput).set_filter(self._begin_with)
-        self.set_interval(POLL_INTERVAL_S, self._sync)
+        self.news = News(self, self._sync)
+        self._unsubscribe = self._client.news.add(self.news)
         self._sync()
         has_some = bool(self._client.state.breakpoints) and not self._begin_with
         (self.points if has_some else self.filter).focus()
+
+    def on_unmount(self) -> None:
+        self._unsubscribe()
 
     def _sync(self) -> None:
         state, before = self._client.state, self._shown
@@ -273,10 +276,14 @@ class ComposeScreen(Dialog[None]):
         self._show_direction()
         self.methods.focus()
         self.history.display = False
-        self.set_interval(POLL_INTERVAL_S, self._show_sent)
+        self.news = News(self, self._show_sent)
+        self._unsubscribe = self._client.news.add(self.news)
         self._show_sent()
         if self._begin_with is not None:
             self._edit(*self._begin_with)
+
+    def on_unmount(self) -> None:
+        self._unsubscribe()
 
     @on(Select.Changed, "#compose-method")
     def begin(self, event: Select.Changed) -> None:

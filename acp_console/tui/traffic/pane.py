@@ -18,10 +18,10 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_console.kept.filter_history import FilterHistory
+from acp_console.listeners import Listeners
 from acp_console.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.traffic.intercept import HeldFrame, InterceptClient
 from acp_console.traffic.marks import NotesFile
@@ -35,11 +35,12 @@ from acp_console.traffic.rows import (
     size_of,
 )
 from acp_console.traffic.saving import save_rows
-from acp_console.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner
+from acp_console.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner, growth_of
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
+from acp_console.tui.news import SLICE_INTERVAL_S, News
 from acp_console.tui.outside import copy
 from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
@@ -78,14 +79,12 @@ COPIES: Final = {
 """What can be copied of a row, by its key behind `y`."""
 SLICE_S: Final = 0.010
 """Seconds of background work between two checks for keys."""
-SLICE_INTERVAL_S: Final = 0.013
-"""Seconds from one such slice to the next."""
 SLICES_SKIPPED_AFTER_KEY: Final = 2
 """Slices to skip after a key: another key usually follows soon."""
 SLICES_PER_SYNC: Final = 4
 """Slices after which their results are shown."""
-GROWTH_POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two checks whether a recording has grown."""
+RENEWAL_INTERVAL_S: Final = 0.5
+"""Seconds between two runs of a filter that depends on later entries."""
 
 
 class TrafficPane(Vertical):
@@ -177,9 +176,21 @@ class TrafficPane(Vertical):
         self._client: InterceptClient | None = None
         """Pauses and sends frames, if it is the traffic of a running proxy."""
         self._work = TrafficScanner(self._view)
-        self._timer: Timer | None = None
         self._slices = self._rests = 0
         self._heading = ""
+        self.changed = Listeners()
+        """Called when there are other rows, another cursor or another status."""
+        self._reported: object = None
+        self._growth = growth_of(entries) if isinstance(entries, IndexedRecording) else None
+        self.news = News(self, self._look)
+        self._beginning = News(self, self._work_on, interval=SLICE_INTERVAL_S)
+        """Goes on with the background work."""
+        self._renewing = News(
+            self,
+            self._renew_stale,
+            interval=RENEWAL_INTERVAL_S,
+            slice_interval=RENEWAL_INTERVAL_S,
+        )
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
@@ -195,20 +206,26 @@ class TrafficPane(Vertical):
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(SLICE_INTERVAL_S, self._work_on)
-        self.set_interval(GROWTH_POLL_INTERVAL_S, self._look)
+        # Whoever shows it may first choose where the cursor stands.
+        self.call_after_refresh(self._beginning)
+        if self._growth is not None:
+            self._growth.changed.add(self.news)
+            self._growth.start()
         self.watch(self.table, "virtual_size", self._head)
         self._show_row(None)
         with self._reporting():
             self._view.marks.load()
         self._sync()
 
+    def on_unmount(self) -> None:
+        if self._growth is not None:
+            self._growth.close()
+
     def extend(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of the journal."""
         if isinstance(self._entries, EntryList) and entries:
             self._entries.extend(entries)
-            self._staleness.see_growth()
-            self._begin_work()
+            self._see_growth()
             self._sync()
 
     def intercept(self, client: InterceptClient) -> None:
@@ -216,6 +233,9 @@ class TrafficPane(Vertical):
         self._client = client
         held = HeldPane(client, self._row_of_held)
         self.query_one("#frame-list").mount(held, after="#frames")
+        client.news.add(self.news)
+        # Once it is there.
+        held.call_later(self.news)
         self.refresh_bindings()
 
     def _row_of_held(self, hold: HeldFrame) -> TrafficRow:
@@ -255,24 +275,19 @@ class TrafficPane(Vertical):
 
     # Work in the background.
 
-    def _begin_work(self) -> None:
-        if self._timer is not None:
-            self._timer.resume()
-
-    def _work_on(self) -> None:
+    def _work_on(self) -> bool:
         if self._rests:
             self._rests -= 1
-            return
+            return True
         is_busy = self._work.run(self._slice_s)
         self._begin_anew()
         found = self._work.take_found()
         if found is not None:
             self._arrive(found)
-        if not is_busy and self._timer is not None:
-            self._timer.pause()
         self._slices += 1
         if not is_busy or self._slices % SLICES_PER_SYNC == 0:
             self._sync()
+        return is_busy
 
     def _begin_anew(self) -> None:
         """Start over if the recording was replaced."""
@@ -287,13 +302,26 @@ class TrafficPane(Vertical):
         self.table.sync_findings()
         if self._row is not None and self._edited_by != self._view.row(self._row).edited_by:
             self._show_row(self._row)
-        if self._staleness.take():
-            self._renew()
         has_grown = self._work.poll()
         self._begin_anew()
         if has_grown:
-            self._staleness.see_growth()
-            self._begin_work()
+            self._see_growth()
+        if self._staleness.is_stale:
+            self._renewing()
+
+    def _see_growth(self) -> None:
+        self._staleness.see_growth()
+        if self._staleness.is_stale:
+            self._renewing()
+        self._beginning()
+
+    def _renew_stale(self) -> bool:
+        """Run a filter again that depends on later entries, once it has checked all rows."""
+        if self._view.is_behind:
+            return True
+        self._staleness.is_stale = False
+        self._renew()
+        return False
 
     def _sync(self) -> None:
         digits = self.table.digits
@@ -302,6 +330,7 @@ class TrafficPane(Vertical):
             self._show_marks()
         if self.table.digits != digits:
             self._head()
+            self.news()
         self._settle()
         if self._was_open and self._row is not None and not self._view.row(self._row).is_open:
             self._show_row(self._row)
@@ -328,7 +357,7 @@ class TrafficPane(Vertical):
         self._view.filter(event.filter)
         self._work.restart()
         self.table.show(0)
-        self._begin_work()
+        self._beginning()
         self._sync()
 
     @on(FilterInput.Confirmed)
@@ -716,7 +745,7 @@ class TrafficPane(Vertical):
         if row is not None:
             wanted = compile_filter(text)
             self._work.search(wanted, row, is_forward=is_forward, turns=turns)
-            self._begin_work()
+            self._beginning()
 
     def _arrive(self, row: int) -> None:
         position = None if row == NO_MATCH else self._view.position_of(row)
@@ -731,7 +760,7 @@ class TrafficPane(Vertical):
     def _renew(self) -> None:
         self._view.renew()
         self._work.restart()
-        self._begin_work()
+        self._beginning()
 
     def _show_row(self, row: int | None) -> None:
         self._row = row
@@ -766,3 +795,8 @@ class TrafficPane(Vertical):
             self.table.instead = "Searching …"
         else:
             self.table.instead = "No row matches. Esc clears the filter."
+        # Whoever listens may add to the status.
+        reported = parts, position, self._view.wanted, self.table.is_following
+        if reported != self._reported:
+            self._reported = reported
+            self.changed()

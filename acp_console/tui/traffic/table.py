@@ -102,8 +102,8 @@ class FrameTable(CursorList):
         self._has_open = False
         self.has_moved = False
         """Whether the user has moved the cursor; the reader of this flag resets it."""
-        self._found = (0, "")
-        self._seen: tuple[tuple[int, ...], list[Run]] | None = None
+        self._seen: tuple[tuple[int, ...], list[tuple[Run, str]]] | None = None
+        """The visible lines, each with what was found about it."""
         self.digits = DIGITS
         """Columns of the number."""
 
@@ -221,14 +221,14 @@ class FrameTable(CursorList):
 
     def sync_findings(self) -> None:
         """Redraw if findings or edits of visible rows changed."""
-        top = self.top
-        letters = "".join(
-            f"{self._rows.finding_of(line)} {self._rows.edited_by(line)}"
-            for line in self._lines_from(top)
-        )
-        if (top, letters) != self._found:
-            self._found = top, letters
-            self.redraw()
+        seen = [] if self._seen is None else self._seen[1]
+        if any(self._facts_of(line) != facts for line, facts in seen):
+            self._seen = None
+            self.refresh()
+
+    def _facts_of(self, line: Run) -> str:
+        """Return what was found about a line, and who edited it."""
+        return f"{self._rows.finding_of(line)} {self._rows.edited_by(line)}"
 
     def show(self, cursor: int) -> None:
         seen = self._lines_from(self.top)
@@ -287,11 +287,12 @@ class FrameTable(CursorList):
         super().watch_scroll_y(old_value, new_value)
         self._seen = None
 
-    def _visible(self) -> list[Run]:
+    def _visible(self) -> list[tuple[Run, str]]:
         """Return the visible lines; found once for each picture."""
         key = (self.scroll_offset.y, self.size.height, self._count, len(self._rows))
         if self._seen is None or self._seen[0] != key:
-            self._seen = key, self._lines_from(self.top)
+            lines = self._lines_from(self.top)
+            self._seen = key, [(line, self._facts_of(line)) for line in lines]
         return self._seen[1]
 
     def render_line(self, y: int) -> Strip:
@@ -302,9 +303,9 @@ class FrameTable(CursorList):
         lines = self._visible()
         if y >= len(lines):
             return Strip.blank(width, self.rich_style)
-        line = lines[y]
+        line, facts = lines[y]
         is_chosen = line.begin <= self.cursor < line.end
-        key = (line.begin, line.end, is_chosen)
+        key = (line.begin, line.end, is_chosen, hash(facts))
         strip = self.drawn.get(key)
         if strip is None:
             strip = self.drawn[key] = self._draw(line, width, is_chosen=is_chosen)

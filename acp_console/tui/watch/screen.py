@@ -26,23 +26,22 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.intercept.screens import BreakpointsScreen
+from acp_console.tui.news import News
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.wording.values import plural
 from acp_inspector.control.client import RunningProxy
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.journal import JournalEvent
+from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
-POLL_INTERVAL_S: Final = 0.05
-"""Seconds between two polls for new entries."""
 TAIL_ROWS: Final = 4
 """Rows at the end of a recording that are searched for the exit event."""
-MAX_ENTRIES_PER_POLL: Final = 2000
-"""Entries that are taken in one poll, so that keys stay responsive."""
+MAX_ENTRIES_PER_LOOK: Final = 2000
+"""Entries that are taken in one look, so that keys stay responsive."""
 
 
 BOTH: Final = 100
@@ -63,6 +62,7 @@ class WatchScreen(Screen[None]):
 
     def __init__(self, sources: Sequence[TrafficSource], proxies: OpenProxies) -> None:
         super().__init__()
+        self.news = News(self, self._take)
         self._proxies = proxies
         self.sources = tuple(sources)
         self._place = 0
@@ -85,7 +85,6 @@ class WatchScreen(Screen[None]):
 
     async def on_mount(self) -> None:
         await self._begin()
-        self.set_interval(POLL_INTERVAL_S, self._take)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next source only if there are several, and intercept only for a proxy."""
@@ -181,6 +180,7 @@ class WatchScreen(Screen[None]):
         elif isinstance(source, ProxySource):
             self._recording = source.recording()
             self._reading = ProxyWatcher(source) if self._recording else ProxyReader(source)
+            self._reading.news.add(self.news)
             self._reading.start()
         entries = EntryList() if self._recording is None else self._recording
         reading = self._reading
@@ -194,11 +194,13 @@ class WatchScreen(Screen[None]):
         talk = TalkPane(inspection, id="talk")
         await self.query_one("#body").mount(talk, inspection)
         self._panes = talk, inspection
+        inspection.looked.add(self.news)
         pane = inspection.traffic
         # A finished source is shown from its beginning, a live one from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
         if isinstance(source, ProxySource):
             self._client = self._proxies.open(source.proxy)
+            self._stop_listening = self._client.news.add(self.news)
             pane.intercept(self._client)
         self.refresh_bindings()
         if not source.is_live and pane.table.cursor > 0:
@@ -207,6 +209,7 @@ class WatchScreen(Screen[None]):
         self._show_view()
         pane.table.focus()
         self._show_status()
+        self.news()
 
     def _leave(self) -> None:
         if self._reading is not None:
@@ -216,15 +219,19 @@ class WatchScreen(Screen[None]):
         source = self.source
         if self._client is not None and isinstance(source, ProxySource):
             self._client = None
+            self._stop_listening()
             self._proxies.leave(source.proxy)
 
-    def _take(self) -> None:
+    def _take(self) -> bool:
         if self._panes is None:
-            return
+            return False
+        entries: Sequence[Entry] = ()
         if self._reading is not None:
-            entries = self._reading.take(MAX_ENTRIES_PER_POLL)
+            entries = self._reading.take(MAX_ENTRIES_PER_LOOK)
             self._panes[1].extend(entries)
             self._notice_end(entries)
+            if self._reading.is_over:
+                self._panes[1].news()
         recording = self._recording
         if recording is not None and recording.is_complete and len(recording) != self._count:
             self._count = len(recording)
@@ -232,6 +239,7 @@ class WatchScreen(Screen[None]):
                 self._notice_end(recording[-TAIL_ROWS:])
         self._show_view()
         self._show_status()
+        return len(entries) == MAX_ENTRIES_PER_LOOK
 
     def _notice_end(self, entries: Sequence[Row]) -> None:
         for entry in entries:

@@ -175,6 +175,11 @@ class ProxyClient:
         for line in self.raw_lines():
             yield decode_line(line)
 
+    def wait_closed(self) -> None:
+        """Wait for the end of the proxy, or for `close` in another thread."""
+        for _ in self.raw_lines():
+            pass
+
     def raw_lines(self) -> Iterator[bytes]:
         """Yield the lines behind the reply to `watch`, until the proxy ends."""
         with suppress(OSError, ValueError):

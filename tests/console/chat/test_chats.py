@@ -91,7 +91,7 @@ async def chats() -> AsyncGenerator[Chats]:
 
 def shown(session: ChatSession) -> set[str]:
     """Return the answers that a screen gets to show."""
-    _, items = session.take_changes()
+    items = session.take_changes()
     return {item.text for item in items if isinstance(item, AgentMessage)}
 
 
@@ -166,7 +166,7 @@ async def test_a_page_that_is_done_with_is_reported(agent: Agent, tmp_path: Path
         assert isinstance(asked, PageRequest)
         session.answer_elicitation(asked, ElicitationAnswer("accept"))
         await all_.until(lambda: session.state == "ready")
-        _, items = session.take_changes()
+        items = session.take_changes()
         shown = [item.text for item in items if isinstance(item, Notice)]
         assert "what was to do at example.com is done" in shown
 
@@ -382,7 +382,7 @@ async def test_what_an_agent_does_without_asking_leaves_a_trace(
         session.send("hello")
         await all_.until(lambda: session.state == "ready" and not session.is_behind)
         files, made = ChangedFiles(), str(tmp_path / "made.txt")
-        _, items = session.take_changes()
+        items = session.take_changes()
         files.note(items)
         assert list(files.files()) == [made]
         notices = [item.text for item in items if isinstance(item, Notice)]
@@ -446,7 +446,7 @@ async def test_a_login_during_a_turn_leaves_the_turn_and_what_it_asks_as_they_ar
         session.log_in("oauth")
         assert session.state == "working"
         await all_.until(lambda: said(session) == "in ")
-        _, items = session.take_changes()
+        items = session.take_changes()
         [call] = {item for item in items if isinstance(item, ToolCallItem)}
         assert call.permission is not None
         assert session.answer(call.permission, "yes", call.subject)
@@ -478,7 +478,7 @@ async def test_a_call_that_has_changed_since_it_was_shown_is_not_allowed(
         session = all_.open(command_agent(agent(CHANGES_ITS_MIND)), tmp_path)
         session.send("one")
         await all_.until(lambda: session.is_waiting_for_user)
-        _, items = session.take_changes()
+        items = session.take_changes()
         [call] = {item for item in items if isinstance(item, ToolCallItem)}
         permission, seen = call.permission, call.subject
         assert permission is not None
@@ -490,7 +490,7 @@ async def test_a_call_that_has_changed_since_it_was_shown_is_not_allowed(
         assert call.subject == seen
         assert not session.answer(permission, "yes", seen)
         assert session.is_waiting_for_user
-        assert call in session.take_changes()[1]
+        assert call in session.take_changes()
         assert session.answer(permission, "yes", call.subject)
         await all_.until(lambda: session.state == "ready")
         assert said(session) == "yes"
@@ -558,7 +558,7 @@ async def test_a_subagent_asks_the_user_in_the_chat_that_it_works_for(
         session = all_.open(command_agent(agent(BOSS)).with_protocol(2), tmp_path)
         session.send("hello")
         await all_.until(lambda: session.is_waiting_for_user)
-        _, items = session.take_changes()
+        items = session.take_changes()
         [call] = {item for item in items if isinstance(item, ToolCallItem)}
         assert call.permission is not None
         assert session.answer(call.permission, "yes", call.subject)
@@ -783,7 +783,7 @@ hear("never")
         shown: list[str] = []
 
         def has_all() -> bool:
-            items = chat.take_changes()[1]
+            items = chat.take_changes()
             shown.extend(each.text for each in items if isinstance(each, AgentMessage | Notice))
             return "the reply" in shown and any("has a bug" in each for each in shown)
 

@@ -30,7 +30,9 @@ class AnalysisApp(App[None]):
         super().__init__()
         self.said = EntryList(said)
         self.folds = AnalysisFolds(lambda: self.said, is_over=lambda: is_over)
-        self.pane = AnalysisPane(self.folds)
+        self.now: float | None = None
+        """Seconds since the traffic began; None: it has ended."""
+        self.pane = AnalysisPane(self.folds, now=lambda: self.now)
         self.targets: list[int | str] = []
         self.steps: list[int] = []
         self.has_left = False
@@ -41,6 +43,11 @@ class AnalysisApp(App[None]):
 
     def on_unmount(self) -> None:
         self.folds.close()
+
+    def extend(self, said: Sequence[Entry]) -> None:
+        """Take what is said next."""
+        self.said.extend(said)
+        self.folds.wake()
 
     def on_analysis_tab_target_chosen(self, event: AnalysisTab.TargetChosen) -> None:
         self.targets.append(event.target)

@@ -51,6 +51,7 @@ class FakeInterceptClient(InterceptClient):
     def become(self, *holds: HeldFrame, **state: Any) -> None:
         """Hold these from now on."""
         self.state = replace(self.state, held_frames=holds, **state)
+        self.news()
 
 
 def held(raw: bytes = PROMPT, **fields: Any) -> HeldFrame:

@@ -49,7 +49,7 @@ class BriskFold(BackgroundFold[T]):
         take: Callable[[T, Entry], object],
         **options: Any,
     ) -> None:
-        super().__init__(entries, begin, take, pause=0.0, poll_interval=0.005, **options)
+        super().__init__(entries, begin, take, pause=0.0, **options)
 
 
 def answered(folding: BackgroundFold[Any], question: Callable[[Any], Any]) -> Query[Any, Any]:

@@ -36,6 +36,7 @@ async def test_refusal_that_quotes_markup_is_shown_as_it_is(text: str) -> None:
     app = PaneApp(client)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         client.refusals.append(text)
+        client.news()
         app.query_one(HeldPane).sync(4)
         await until(pilot, lambda: text in say(app))
 

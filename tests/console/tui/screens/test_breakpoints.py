@@ -96,6 +96,7 @@ async def test_pause_is_shown_and_ended_by_the_same_key() -> None:
         await pilot.press("p")
         await until(pilot, lambda: client.asked[1:] == [("resume", {})])
         client.state = InterceptState("gone")
+        client.news()
         await until(pilot, lambda: "The proxy has ended" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, BreakpointsScreen))

@@ -38,6 +38,7 @@ async def test_it_fits_every_size(size: tuple[int, int]) -> None:
             0
         ].response = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
         app.client.sent[0].is_over = True
+        app.client.news()
         await until(pilot, lambda: "✗ error 1: no" in say(app))
         assert "esc Back" in say(app)
 

@@ -55,7 +55,7 @@ async def test_how_far_it_has_come_is_told_and_it_stops_and_goes_on() -> None:
         app.pane.open_tab("statistics")
         await until(pilot, lambda: app.folds.model.progress.is_whole)
         app.folds.model.pause()
-        app.said.extend(talk())
+        app.extend(talk())
         await until(pilot, lambda: "analysed 0 of 10 frames, p continues" in say(app))
         await pilot.press("p")
         await until(pilot, lambda: "10 frames in" in say(app))
@@ -68,7 +68,7 @@ async def test_what_comes_later_is_shown() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("waiting")
         await until(pilot, lambda: "no request is pending" in say(app))
-        app.said.extend(said[4:])
+        app.extend(said[4:])
         await until(pilot, lambda: "waits for you" in say(app))
 
 

@@ -347,6 +347,7 @@ async def test_text_stays_when_the_frame_leaves_while_the_user_writes() -> None:
         assert client.asked == []
         assert app.editor.text == "mine"
         client.state = InterceptState("gone")
+        client.news()
         await until(pilot, lambda: "the proxy is gone" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.traffic.table.has_focus and not app.pane.display)
@@ -421,6 +422,7 @@ async def test_text_from_the_wire_is_neither_markup_nor_escape() -> None:
         assert "\x1b" not in say(app)
         assert "\u202e" not in say(app)
         client.refusals.append("[bold]no[/bold] \x1b")
+        client.news()
         await until(pilot, lambda: "[bold]no[/bold] ␛" in notices(app))
 
 

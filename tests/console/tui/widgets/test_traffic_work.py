@@ -12,7 +12,6 @@ import pytest
 from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.scanner import (
     NO_MATCH,
-    POLLS_PER_RENEWAL,
     FilterStaleness,
     TrafficScanner,
 )
@@ -175,7 +174,8 @@ def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
 
     def is_stale() -> bool:
         staleness.see_findings()
-        return any(staleness.take() for _ in range(POLLS_PER_RENEWAL))
+        was_stale, staleness.is_stale = staleness.is_stale, False
+        return was_stale
 
     for text, knows in [
         ("finding", lambda: view.annotations.add_findings(lint(said).findings)),

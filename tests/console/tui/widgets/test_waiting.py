@@ -39,7 +39,7 @@ async def test_a_recording_says_from_its_start_what_was_never_answered() -> None
 async def test_what_may_still_be_answered_was_not_left_unanswered() -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
-        app.pane.chosen, app.pane.now = 1, 9.0
+        app.pane.chosen, app.now = 1, 9.0
         app.pane.open_tab("waiting")
         await until(pilot, lambda: "After frame 1" in say(app))
         assert "never answered" not in say(app)
@@ -56,11 +56,11 @@ def test_a_request_of_an_agent_that_has_left_was_never_answered() -> None:
 async def test_time_goes_on_while_somebody_may_answer() -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
-        app.pane.now = 5.5
+        app.now = 5.5
         app.pane.open_tab("waiting")
         await until(pilot, lambda: "for 5.00 s" in say(app))
         assert "Now: 2 waits" in say(app)
-        app.pane.now = 65.5
+        app.now = 65.5
         await until(pilot, lambda: "for 65.00 s" in say(app))
 
 
