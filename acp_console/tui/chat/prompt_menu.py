@@ -11,20 +11,11 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
+from acp_console.chat.completion import Choice
 from acp_protocol.host.sanitize import single_line
 
 ROWS: Final = 8
 NAME: Final = 28
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A line of the menu."""
-
-    text: str
-    """What it puts into the editor."""
-    name: str
-    about: str = ""
 
 
 class PromptMenu(Static):

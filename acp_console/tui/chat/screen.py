@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.style import Style
 from rich.text import Text
@@ -17,8 +14,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.css.query import NoMatches
 from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
@@ -29,43 +24,41 @@ from acp_console.chat.attachments import attachments_of
 from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
-from acp_console.chat.elicitation import FormRequest
 from acp_console.chat.logins import LoginMethod, login_line
+from acp_console.chat.open_asks import OpenAsks
 from acp_console.chat.open_chats import OpenChats
-from acp_console.chat.project_files import best_matches, project_files
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
+from acp_console.tui.chat.ask_area import AskArea
 from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
-from acp_console.tui.chat.form import Answered, FormView, PageView
+from acp_console.tui.chat.form import Answered
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.new_session import NewSessionScreen
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
-from acp_console.tui.chat.prompt_menu import Choice, PromptMenu
+from acp_console.tui.chat.prompt_area import PromptArea
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
+from acp_console.tui.chat.traffic_side import TrafficSide
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.news import News
-from acp_console.tui.outside import copy, edit
+from acp_console.tui.outside import copy
 from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_console.wording.values import plural
 from acp_inspector.session.items import (
     Item,
-    PermissionRequest,
     SubagentItem,
-    ToolCallItem,
     TurnEnd,
 )
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
-from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
 WIDE: Final = 120
@@ -76,19 +69,7 @@ TRAFFIC_ROOM: Final = 50
 """Columns that the traffic beside the chat takes away."""
 if TYPE_CHECKING:
     from acp_console.kept.prompt_history import PromptHistory
-    from acp_console.traffic.marks import NotesFile
-    from acp_console.tui.inspector_pane import InspectorPane
-    from acp_console.tui.talk_pane import TalkPane
 
-MENTIONS: Final = 50
-"""Files that are offered, at most."""
-FILES_AGE_S: Final = 30.0
-"""Seconds after which the files are looked for again."""
-_MENTION: Final = re.compile(r"(?:^|(?<=[\s(]))@([^\s\"]*)$")
-FOCUS_RETRY_S: Final = 0.5
-"""Seconds until a prompt that did not get the focus is offered it again."""
-DRAFT_PAUSE_S: Final = 1.0
-"""Seconds after which a changed draft is kept."""
 STOP_TIMEOUT_S: Final = 5.0
 """Seconds after which the status suggests restarting an agent that does not stop."""
 WELCOME_DEMO = """\
@@ -119,7 +100,6 @@ class ChatScreen(Screen[None]):
 
     conversation = getters.query_one("#conversation", TranscriptView)
     sidebar = getters.query_one("#sidebar", ChatSidebar)
-    menu = getters.query_one("#menu", PromptMenu)
     editor = getters.query_one("#editor", PromptEditor)
 
     @dataclass
@@ -151,24 +131,17 @@ class ChatScreen(Screen[None]):
         super().__init__()
         self.chat = chat
         self._chats = chats
-        self._draft = draft
-        self._draft_timer: Timer | None = None
-        self._history = history
-        self._inspection: InspectorPane | None = None
-        self._before_search: str | None = None
-        """The draft before the user began to search earlier prompts; None while they do not."""
-        self._project_files: list[str] | None = None
-        """Files to mention; None before they were looked for."""
+        self._timing = timing or PermissionTiming()
+        self.prompt = PromptArea(chat, draft, history, self._timing.clock)
+        self._open_asks = OpenAsks(chat)
+        self.asks = AskArea(self._open_asks, self._timing)
+        self.traffic = TrafficSide(self, chat)
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
         """Whether the user wants the sidebar; None: where it fits."""
         self._state_shown: tuple[object, ...] = ()
-        self._timing = timing or PermissionTiming()
-        self._wants_login = False
-        """Whether the user wants to log in although the agent does not need it."""
         self._account_shown: Json = None
         self._is_ours = chat.spec.is_embedded_demo
-        self._focus_timer: Timer | None = None
         self._has_warned = False
         self._stop_timeout_s = stop_timeout_s
         self._stop_timer: Timer | None = None
@@ -176,8 +149,6 @@ class ChatScreen(Screen[None]):
         self._could_cancel = self._has_left = False
         self._bar_texts: dict[str, Text] = {}
         """The texts that stand in the bars: each is drawn again only when it changes."""
-        self._asks: dict[int, tuple[ToolCallItem, PermissionRequest]] = {}
-        """Open permission requests, oldest first, by their calls."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
@@ -187,20 +158,14 @@ class ChatScreen(Screen[None]):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME
                 yield TranscriptView(welcome, id="conversation")
                 yield Input(placeholder="Search the transcript", id="search", compact=True)
-                yield Vertical(id="asks")
+                yield self.asks
                 yield Static(id="problem", markup=False)
-                yield PromptMenu(id="menu")
-                yield PromptEditor(
-                    history=self._earlier_prompts, clock=self._timing.clock, id="editor"
-                )
+                yield self.prompt
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self.query_one("#search").display = False
         self.query_one("#problem").display = False
-        self.editor.text = self._draft
-        self.editor.move_cursor(self.editor.document.end)
-        self.editor.focus()
         self._show_sidebar()
         self._stop_listening = self._chats.changed.add(self._show_chats)
         # Not before all widgets are there.
@@ -219,16 +184,15 @@ class ChatScreen(Screen[None]):
             self._has_left = True
             self._stop_listening()
             self.chat.on_change = lambda: None
-            self._keep_draft()
+            self.prompt.keep_draft()
             self._chats.remove(self.chat)
         await self.chat.close()
 
     def on_screen_resume(self) -> None:
         self._show_chats()
-        prompt = self.open_prompt()
-        if prompt is not None:
+        if self.asks.shown is not None:
             # Another screen has covered it until now.
-            prompt.on_show()
+            self.asks.shown.on_show()
 
     def _show_chats(self) -> None:
         if self.is_current:
@@ -236,25 +200,23 @@ class ChatScreen(Screen[None]):
 
     async def _take_changes(self) -> bool:
         """Take what has come, in slices: keys are handled between them; return if there is more."""
-        try:
-            asks = self.query_one("#asks")
-        except NoMatches:
+        asks = self.asks
+        if not asks.is_attached:
             # It is being removed.
             return False
         items = self.chat.take_changes()
-        if self.has_traffic:
-            self._feed_inspection()
+        self.traffic.feed()
         if self.chat.take_reset():
             self.conversation.reset()
             self._files.clear()
         was_in_prompt = asks.has_focus_within
         self.conversation.sync(items)
-        self._note_permissions(items)
-        await self._show_ask()
+        self._open_asks.note(items)
+        await asks.show()
         if was_in_prompt and not asks.has_focus_within:
             # The prompt is gone; what the user types next is a message.
             self.editor.focus()
-        self._offer_focus()
+        asks.offer_focus(self.editor)
         self._show_status()
         self._show_error()
         self._files.note(items)
@@ -281,54 +243,6 @@ class ChatScreen(Screen[None]):
             self.app.bell()
             self.app.notify(f"{chat_title(chat)} needs you", severity="warning", markup=False)
 
-    def _note_permissions(self, items: Iterable[Item]) -> None:
-        for item in items:
-            if isinstance(item, ToolCallItem):
-                permission = item.permission
-                if permission is not None and permission.outcome is None:
-                    self._asks[id(item)] = item, permission
-                else:
-                    self._asks.pop(id(item), None)
-        # A login during a session is a start, too, but leaves what is asked open.
-        if self.chat.state == "stopped" or not self.chat.is_open:
-            self._asks.clear()
-
-    async def _show_ask(self) -> None:
-        """Show what the user is asked first, and how much waits behind it."""
-        shown = self.open_prompt()
-        wanted, waiting = self._first_ask()
-        if shown is not None and wanted is not shown:
-            await shown.remove()
-            shown = None
-        if shown is None and wanted is not None:
-            await self.query_one("#asks").mount(wanted)
-            shown = wanted
-        if shown is not None:
-            shown.border_subtitle = Content(f"{waiting} more" if waiting else "")
-
-    def _first_ask(self) -> tuple[Ask | None, int]:
-        """Return a login, a permission or a form, in this order, and how many wait behind it."""
-        chat, shown = self.chat, self.open_prompt()
-        elicitations = chat.elicitations
-        waiting = len(self._asks) + len(elicitations) - 1
-        if chat.needs_login or self._wants_login:
-            methods = chat.logins
-            is_shown = shown is not None and shown.subject == tuple(each.id for each in methods)
-            can_leave = not chat.needs_login
-            return shown if is_shown else LoginView(methods, self._timing, can_leave=can_leave), 0
-        for call, permission in self._asks.values():
-            has_changed = isinstance(shown, PermissionView) and shown.has_changed
-            if shown is not None and shown.subject is permission and not has_changed:
-                return shown, waiting
-            return PermissionView(permission, self._timing, call), waiting
-        for request in elicitations:
-            if shown is not None and shown.subject is request:
-                return shown, waiting
-            if isinstance(request, FormRequest):
-                return FormView(request, self._timing), waiting
-            return PageView(request, self._timing), waiting
-        return None, 0
-
     def settled_items(self) -> list[Item]:
         """Return all that is shown, except for calls that the user is asked about."""
         cards = self.conversation.cards
@@ -336,8 +250,7 @@ class ChatScreen(Screen[None]):
 
     def open_prompt(self) -> Ask | None:
         """Return what asks the user, if something does."""
-        prompts = self.query_one("#asks").children
-        return prompts[0] if prompts and isinstance(prompts[0], Ask) else None
+        return self.asks.shown
 
     @on(Answered)
     def answer_elicitation(self, event: Answered) -> None:
@@ -349,7 +262,7 @@ class ChatScreen(Screen[None]):
     async def log_in(self, event: LoginView.Chosen) -> None:
         """Log in as the user has chosen; what a program does is done in this terminal."""
         method = event.method
-        self._wants_login = False
+        self._open_asks.wants_login = False
         if method.kind == "variables":
             if await self._may_restart():
                 self.chat.agent.restart(event.variables)
@@ -384,16 +297,16 @@ class ChatScreen(Screen[None]):
         if chosen == "out":
             self.chat.log_out()
         elif chosen == "in":
-            self._wants_login = True
-            await self._show_ask()
+            self._open_asks.wants_login = True
+            await self.asks.show()
             prompt = self.open_prompt()
             if prompt is not None:
                 prompt.take_focus()
 
     @on(LoginView.Left)
     async def leave_login(self) -> None:
-        self._wants_login = False
-        await self._show_ask()
+        self._open_asks.wants_login = False
+        await self.asks.show()
         self.editor.focus()
 
     def _announce_account(self) -> None:
@@ -421,148 +334,22 @@ class ChatScreen(Screen[None]):
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
-        self._close_menu()
+        self.prompt.close_menu()
         if self.chat.has_failed_to_start:
-            self.editor.text = event.text
-            self.editor.move_cursor(self.editor.document.end)
+            self.editor.put(event.text)
             text = "Not sent: the agent did not start. F5 starts it again, F3 goes to the agents."
             self.notify(text, severity="warning", markup=False)
             return
         self.editor.placeholder = PLACEHOLDER
-        if self._history is not None:
-            self._history().add(event.text, self.chat.cwd)
+        self.prompt.remember(event.text)
         self.conversation.action_end()
         self.chat.send(event.text)
 
-    def _keep_draft(self) -> None:
-        """Keep what is not sent yet, also after this program."""
-        self._draft_timer = None
-        self.chat.keep_draft(self._draft)
-
-    @on(PromptEditor.Changed, "#editor")
-    def note_change_of_draft(self) -> None:
-        self._draft = self.editor.text
-        if self._draft_timer is None:
-            self._draft_timer = set_timer(self, DRAFT_PAUSE_S, self._keep_draft)
-        self._offer_menu()
-
-    # The menu
-
-    def _offer_menu(self) -> None:
-        """Offer commands after `/`, and files after `@`."""
-        before = self.editor.text_before_cursor
-        choices: Sequence[Choice] = ()
-        if self._before_search is not None:
-            found = self._earlier_prompts(self.editor.text)
-            choices = [Choice(text, single_line(text, 200)) for text in found[:MENTIONS]]
-        elif commands := self._commands(before):
-            choices = commands
-        elif mention := _MENTION.search(before):
-            choices = self._mentions(mention[1])
-        self._show_menu(choices, before)
-
-    def _show_menu(self, choices: Sequence[Choice], before: str = "") -> None:
-        self.menu.offer(choices)
-        searches = self._before_search is not None
-        self.editor.has_menu = bool(choices) or searches
-        # A command that is written out is sent by Enter, until the user moves in the menu.
-        is_whole = any(choice.name == before.strip() for choice in self._commands(before.strip()))
-        self.editor.takes_enter = searches or (bool(choices) and not is_whole)
-
-    def _commands(self, before: str) -> list[Choice]:
-        """Return the commands that begin so; their names may have spaces."""
-        conversation = self.chat.conversation
-        found: list[Choice] = []
-        if not before.startswith("/"):
-            return found
-        for command in conversation.info.commands if conversation else []:
-            match command:
-                case {"name": str(name), "description": str(about), **more}:
-                    hint = get_string(more.get("input"), "hint")
-                    if f"/{name}".startswith(before):
-                        shown = f"{about}  [{hint}]" if hint else about
-                        found.append(Choice(f"/{name} ", f"/{name}", shown))
-                case _:
-                    continue
-        return found
-
-    def _mentions(self, text: str) -> list[Choice]:
-        if self._project_files is None:
-            self._project_files = []
-            self._find_project_files()
-        names = best_matches(self._project_files, text, MENTIONS)
-        return [Choice(f'@"{name}" ' if " " in name else f"@{name} ", name) for name in names]
-
-    @work(thread=True)
-    def _find_project_files(self) -> None:
-        found = project_files(self.chat.cwd)
-        self.app.call_from_thread(self._take_project_files, found)
-
-    def _take_project_files(self, found: list[str]) -> None:
-        self._project_files = found
-        self._offer_menu()
-        # Files come and go: look again at the next mention after a while.
-        set_timer(self, FILES_AGE_S, self._forget_project_files)
-
-    def _forget_project_files(self) -> None:
-        self._project_files = None
-
-    @on(PromptEditor.MenuKey)
-    def move_in_menu(self, event: PromptEditor.MenuKey) -> None:
-        current, before = self.menu.current, self._before_search
-        if event.step == 0 or current is None:
-            self._close_menu()
-            if before is not None:
-                self._put(before)
-        elif event.step is None:
-            self._take_choice(current)
-        else:
-            self.menu.move(event.step)
-            self.editor.takes_enter = True
-
-    @on(PromptMenu.Picked)
-    def take_clicked(self, event: PromptMenu.Picked) -> None:
-        self._take_choice(event.choice)
-
-    def _close_menu(self) -> None:
-        self._before_search = None
-        self._show_menu(())
-
-    def _put(self, text: str) -> None:
-        """Write a text into the editor, with no menu."""
-        self._draft = text
-        with self.prevent(PromptEditor.Changed):
-            self.editor.put(text)
-
     def action_history(self) -> None:
-        """Search the prompts that were sent before, by the words in the editor."""
-        self._before_search = self.editor.text if self._before_search is None else None
-        self.editor.focus()
-        self._offer_menu()
+        self.prompt.search_history()
 
     def action_edit_outside(self) -> None:
-        """Write the prompt in $VISUAL or $EDITOR; nothing else happens meanwhile."""
-        with tempfile.NamedTemporaryFile("w+", suffix=".md", encoding="utf-8") as file:
-            file.write(self.editor.text)
-            file.flush()
-            if edit(self, Path(file.name)):
-                text = Path(file.name).read_text(encoding="utf-8", errors="replace")
-                self.editor.put(text.rstrip("\n"))
-
-    def _take_choice(self, choice: Choice) -> None:
-        if self._before_search is not None:
-            self._close_menu()
-            self._put(choice.text)
-            return
-        before = self.editor.text_before_cursor
-        mention = _MENTION.search(before)
-        is_file = mention is not None and choice.text.startswith("@")
-        size = len(mention[1]) + 1 if mention is not None and is_file else len(before)
-        self.editor.complete(size, choice.text)
-        self._show_menu(())
-
-    def _earlier_prompts(self, words: str = "") -> Sequence[str]:
-        return [] if self._history is None else self._history().prompts(self.chat.cwd, words)
+        self.prompt.edit_outside()
 
     @on(PermissionView.Chosen)
     def answer_permission(self, event: PermissionView.Chosen) -> None:
@@ -595,9 +382,8 @@ class ChatScreen(Screen[None]):
             case "cancel" if self._is_searching:
                 return False
             case "cancel":
-                is_in_traffic = self.has_traffic and self.inspection.has_focus_within
                 can_cancel = self.chat.is_busy or bool(self.chat.queued)
-                return can_cancel and not is_in_traffic
+                return can_cancel and not self.traffic.has_focus
             case _:
                 return True
 
@@ -616,19 +402,8 @@ class ChatScreen(Screen[None]):
 
     # The traffic
 
-    @property
-    def inspection(self) -> InspectorPane:
-        """The traffic beside the chat, once it was opened."""
-        assert self._inspection is not None
-        return self._inspection
-
-    @property
-    def has_traffic(self) -> bool:
-        """Whether the traffic is shown."""
-        return self._inspection is not None and self._inspection.display
-
     async def action_traffic(self) -> None:
-        await self._show_traffic(not self.has_traffic)
+        await self._show_traffic(not self.traffic.is_shown)
 
     async def action_alone(self) -> None:
         self.toggle_class("-alone")
@@ -641,16 +416,12 @@ class ChatScreen(Screen[None]):
             self.notify(text, markup=False)
 
     async def _show_traffic(self, is_shown: bool) -> None:
-        if is_shown and self._inspection is None:
-            await self._mount_inspection()
-        self.inspection.display = is_shown
+        await self.traffic.show(is_shown)
         self.set_class(is_shown, "-traffic")
         self._show_sidebar()
-        self.rewind()
         if is_shown:
-            self._feed_inspection()
             # It can take the focus only after it is shown.
-            self.call_after_refresh(self._focus_traffic)
+            self.call_after_refresh(self.traffic.focus)
         else:
             self.remove_class("-alone")
             # An open permission prompt is what the next key should answer.
@@ -660,70 +431,23 @@ class ChatScreen(Screen[None]):
             else:
                 prompt.take_focus()
 
-    def _focus_traffic(self) -> None:
-        # It may be hidden again.
-        if self.has_traffic:
-            self.inspection.focus_content()
-
-    def _notes(self) -> list[NotesFile]:
-        """Return where marks of the traffic are kept: beside each recording of it."""
-        from acp_console.traffic.marks import NotesFile
-
-        return [
-            NotesFile(each.path, after=each.after, offset=each.offset)
-            for each in self.chat.agent.recorded
-        ]
-
-    async def _mount_inspection(self) -> None:
-        # It takes time to import, and many chats do without.
-        from acp_console.tui.inspector_pane import ChatInspection
-        from acp_console.tui.talk_pane import TalkPane
-
-        inspection = ChatInspection(now=self.chat.now, notes=self._notes, id="inspection")
-        rewound = TalkPane(inspection, can_focus=False, id="rewound")
-        rewound.display = False
-        await self.query_one("#panes").mount(inspection)
-        await self.query_one("#talk").mount(rewound, after="#conversation")
-        # From now on it is fed: all of its parts are there.
-        self._inspection = inspection
-
-    def _feed_inspection(self) -> None:
-        """Pass on what was said since the traffic was last shown."""
-        shown = self.inspection.count
-        self.inspection.extend(self.chat.journal.entries[shown : self.chat.entries_read])
-
     # One cursor for the conversation and its traffic
 
     def on_traffic_pane_cursor_moved(self) -> None:
-        self.rewind()
+        self.traffic.rewind()
 
     def on_descendant_focus(self) -> None:
         if not self._is_searching:
             self.query_one("#search").display = False
-        self.rewind()
-
-    def rewind(self) -> None:
-        """Show the conversation at the cursor of the traffic, while that has the focus."""
-        if not self.is_attached or not self.is_mounted:
-            return
-        is_past = (
-            self.has_traffic
-            and self.inspection.has_focus_within
-            and self.inspection.traffic.table.chosen is not None
-        )
-        self.conversation.display = not is_past
-        for rewound in self.query("#rewound"):
-            rewound.display = is_past
-            if is_past:
-                cast("TalkPane", rewound).look()
+        self.traffic.rewind()
 
     @on(TranscriptView.Chosen)
     def move_traffic(self, event: TranscriptView.Chosen) -> None:
         conversation = self.chat.conversation
-        if conversation is not None and self.has_traffic and self.conversation.has_focus:
+        if conversation is not None and self.traffic.is_shown and self.conversation.has_focus:
             frame = conversation.frame_of(self.conversation.cards[event.place].item)
             if frame is not None:
-                self.inspection.traffic.go_to_entry(frame)
+                self.traffic.pane.traffic.go_to_entry(frame)
 
     # Subagents and background work
 
@@ -942,27 +666,10 @@ class ChatScreen(Screen[None]):
 
     def _show_sidebar(self) -> None:
         """Show the sidebar where it fits, or as the user has chosen."""
-        room = self.size.width - (TRAFFIC_ROOM if self.has_traffic else 0)
+        room = self.size.width - (TRAFFIC_ROOM if self.traffic.is_shown else 0)
         is_shown = room >= SIDEBAR_ROOM if self._sidebar_choice is None else self._sidebar_choice
         self.sidebar.display = is_shown and not self.has_class("-alone")
         self.call_after_refresh(self._show_chats)
-
-    def _offer_focus(self) -> None:
-        """Focus a new permission prompt, once, after a pause in typing in an empty editor."""
-        if self._focus_timer is not None:
-            self._focus_timer.stop()
-            self._focus_timer = None
-        prompt = self.open_prompt()
-        if prompt is None or prompt.had_focus:
-            return
-        pause = self._timing.typing_pause_s
-        has_paused = self._timing.clock() - self.editor.last_key_at >= pause
-        if has_paused and self.focused is self.editor and not self.editor.text:
-            prompt.take_focus()
-            # It may not have got it.
-            self._focus_timer = set_timer(self, FOCUS_RETRY_S, self._offer_focus)
-        else:
-            self._focus_timer = set_timer(self, pause, self._offer_focus)
 
     def _watch_stop(self) -> None:
         """Offer a restart where the agent does not stop in time."""

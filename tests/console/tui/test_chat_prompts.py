@@ -247,12 +247,12 @@ async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) 
         await until(pilot, lambda: "● ready" in say(app))
         await until(pilot, lambda: chat_of(app).chat.conversation is not None)
         await pilot.press("slash")
-        await until(pilot, lambda: chat_of(app).menu.display)
+        await until(pilot, lambda: chat_of(app).prompt.menu.display)
         await pilot.press(*"tou", "tab")
         await until(pilot, lambda: chat_of(app).editor.text == "/tour ")
-        assert not chat_of(app).menu.display
+        assert not chat_of(app).prompt.menu.display
         await pilot.press("ctrl+w", "ctrl+w", "slash", "escape")
-        await until(pilot, lambda: not chat_of(app).menu.display)
+        await until(pilot, lambda: not chat_of(app).prompt.menu.display)
         assert chat_of(app).editor.text == "/"
 
 
@@ -273,7 +273,7 @@ async def test_commands_with_spaces_are_offered_word_by_word(workplace: Path, ag
     app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
-        editor, menu = chat_of(app).editor, chat_of(app).menu
+        editor, menu = chat_of(app).editor, chat_of(app).prompt.menu
         await pilot.press(*"/mem", "tab")
         await until(pilot, lambda: editor.text == "/memory ")
         await pilot.press(*"l", "tab")

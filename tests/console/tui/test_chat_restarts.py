@@ -66,7 +66,7 @@ async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace:
         await pilot.press("f2", "f5")
         await until(pilot, lambda: say(app).count("spawn pid") == 2)
         await until(pilot, lambda: "● ready" in say(app))
-        entries = chat_of(app).inspection.traffic.entries
+        entries = chat_of(app).traffic.pane.traffic.entries
         numbers = [getattr(entries[row], "seq", 0) for row in range(len(entries))]
         assert numbers == list(range(1, len(entries) + 1))
         assert " 0 findings" in say(app) or "checked" in say(app)

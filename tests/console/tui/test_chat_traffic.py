@@ -41,7 +41,7 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"half", "f2")
         await until(pilot, lambda: "Chat" in say(app).splitlines()[-1])
-        inspection = chat_of(app).inspection
+        inspection = chat_of(app).traffic.pane
         inspection.traffic.bar.set_filter("kind == request")
         await pilot.press("home", "m", "5")
         await until(pilot, lambda: "rules applied to this" in say(app))
@@ -64,7 +64,7 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
         screen = chat_of(app)
         await pilot.press("f2")
-        table = screen.inspection.traffic.table
+        table = screen.traffic.pane.traffic.table
         await until(pilot, lambda: table.has_focus)
         await pilot.press("home")
         await until(pilot, lambda: "as of frame" in say(app) and not screen.conversation.display)
@@ -102,12 +102,12 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f4")
-        await until(pilot, lambda: chat_of(app).inspection.size.width == 160)
+        await until(pilot, lambda: chat_of(app).traffic.pane.size.width == 160)
         await pilot.press("f4")
-        await until(pilot, lambda: chat_of(app).inspection.size.width < 100)
+        await until(pilot, lambda: chat_of(app).traffic.pane.size.width < 100)
         assert "Try one of these" in say(app)
         await pilot.press("f4", "f2")
-        await until(pilot, lambda: not chat_of(app).has_traffic)
+        await until(pilot, lambda: not chat_of(app).traffic.is_shown)
         assert "Try one of these" in say(app)
 
 
@@ -127,7 +127,7 @@ async def test_escape_in_the_traffic_does_not_cancel_the_turn(
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"go", "enter", "f2")
         await until(pilot, lambda: "request_permission" in say(app))
-        await until(pilot, lambda: chat_of(app).inspection.traffic.table.has_focus)
+        await until(pilot, lambda: chat_of(app).traffic.pane.traffic.table.has_focus)
         await pilot.press("escape", "escape")
         assert chat_of(app).chat.is_waiting_for_user
         await pilot.press("f2")

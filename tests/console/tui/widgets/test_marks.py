@@ -302,7 +302,9 @@ async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None
         await pilot.press("f2")
         screen = app.screen
         assert isinstance(screen, ChatScreen)
-        await until(pilot, lambda: screen.has_traffic and screen.inspection.traffic.table.has_focus)
+        await until(
+            pilot, lambda: screen.traffic.is_shown and screen.traffic.pane.traffic.table.has_focus
+        )
         await pilot.press("home", "down", "M")
         await until(pilot, lambda: isinstance(app.screen, CommentScreen))
         await pilot.press(*"hello", "enter")

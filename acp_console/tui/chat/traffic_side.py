@@ -1,0 +1,90 @@
+"""The traffic beside a chat, and the chat as it was at the cursor of the traffic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from acp_console.chat.chat_session import ChatSession
+
+if TYPE_CHECKING:
+    from acp_console.traffic.marks import NotesFile
+    from acp_console.tui.inspector_pane import InspectorPane
+    from acp_console.tui.talk_pane import TalkPane
+
+
+class TrafficSide:
+    """What of the traffic a chat shows; its parts are made when the user first wants them."""
+
+    def __init__(self, screen: Screen[None], chat: ChatSession) -> None:
+        self._screen = screen
+        self._chat = chat
+        self._parts: tuple[InspectorPane, TalkPane] | None = None
+
+    @property
+    def pane(self) -> InspectorPane:
+        """The traffic, once it was opened."""
+        assert self._parts is not None
+        return self._parts[0]
+
+    @property
+    def is_shown(self) -> bool:
+        return self._parts is not None and self.pane.display
+
+    @property
+    def has_focus(self) -> bool:
+        return self.is_shown and self.pane.has_focus_within
+
+    async def show(self, is_shown: bool) -> None:
+        if is_shown and self._parts is None:
+            await self._mount()
+        self.pane.display = is_shown
+        self.rewind()
+        if is_shown:
+            self.feed()
+
+    async def _mount(self) -> None:
+        # It takes time to import, and many chats do without.
+        from acp_console.tui.inspector_pane import ChatInspection
+        from acp_console.tui.talk_pane import TalkPane
+
+        pane = ChatInspection(now=self._chat.now, notes=self._notes, id="inspection")
+        rewound = TalkPane(pane, can_focus=False, id="rewound")
+        rewound.display = False
+        await self._screen.query_one("#panes").mount(pane)
+        await self._screen.query_one("#talk").mount(rewound, after="#conversation")
+        # From now on it is fed: all of its parts are there.
+        self._parts = pane, rewound
+
+    def _notes(self) -> list[NotesFile]:
+        """Return where marks of the traffic are kept: beside each recording of it."""
+        from acp_console.traffic.marks import NotesFile
+
+        return [
+            NotesFile(each.path, after=each.after, offset=each.offset)
+            for each in self._chat.agent.recorded
+        ]
+
+    def feed(self) -> None:
+        """Pass on what was said since the last time, while it is shown."""
+        if self.is_shown:
+            entries = self._chat.journal.entries
+            self.pane.extend(entries[self.pane.count : self._chat.entries_read])
+
+    def focus(self) -> None:
+        # It may be hidden again.
+        if self.is_shown:
+            self.pane.focus_content()
+
+    def rewind(self) -> None:
+        """Show the conversation at the cursor of the traffic, while that has the focus."""
+        if not self._screen.is_attached or not self._screen.is_mounted:
+            return
+        is_past = self.has_focus and self.pane.traffic.table.chosen is not None
+        self._screen.query_one("#conversation").display = not is_past
+        if self._parts is not None:
+            rewound = self._parts[1]
+            rewound.display = is_past
+            if is_past:
+                rewound.look()
