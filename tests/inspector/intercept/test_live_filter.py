@@ -97,14 +97,17 @@ def test_the_oldest_requests_are_forgotten() -> None:
     assert matches(kept)
 
 
-def test_of_a_very_long_request_only_the_method_is_kept() -> None:
+def test_of_a_very_long_request_only_the_method_is_kept_once_another_is_sent() -> None:
     filters = LiveFilters()
     by_method, by_session = filters.compile("method == m"), filters.compile("session == s1")
-    request, response = frames(
-        ask("client", 1, "m", sessionId="s1", text="x" * MAX_REQUEST_BYTES), answer("agent", 1, {})
+    long, other, response = frames(
+        ask("client", 1, "m", sessionId="s1", text="x" * MAX_REQUEST_BYTES),
+        ask("client", 2, "other"),
+        answer("agent", 1, {}),
     )
-    filters.add(request)
-    assert by_session(request)
+    filters.add(long)
+    assert by_session(long)
+    filters.add(other)
     filters.add(response)
     assert by_method(response)
     assert not by_session(response)
