@@ -421,8 +421,10 @@ DEFECTS: dict[str, Defect] = {
         written("error _conform/many", lambda m: [m, m | {"id": "nobody"}]),
         shown_by="jsonrpc.many-requests",
     ),
-    "responds twice": sent(
-        written("error _conform/many", lambda m: [m, m]), "envelope.one-response"
+    "responds twice": Defect(
+        "envelope.one-response",
+        written("error _conform/many", lambda m: [m, m]),
+        shown_by="jsonrpc.many-requests",
     ),
     "null id result": Defect(
         "envelope.null-id",
