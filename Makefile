@@ -35,13 +35,13 @@ interop: install-dev $(INTEROP)/installed ## try everything against other people
 
 EXAMPLES ?= 5000
 # Some tests wait for processes; each worker imports and collects all tests.
-WORKERS ?= $(shell $(BIN)/python -c 'import os; print(2 * len(os.sched_getaffinity(0)))')
+WORKERS ?= $(shell $(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0)) + 1)')
 
 kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
 
 fuzz: install-dev ## try the properties with more input: make fuzz EXAMPLES=5000
-	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz tests/inspector/conformance/test_agent_cases.py
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz tests/inspector/conformance/test_agent_cases.py tests/inspector/compare/test_mutations.py
 
 mutants: install-dev ## change code at random; tests must fail: make mutants SEED=2
 	@$(BIN)/python -m tools.mutants --seed $(or $(SEED),1)
