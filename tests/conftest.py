@@ -8,11 +8,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
 import pytest
 from hypothesis import settings
+
+from tests.warm import warm_server
 
 for _name in dir(anyio):
     # They come when they are first used, and pytest rewrites what comes. Python 3.11 before .8 may
@@ -34,6 +37,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # `make fuzz` many more of them.
 settings.register_profile("acp-console", deadline=None, max_examples=50)
 settings.load_profile("acp-console")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run one server for warm starts, for all workers."""
+    if not hasattr(config, "workerinput"):
+        running = ExitStack()
+        running.enter_context(warm_server())
+        config.add_cleanup(running.close)
 
 
 def pytest_collection_finish() -> None:

@@ -29,6 +29,7 @@ from tests.agent.mcp.rooms import (
     scripted,
     weather,
 )
+from tests.warm import WARM
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 NOTICES: dict[str, Json] = {"clientCapabilities": {"session": {"notices": {}}}}
@@ -58,7 +59,7 @@ async def calling(
 def declared(how: str = "stdio", name: str = "w", version: int = 1) -> Json:
     """Return the server of `weather.py` as a client names it."""
     kind: dict[str, Json] = {"type": "stdio"} if version == 2 else {}
-    return {**kind, "name": name, "command": sys.executable, "args": [WEATHER, how], "env": []}
+    return {**kind, "name": name, "command": WARM[0], "args": [*WARM[1:], WEATHER, how], "env": []}
 
 
 def ended(it: Visit, session_id: str) -> list[tuple[str, str]]:

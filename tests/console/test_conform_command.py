@@ -12,10 +12,11 @@ import pytest
 
 from acp_console.cli import exit_codes
 from tests.console.conftest import Call
+from tests.warm import WARM
 
 ROOT = Path(__file__).parent.parent.parent
 PEERS = ROOT / "tests/protocol/dialects/peers"
-CONSOLE = (sys.executable, "-m", "acp_console")
+CONSOLE = (*WARM, "-m", "acp_console")
 
 
 def conform(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -145,7 +146,8 @@ def test_agent_of_a_dialect_is_judged_in_its_own_words(name: str) -> None:
 @pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide"])
 def test_our_agent_passes_every_case_of_a_dialect(name: str) -> None:
     cases = [f"--case={each}.*" for each in ("session", "load", "permission", "prompt", "modes")]
-    done = conform("demo", "--dialect", name, "--json", "--timeout", "60", *cases)
+    agent = [*WARM, "-m", "acp_agent", "--no-config", "--dialect", name]
+    done = conform("--dialect", name, "--json", "--timeout", "60", *cases, "--", *agent)
     report = json.loads(done.stdout)
     failed = [(each["id"], each["reason"]) for each in report["cases"] if each["verdict"] == "fail"]
     assert not failed

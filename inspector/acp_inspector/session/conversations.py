@@ -248,9 +248,9 @@ class Conversations:
         return []
 
     def _later(
-        self, exchange: Exchange, pending: tuple[Respond, list[ConversationChange]]
+        self, exchange: Exchange, asked: tuple[Respond, list[ConversationChange]]
     ) -> list[ConversationChange]:
-        self._responds[exchange], changes = pending
+        self._responds[exchange], changes = asked
         return changes
 
     def _response(self, event: ResponseReceived, exchange: Exchange) -> list[ConversationChange]:

@@ -20,6 +20,7 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
+from tests.warm import WARM
 
 LIMIT = 60.0
 """Seconds after which a talk counts as hung."""
@@ -38,7 +39,7 @@ class Nobody:
 
 def weather(how: str = "stdio", id_: str = "w", **env: str) -> StdioServer:
     """Return the server of `weather.py`."""
-    return StdioServer(id_, (sys.executable, WEATHER, how), env)
+    return StdioServer(id_, (*WARM, WEATHER, how), env)
 
 
 def scripted(code: str, id_: str = "s") -> StdioServer:
@@ -70,7 +71,7 @@ async def on_web(
     cwd: Path, how: str, port: int = 0
 ) -> AsyncGenerator[tuple[WebServer, ChildProcess]]:
     """Run the server of `weather.py` at an address of this machine."""
-    command = [sys.executable, WEATHER, how, str(port)]
+    command = [*WARM, WEATHER, how, str(port)]
     async with spawn(command, cwd=cwd, on_stderr=lambda _: None, grace=0.2) as child:
         line = b""
         while not line.endswith(b"\n"):

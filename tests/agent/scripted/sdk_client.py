@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -23,7 +22,9 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
-AGENT = [sys.executable, "-m", "acp_agent"]
+from tests.warm import WARM
+
+AGENT = [*WARM, "-m", "acp_agent"]
 LIMIT = 60.0
 """Seconds after which a program counts as hung."""
 

@@ -39,8 +39,9 @@ from acp_protocol.schema.validate import validate_params, validate_result
 from tests.agent.linted_client import lint_errors
 from tests.agent.scripted.sdk_client import AGENT, LIMIT, sdk
 from tests.agent.scripted.stage import HELLO
+from tests.warm import WARM
 
-EXEC = [sys.executable, "-m", "acp_console", "exec"]
+EXEC = [*WARM, "-m", "acp_console", "exec"]
 CLEAN = {
     "hello": ["hello"],
     "tour": ["show me"],
@@ -307,7 +308,8 @@ async def test_who_hangs_hears_neither_the_end_nor_a_signal(tmp_path: Path) -> N
     path = tmp_path / "it.py"
     path.write_text(f"{START}    await call.fault(hang(60, ignore='TERM'))\n")
     pipe = subprocess.PIPE
-    with subprocess.Popen([*AGENT, "--script", str(path)], stdin=pipe, stdout=pipe) as process:
+    command = [sys.executable, "-m", "acp_agent", "--script", str(path)]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(opening())

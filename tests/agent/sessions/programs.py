@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation
 from acp_protocol.jsonrpc import Json
 from tests.agent.linted_client import HELLO, folded
+from tests.warm import WARM
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Program:
 @contextmanager
 def program(store: Path, cwd: Path, version: int, *options: str) -> Generator[Program]:
     """Run an agent that keeps its sessions in `store`."""
-    command = [sys.executable, "-m", "acp_agent", "--sessions", str(store)]
+    command = [*WARM, "-m", "acp_agent", "--sessions", str(store)]
     command += ["--protocol", str(version), *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         it = Program(process, cwd, version)

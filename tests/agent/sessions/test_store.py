@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_agent.store.database import FILE, SessionQuery, SessionStore, StoreError
+from tests.warm import WARM
 
 LIMIT = 30
 """Seconds that another process may take."""
@@ -229,7 +230,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
     spoil(tmp_path / FILE)
     with pytest.raises(StoreError, match=sentence):
         list(SessionStore(tmp_path).events(1))
-    command = [sys.executable, "-m", "acp_agent", "--sessions", str(tmp_path)]
+    command = [*WARM, "-m", "acp_agent", "--sessions", str(tmp_path)]
     if spoil is not truncated:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=LIMIT

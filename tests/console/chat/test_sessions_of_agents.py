@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
+from tests.warm import WARM
 
 LIMIT = 30.0
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -42,7 +42,7 @@ async def talk(
 def demo(tmp_path: Path, version: int, *words: str) -> list[str]:
     sessions = str(tmp_path / "sessions")
     always = ["--no-config", "--protocol", str(version), "--sessions", sessions]
-    return [sys.executable, "-m", "acp_agent", *always, *words]
+    return [*WARM, "-m", "acp_agent", *always, *words]
 
 
 async def listed(link: AgentConnection) -> dict[str, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import AgentMessage, ToolCallItem, TurnEnd, UserMessage
 from acp_protocol.errors import AgentExitedError, RemoteProtocolError, RequestFailedError
 from tests.console.conftest import Agent
+from tests.warm import WARM
 
 V2 = """
 def state(name, **more):
@@ -77,7 +77,7 @@ async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> Non
 
 
 async def test_who_speaks_version_one_only_is_spoken_to_in_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "acp_agent"]
+    command = [*WARM, "-m", "acp_agent"]
     async with linked(command, tmp_path, Journal()) as (link, session_id):
         assert (link.version, link.title) == (1, "ACP Agent")
         assert (await link.prompt(session_id, "hello"))["stopReason"] == "end_turn"

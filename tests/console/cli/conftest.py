@@ -17,6 +17,7 @@ from typing import TypeAlias
 import pytest
 
 from tests.console.conftest import Agent, Outcome
+from tests.warm import WARM
 
 LIMIT_S = 30.0
 """Seconds after which a command counts as hung."""
@@ -67,7 +68,7 @@ def on_terminal(
     ours, theirs = pty.openpty()
     columns, lines = size
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    command = [sys.executable, "-m", "acp_console", *words]
+    command = [*WARM, "-m", "acp_console", *words]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         screen = ""

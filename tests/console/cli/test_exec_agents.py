@@ -15,6 +15,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
+from tests.warm import WARM
 
 HOLDS = "holds only for what it asks; choose another --mode if it has one"
 MODES = """
@@ -351,9 +352,7 @@ def test_a_turn_that_is_ended_is_cancelled_and_its_end_awaited(
     path = tmp_path / "it.acp.ndjson"
     timeout = ("--timeout", "2") if way == "timeout" else ()
     words = ("exec", "--record", str(path), *timeout, "go", "--", *agent(CANCELLED))
-    with subprocess.Popen(
-        [sys.executable, "-m", "acp_console", *words], stdout=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen([*WARM, "-m", "acp_console", *words], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         if way != "timeout":

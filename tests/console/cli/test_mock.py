@@ -6,7 +6,6 @@ import json
 import select
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,10 +19,11 @@ from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.trust import TRUSTED
 from tests.console.conftest import Agent, Call, Outcome
+from tests.warm import WARM
 
 FOLDER = Path(__file__).parents[3] / "recordings"
 RECORDINGS = sorted(FOLDER.rglob("*.acp.ndjson"))
-CONSOLE = [sys.executable, "-m", "acp_console"]
+CONSOLE = [*WARM, "-m", "acp_console"]
 LIMIT_S = 60.0
 """Seconds after which a process counts as hung."""
 WRITING = """

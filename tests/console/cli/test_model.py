@@ -21,13 +21,14 @@ from acp_inspector.model_service.server import NO_MATCH
 from acp_inspector.redaction.files import find_secrets
 from tests.console.conftest import Call
 from tests.inspector.model_service.service import FakeService, fake_service
+from tests.warm import WARM
 
 LIMIT_S = 60.0
 KEY = "sk-proj-" + "Ab3dE6gH9jK2mN5p" * 3
-CONSOLE = [sys.executable, "-m", "acp_console"]
+CONSOLE = [*WARM, "-m", "acp_console"]
 AGENTS = {
-    "openai": [sys.executable, "-m", "acp_agent", "--model", "openai:fake"],
-    "anthropic": [sys.executable, "-m", "acp_agent", "--model", "anthropic:fake"],
+    "openai": [*WARM, "-m", "acp_agent", "--model", "openai:fake"],
+    "anthropic": [*WARM, "-m", "acp_agent", "--model", "anthropic:fake"],
 }
 KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
 REQUESTER = """

@@ -21,6 +21,7 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import encode_notification, encode_request, encode_result
 from tests.console.conftest import Agent, Call
 from tests.inspector.talks import answer, ask, chunk, frames, prompt
+from tests.warm import WARM
 
 COUNTING = """
 prompt = hear_prompt()
@@ -196,7 +197,7 @@ import signal
 os.kill(os.getppid(), signal.SIGTERM)
 hear("never")
 """)
-    words = [sys.executable, "-m", "acp_console", "replay", str(recording), "--", *command]
+    words = [*WARM, "-m", "acp_console", "replay", str(recording), "--", *command]
     done = subprocess.run(words, capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (143, b"")
     assert without_places(done.stderr.decode()) == HANDED
@@ -715,9 +716,9 @@ def test_each_dialect_is_played_as_a_proxy_recorded_it(
     call: Call, tmp_path: Path, dialect: str
 ) -> None:
     """One of them has Content-Length headers, which the proxy records as lines."""
-    command = [sys.executable, "-m", "acp_agent", "--script", "tour", "--dialect", dialect]
+    command = [*WARM, "-m", "acp_agent", "--script", "tour", "--dialect", dialect]
     path = tmp_path / "tour.acp.ndjson"
-    proxy = [sys.executable, "-m", "acp_console", "proxy", "--record", str(path), "--"]
+    proxy = [*WARM, "-m", "acp_console", "proxy", "--record", str(path), "--"]
     words = ("exec", "--cwd", str(tmp_path), "--allow", "all", "--dialect", dialect, "hello")
     assert call(*words, "--", *proxy, *command).code == exit_codes.DONE
     done = call("replay", "--trust", str(path), "--", *command)
@@ -727,7 +728,7 @@ def test_each_dialect_is_played_as_a_proxy_recorded_it(
 
 @pytest.mark.parametrize("version", ["1", "2"])
 def test_each_version_is_played(call: Call, tmp_path: Path, version: str) -> None:
-    command = [sys.executable, "-m", "acp_agent", "--script", "tour", "--protocol", version]
+    command = [*WARM, "-m", "acp_agent", "--script", "tour", "--protocol", version]
     path = tmp_path / "tour.acp.ndjson"
     record = ("exec", "--allow", "all", "--protocol", version, "--record", str(path), "hello")
     assert call(*record, "--", *command).code == exit_codes.DONE
@@ -757,7 +758,7 @@ def test_a_scripted_fault_is_reported_in_time(
     )
     good.write_text(hello)
     bad.write_text(f"{hello}    await call.answer({fault})\n")
-    agents = [[sys.executable, "-m", "acp_agent", "--script", str(each)] for each in (good, bad)]
+    agents = [[*WARM, "-m", "acp_agent", "--script", str(each)] for each in (good, bad)]
     assert call("exec", "--record", str(path), "hi", "--", *agents[0]).code == exit_codes.DONE
     done = call("replay", "--timeout", "4", str(path), "--", *agents[1])
     assert (done.code, sentence in done.out) == (code, True), done.out

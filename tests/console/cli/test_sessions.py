@@ -7,7 +7,6 @@ import os
 import pty
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from acp_console.kept.session_store import SessionStore
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Call
 from tests.console.recorded_runs import opening, recorded, running, text_block, turn, update
+from tests.warm import WARM
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_without_a_terminal_nothing_is_removed_unasked(store: SessionStore, call
 def test_on_a_terminal_removing_asks_first(store: SessionStore, answer: str, left: int) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "precious"))
     mine, its = pty.openpty()
-    command = [sys.executable, "-m", "acp_console", "sessions", "rm", "a"]
+    command = [*WARM, "-m", "acp_console", "sessions", "rm", "a"]
     process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its)
     os.close(its)
     shown = b""

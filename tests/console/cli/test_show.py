@@ -20,6 +20,7 @@ from acp_inspector.recording.format import encode_header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import Json, encode_request
 from tests.console.conftest import Call
+from tests.warm import WARM
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 EXPRESSIONS = (
@@ -197,7 +198,7 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
 
 def test_what_is_written_behind_is_shown_as_it_comes(recording: Path) -> None:
     more = b'{"n":%d,"t":9.5,"from":"client","msg":{"jsonrpc":"2.0","id":"a","result":{}}}\n'
-    command = [sys.executable, "-m", "acp_console", "show", "--follow", "--fields", "n,method"]
+    command = [*WARM, "-m", "acp_console", "show", "--follow", "--fields", "n,method"]
     with subprocess.Popen([*command, str(recording)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert [process.stdout.readline().split()[:1] for _ in range(5)] == [
@@ -330,7 +331,7 @@ def test_compressed_data_that_grows_without_end_is_read_only_if_wished(tmp_path:
         file.write(encode_header(new_header(["x"], tmp_path)))
         file.write(frame % (1, b"small"))
         file.write(frame % (2, b"a" * 2**27))
-    command = [sys.executable, "-m", "acp_console"]
+    command = [*WARM, "-m", "acp_console"]
 
     def count(*options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -16,6 +16,7 @@ import pytest
 from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
+from tests.warm import WARM
 
 LIMIT_S = 30.0
 COUNTING = 'prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")'
@@ -322,7 +323,7 @@ def test_a_byte_order_mark_is_named(corpus: Path, agent: Agent, call: Call) -> N
 
 # Clients
 
-CLIENT = (sys.executable, "-m", "acp_console", "exec")
+CLIENT = (*WARM, "-m", "acp_console", "exec")
 
 
 def test_a_client_is_run_with_each_recording_in_the_place_of_its_agent(

@@ -23,9 +23,10 @@ from acp_inspector.replay.client_player import (
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.trust import TRUSTED
+from tests.warm import WARM
 
 FOLDER = Path(__file__).parents[3] / "recordings"
-AGENT = [sys.executable, "-m", "acp_agent"]
+AGENT = [*WARM, "-m", "acp_agent"]
 LIMIT = 60.0
 """Seconds after which a replay counts as hung."""
 

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import Thread
@@ -15,13 +16,20 @@ from xml.etree import ElementTree
 import anyio
 import pytest
 
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Journal
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.testing.live_agent import start_agent
 from acp_inspector.testing.updating import replace_recording
+from tests.warm import WARM
 
 pytest_plugins = ["pytester"]
+
+for _name in ("clients", "fixtures", "recording_test", "updating"):
+    # What comes in with a run inside this process goes with it, and the next one imports it anew.
+    import_module(f"acp_inspector.testing.{_name}")
+compile_filter("kind == request")
 
 MODULE = "acp_inspector.testing.pytest_plugin"
 IS_INSTALLED = any(each.value == MODULE for each in entry_points(group="pytest11"))
@@ -62,7 +70,7 @@ def scripted(folder: Path, script: str, name: str = "agent.py") -> str:
     """Return the command of an agent that plays a script."""
     path = folder / name
     path.write_text(script)
-    return shlex.join([sys.executable, "-m", "acp_agent", "--script", str(path)])
+    return shlex.join([*WARM, "-m", "acp_agent", "--script", str(path)])
 
 
 def record(
@@ -348,7 +356,7 @@ def test_an_agent_is_named_by_a_path_of_the_project(pytester: pytest.Pytester) -
     """It is started in the directory of its session."""
     command = scripted(pytester.path, COUNTING)
     record(pytester.path / "recordings/one.acp.ndjson", command)
-    project(pytester, f"{sys.executable} -m acp_agent --script agent.py")
+    project(pytester, f"{shlex.join(WARM)} -m acp_agent --script agent.py")
     run(pytester).assert_outcomes(passed=1)
 
 
@@ -571,7 +579,7 @@ def test_recorded(acp_agent):
 
 
 def our_agent(*words: str) -> str:
-    return shlex.join([sys.executable, "-m", "acp_agent", "--no-config", *words])
+    return shlex.join([*WARM, "-m", "acp_agent", "--no-config", *words])
 
 
 def test_an_agent_of_version_2_is_talked_to_in_version_2(pytester: pytest.Pytester) -> None:
@@ -845,7 +853,7 @@ def test_what_a_test_has_recorded_is_played_as_a_recording(pytester: pytest.Pyte
     test = MARKED.replace("counting.acp", "recordings/read.acp").replace(
         '"count"', '"read list.txt"'
     )
-    project(pytester, f"{sys.executable} -m acp_agent --no-config")
+    project(pytester, f"{shlex.join(WARM)} -m acp_agent --no-config")
     pytester.makepyfile(test_it=test)
     run(pytester, "test_it.py", "--acp-record", "once").assert_outcomes(passed=1)
     assert b"milk" in (pytester.path / "recordings/read.acp.ndjson").read_bytes()
@@ -1030,7 +1038,7 @@ def test_a_client_of_version_2_or_a_dialect_is_run_recorded_and_compared(
 ) -> None:
     """The script says what its agent speaks, and the recording what it spoke."""
     (pytester.path / "good.py").write_text(f"{AGENT}({top})\n{COUNTING}")
-    client = [sys.executable, "-m", "acp_console", "exec", *options, "count", "--", "{agent}"]
+    client = [*WARM, "-m", "acp_console", "exec", *options, "count", "--", "{agent}"]
     test = f"""
         import pytest
 
