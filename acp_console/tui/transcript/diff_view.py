@@ -39,14 +39,15 @@ class RowView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._texts = old, new
         self._rows: list[Row] = []
+        self._is_unseen = False
+        """Whether other texts have to be shown from their first difference on."""
         self.wants_split: bool | None = None
 
     def show(self, old: str, new: str) -> None:
         """Show how two other texts differ, from shortly before the first difference on."""
         self._texts = old, new
+        self._is_unseen = True
         self.lay_out()
-        changed = (at for at, row in enumerate(self._rows) if row.back is not None)
-        self.scroll_to(y=max(next(changed, 0) - 3, 0), animate=False, force=True)
 
     def on_resize(self, event: Resize) -> None:
         del event
@@ -66,6 +67,11 @@ class RowView(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         self._rows = diff_rows(*self._texts, width, theme_look(self, is_split=self.is_split))
         self.virtual_size = Size(width, len(self._rows))
+        # Before it is on the screen, it has no width: all rows are others then.
+        if self._is_unseen and width:
+            self._is_unseen = False
+            changed = (at for at, row in enumerate(self._rows) if row.back is not None)
+            self.scroll_to(y=max(next(changed, 0) - 3, 0), animate=False, force=True)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:

@@ -153,7 +153,7 @@ def edited() -> list[Entry]:
     return [frame, JournalEvent(2, 0.2, "edited", data), *entries(*[LOST] * 3)[2:]]
 
 
-@pytest.mark.parametrize("size", [(100, 30), (200, 50)])
+@pytest.mark.parametrize("size", [(100, 30), (120, 40), (200, 50)])
 async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[int, int]) -> None:
     app = InspectionApp(edited())
     async with app.run_test(size=size) as pilot:
