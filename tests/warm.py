@@ -22,17 +22,18 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
+from tempfile import mkdtemp
 from typing import NamedTuple
 
-_FOLDER = Path(
-    # Workers of one run share the server.
-    os.environ.setdefault("ACP_WARM", str(Path(tempfile.gettempdir()) / f"acp-warm-{os.getpid()}"))
-)
+_RUNS_HERE = "ACP_WARM" not in os.environ
+if _RUNS_HERE:
+    # Workers of one run, and runs inside it, share the server.
+    os.environ["ACP_WARM"] = mkdtemp(prefix="acp-warm-")
+_FOLDER = Path(os.environ["ACP_WARM"])
 _ADDRESS = _FOLDER / "socket"
 _LAUNCHER = Path(__file__).with_name("warm_launcher.py")
 _CAN_WATCH = hasattr(os, "pidfd_open")
@@ -50,10 +51,9 @@ MODULES = ("mcp.server.mcpserver", "starlette.applications", "uvicorn")
 @contextmanager
 def warm_server() -> Generator[None]:
     """Run the server for the programs that this process and its children start."""
-    if not _CAN_WATCH:
+    if not (_CAN_WATCH and _RUNS_HERE):
         yield
         return
-    _FOLDER.mkdir(mode=0o700)
     command = [sys.executable, "-P", __file__, str(_ADDRESS)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
