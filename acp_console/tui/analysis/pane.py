@@ -156,7 +156,8 @@ class AnalysisPane(Vertical):
         self._timer = None if seconds is None else set_timer(self, seconds, self.look)
 
     @on(TabbedContent.TabActivated)
-    def show_opened(self, event: TabbedContent.TabActivated) -> None:
+    @on(AnalysisTab.Asked)
+    def show_opened(self, event: Message) -> None:
         event.stop()
         self.look()
 

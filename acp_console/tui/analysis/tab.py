@@ -265,6 +265,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         target: int | str
         """The number of an entry, or a filter."""
 
+    class Asked(Message):
+        """The user wants to see something else in this tab."""
+
     def __init__(self, folding: BackgroundFold[T]) -> None:
         super().__init__()
         self.folding = folding

@@ -45,7 +45,9 @@ async def test_nothing_ticks_in_a_chat_without_a_turn(
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*keys)
-        await until(pilot, lambda: ("─ Traffic ─" in say(app)) == bool(keys))
+        await until(
+            pilot, lambda: ("─ Traffic ─" in say(app) or "─ Analysis ─" in say(app)) == bool(keys)
+        )
         await until(pilot, lambda: not ticking(app))
 
 
