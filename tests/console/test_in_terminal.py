@@ -75,7 +75,8 @@ def test_an_edit_is_allowed_after_it_was_shown(terminal: Terminal, folder: Path)
 
 def test_a_command_is_refused_with_a_reason(terminal: Terminal, folder: Path) -> None:
     send(terminal, "run touch made", "Press a number")
-    press(terminal, "w", "Tell the agent why")
+    # The cursor is on the first letter.
+    press(terminal, "w", "ell the agent why")
     send(terminal, "not now", READY)
     assert not (folder / "made").exists()
 
