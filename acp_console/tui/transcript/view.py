@@ -439,7 +439,9 @@ class TranscriptView(Widget, can_focus=True):
             else:
                 changed.append(y)
         if changed:
-            self.refresh(*(Region(0, y, width, 1) for y in changed))
+            # Textual takes regions to be inside of the padding; rows are drawn from the edge on.
+            inside = self.content_offset
+            self.refresh(*(Region(-inside.x, y - inside.y, width, 1) for y in changed))
 
     def _strip(self, place: Place | None, row: Row, look: Look) -> Strip:
         strip = row.strip(self._text_width, self._base)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import pytest
 from textual.app import App, ComposeResult
+from textual.geometry import Region
 
 from acp_console.tui.transcript.cards import ToolCard, card_of
 from acp_console.tui.transcript.rows import Look
@@ -483,3 +486,29 @@ def test_each_card_of_a_call_shows_what_the_call_is_now() -> None:
     other = ToolCard(call, decides=True)
     other.refresh()
     assert [piece.text for piece in other.pieces] == ["command: rm -r /"]
+
+
+async def test_a_row_that_has_changed_is_drawn_where_it_stands_also_below_padding() -> None:
+    changed: list[Region] = []
+
+    class Watched(TranscriptView):
+        def refresh(self, *regions: Region, **options: bool) -> Self:
+            changed.extend(regions)
+            return super().refresh(*regions, **options)
+
+    class PaddedApp(TranscriptApp):
+        CSS = "TranscriptView { padding: 1 0 0 0; }"
+
+        def compose(self) -> ComposeResult:
+            yield Watched("welcome")
+
+    app = PaddedApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        await settled(pilot)
+        row = next(y for y, line in enumerate(say(app).splitlines()) if "welcome" in line)
+        changed.clear()
+        app.view.sync([message("hello")])
+        await until(pilot, lambda: changed)
+        # Textual takes regions to be inside of the padding.
+        inside = app.view.content_offset
+        assert [region.translate(inside).y for region in changed] == [row - app.view.region.y]
