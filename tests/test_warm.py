@@ -61,8 +61,8 @@ async def test_signals_reach_it_and_it_ends_with_its_launcher(
     script = tmp_path / "script.py"
     script.write_text(
         "import os, signal\n"
-        "signal.signal(signal.SIGTERM, lambda *_: print('term', flush=True))\n"
-        "print(os.getpid(), flush=True)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'term\\n'))\n"
+        "os.write(1, b'%d\\n' % os.getpid())\n"
         "while True: signal.pause()\n"
     )
     with subprocess.Popen([*python, str(script)], stdout=subprocess.PIPE) as process:

@@ -22,14 +22,13 @@ from tests.agent.linted_client import Visit, visit
 from tests.agent.mcp.rooms import (
     LIMIT,
     LIMITS,
-    WEATHER,
     is_running,
     logged,
     on_web,
     scripted,
     weather,
+    weather_command,
 )
-from tests.warm import WARM
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 NOTICES: dict[str, Json] = {"clientCapabilities": {"session": {"notices": {}}}}
@@ -59,7 +58,8 @@ async def calling(
 def declared(how: str = "stdio", name: str = "w", version: int = 1) -> Json:
     """Return the server of `weather.py` as a client names it."""
     kind: dict[str, Json] = {"type": "stdio"} if version == 2 else {}
-    return {**kind, "name": name, "command": WARM[0], "args": [*WARM[1:], WEATHER, how], "env": []}
+    command, *arguments = weather_command(how)
+    return {**kind, "name": name, "command": command, "args": arguments, "env": []}
 
 
 def ended(it: Visit, session_id: str) -> list[tuple[str, str]]:

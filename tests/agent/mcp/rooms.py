@@ -37,9 +37,18 @@ class Nobody:
         raise AssertionError(f"asked for {method}: {params}")
 
 
+def weather_command(how: str) -> tuple[str, ...]:
+    """Return the command of `weather.py`; a stubborn one is started cold.
+
+    A program that is started warm ends a moment after its launcher, which is the process that the
+    agent waits for.
+    """
+    return (*((sys.executable,) if how == "stubborn" else WARM), WEATHER, how)
+
+
 def weather(how: str = "stdio", id_: str = "w", **env: str) -> StdioServer:
     """Return the server of `weather.py`."""
-    return StdioServer(id_, (*WARM, WEATHER, how), env)
+    return StdioServer(id_, weather_command(how), env)
 
 
 def scripted(code: str, id_: str = "s") -> StdioServer:
