@@ -168,8 +168,8 @@ def _exit_codes() -> str:
     return (
         "## Exit codes\n\n| code | meaning |\n|---|---|\n"
         "| 0 | done |\n"
-        "| 1 | found something: lint findings, differences, secrets, a refused command; "
-        "or an internal error |\n"
+        "| 1 | found something: lint findings, differences, secrets, a line of a recording that a "
+        "check cannot read, a refused command; or an internal error |\n"
         "| 2 | wrong usage, or a file that cannot be used |\n"
         "| 3 | the agent could not be started, or exited early |\n"
         "| 4 | the agent answered with an error, or broke the protocol |\n"

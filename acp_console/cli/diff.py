@@ -11,6 +11,7 @@ import click
 
 from acp_console.cli.command import Command
 from acp_console.cli.comparing import Comparison, comparison_options
+from acp_console.cli.errors import fail
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
@@ -27,6 +28,7 @@ from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.steps import Level
 from acp_inspector.compare.tolerances import tolerated_text
 from acp_inspector.compare.values import ABSENT
+from acp_inspector.recording.reader import BadLine, unread_problem
 from acp_inspector.replay.expectations import FilterSelector
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
@@ -61,8 +63,8 @@ def command(
 ) -> int:
     """Compare the recordings A and B by the meaning of their messages.
 
-    Exits with 0 if they mean the same and with 1 if they do not. Ids and times may differ, as long
-    as they are used in the same way; what was tolerated is reported.
+    Exits with 0 if they mean the same, and with 1 if they do not, or if a line cannot be read. Ids
+    and times may differ, as long as they are used in the same way; what was tolerated is reported.
 
     \b
     acp-console diff before.acp.ndjson after.acp.ndjson
@@ -74,7 +76,12 @@ def command(
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     selectors = FilterSelector(only_left), FilterSelector(only_right)
-    entries = list(read_entries(left)), list(read_entries(right))
+    bad_lines: list[BadLine] = []
+    entries = (
+        list(read_entries(left, on_bad_line=bad_lines.append)),
+        list(read_entries(right, on_bad_line=bad_lines.append)),
+    )
+    unread = sum(bad.is_unread for bad in bad_lines)
     found = compare(
         *entries,
         **comparison.options,
@@ -82,13 +89,15 @@ def command(
         ids=IdMap(is_redacted=is_redacted(left)),
     )
     if format_ == "json":
-        print_json(comparison_json(found, left, right, level))
+        print_json({**comparison_json(found, left, right, level), "unread": unread})
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
+    if unread:
+        fail(unread_problem(unread))
     warn_about_filter(only_left, option="--only-left")
     warn_about_filter(only_right, option="--only-right")
-    return comparison.exit_code(is_passed=not found.differences)
+    return comparison.exit_code(is_passed=not found.differences and not unread)
 
 
 def comparison_json(

@@ -6,7 +6,8 @@ from typing import Final
 
 DONE: Final = 0
 FOUND: Final = 1
-"""Found something: lint findings, differences, secrets, a refused command; or an internal error."""
+"""Found something: lint findings, differences, secrets, a line of a recording that a check cannot
+read, a refused command; or an internal error."""
 USAGE: Final = 2
 """Wrong usage, or a file that cannot be used."""
 AGENT: Final = 3

@@ -33,6 +33,7 @@ from acp_console.cli.reading import (
     rule_names,
     rule_pattern,
     warn_about_filter,
+    warn_about_line,
 )
 from acp_console.wording.values import OUTPUT_VERSION
 from acp_inspector.filter.compiler import Filter
@@ -40,7 +41,7 @@ from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.registry import find_rule
-from acp_inspector.recording.reader import BadLine, read_lines
+from acp_inspector.recording.reader import BadLine, read_lines, unread_problem
 from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.jsonrpc import Json
 
@@ -75,7 +76,7 @@ class _Linted:
         return {option: count for option, count in counts.items() if count}
 
     def fails(self, fail_on: FailOn) -> bool:
-        is_damaged = bool(self.unread) and _faults_fail(fail_on)
+        is_damaged = any(_fault_fails(fault, fail_on) for fault in self.faults)
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
@@ -91,7 +92,8 @@ class _Linted:
     type=click.Choice(get_args(FailOn)),
     default="error",
     show_default=True,
-    help="Exit with 1 if a finding is at least that severe. Heuristics never count.",
+    help="Exit with 1 if a finding is at least that severe, or, unless it is never, if a line of a "
+    "recording cannot be read. Heuristics never count.",
 )
 @click.option(
     "--unstable",
@@ -172,8 +174,11 @@ def command(
         fail(f"--filter {text}: no frame matches", "remove or correct it")
         return exit_codes.USAGE
     has_failed = any(each.fails(fail_on) for each in linted.values())
+    unread = sum(fault.is_unread for each in linted.values() for fault in each.faults)
+    if has_failed and unread:
+        fail(unread_problem(unread), "with --fail-on never that is accepted")
     if has_failed and update_baseline:
-        say(f"no baseline holds lines that cannot be read: --fail-on {fail_on} fails")
+        say("no baseline holds lines that cannot be read")
     return exit_codes.FOUND if has_failed else exit_codes.DONE
 
 
@@ -199,9 +204,12 @@ def fails(finding: Finding, fail_on: FailOn) -> bool:
     return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)
 
 
-def _faults_fail(fail_on: FailOn) -> bool:
-    """Return whether unreadable lines make the command fail: they count as warnings."""
-    return fail_on in {"warning", "info"}
+def _fault_fails(fault: BadLine, fail_on: FailOn) -> bool:
+    """Return whether an unreadable line makes the command fail: it may hold an error.
+
+    Behind a wrong digest everything was read; it counts as a warning.
+    """
+    return fail_on != "never" if fault.is_unread else fail_on in {"warning", "info"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +232,7 @@ def _lint(file: Path, options: _Options) -> _Linted:
     linted = _Linted(linter.report, is_filter_idle=selection.is_idle)
     for row in read_lines(file):
         if isinstance(row, BadLine):
-            warn(f"{file}, line {row.line}: {row.reason}")
+            warn_about_line(file, row)
             linted.unread += 1
             if limit is None or linted.unread <= limit:
                 linted.faults.append(row)
@@ -312,9 +320,11 @@ def _print(
         case "junit":
             from acp_inspector.lint.reports import junit_report
 
-            failing = _faults_fail(fail_on)
             rendered = junit_report(
-                reports, lambda each: fails(each, fail_on), faults, faults_fail=failing
+                reports,
+                lambda each: fails(each, fail_on),
+                faults,
+                fault_fails=lambda each: _fault_fails(each, fail_on),
             )
             click.echo(rendered)
 

@@ -134,7 +134,8 @@ def command(
                 # A client may also end its agent by a signal, and wants the verdict then too.
                 for note in player.notes:
                     say(escape_controls(note))
-                result = _with_hint(player.result(), file)
+                result = replace(player.result(), unread=recording.unread)
+                result = _with_hint(result, file)
                 if report is not None:
                     write_report(report, file, result)
                 sys.stderr.write(f"{_verdict(result, file, format_, is_all=is_all)}\n")

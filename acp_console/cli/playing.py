@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import click
 
-from acp_console.cli.errors import warn
 from acp_console.cli.param_types import DURATION, PACE
+from acp_console.cli.reading import warn_about_line
 from acp_inspector.recording.reader import Recording, read_recording
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -68,5 +68,5 @@ def read_whole(path: Path) -> Recording:
     """
     recording = read_recording(path)
     for fault in recording.bad_lines:
-        warn(f"{path}, line {fault.line}: {fault.reason}")
+        warn_about_line(path, fault)
     return recording

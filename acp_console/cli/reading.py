@@ -102,11 +102,19 @@ def warn_about_filter(wanted: Filter, *, option: str = "--filter") -> None:
         warn(f"{option} {wanted.source}: {wanted.warning}")
 
 
-def read_entries(file: Path) -> Iterator[Entry]:
-    """Yield the entries of a recording; report unreadable lines on stderr."""
+def warn_about_line(file: Path, bad_line: BadLine) -> None:
+    """Warn on stderr about a line of a recording that cannot be read."""
+    warn(f"{file}, line {bad_line.line}: {bad_line.reason}")
+
+
+def read_entries(
+    file: Path, *, on_bad_line: Callable[[BadLine], object] = lambda line: None
+) -> Iterator[Entry]:
+    """Yield the entries of a recording; report unreadable lines on stderr, and to `on_bad_line`."""
     for line in read_lines(file):
         if isinstance(line, BadLine):
-            warn(f"{file}, line {line.line}: {line.reason}")
+            warn_about_line(file, line)
+            on_bad_line(line)
         elif isinstance(line, Frame | StderrChunk | JournalEvent):
             yield line
 

@@ -17,9 +17,15 @@ from rich.text import Text
 
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
-from acp_console.cli.errors import UsageError, warn
+from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.reading import annotate, parse_filter, read_entries, warn_about_filter
+from acp_console.cli.reading import (
+    annotate,
+    parse_filter,
+    read_entries,
+    warn_about_filter,
+    warn_about_line,
+)
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.wording.frames import (
     EDITED,
@@ -199,7 +205,7 @@ def _print_frames(
 def _count(file: Path, wanted: Filter, found: Iterable[Found]) -> int:
     if not wanted.is_empty or not file.is_file():
         return sum(1 for _ in found)
-    with RecordingScan(file, partial(_report, file)) as recording:
+    with RecordingScan(file, partial(warn_about_line, file)) as recording:
         return recording.count_frames()
 
 
@@ -225,7 +231,7 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
         yield from _match(read_lines(file), file, wanted, known)
         return
     if passes := scan_prefilter(wanted):
-        with RecordingScan(file, partial(_report, file)) as recording:
+        with RecordingScan(file, partial(warn_about_line, file)) as recording:
             for found in scan(recording, wanted, passes, known.notes):
                 if isinstance(found, DecodedFrame):
                     yield found.frame, partial(decoded_row, found)
@@ -235,7 +241,7 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
     # The index holds many of the fields that filters use; these need no reading.
     with IndexedRecording(file).index_all() as recording:
         for bad_line in recording.bad_lines():
-            _report(file, bad_line)
+            warn_about_line(file, bad_line)
         for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
@@ -288,10 +294,6 @@ def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRo
     return decoded_row(decoded)
 
 
-def _report(file: Path, bad_line: BadLine) -> None:
-    warn(f"{file}, line {bad_line.line}: {bad_line.reason}")
-
-
 def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
     """Yield the matching entries, then new ones as they are written, without end."""
 
@@ -312,7 +314,7 @@ def _match(
     exchanges = Exchanges(is_lean=True, max_open=MAX_WAITING)
     for line in lines:
         if isinstance(line, BadLine):
-            _report(file, line)
+            warn_about_line(file, line)
         elif isinstance(line, Frame):
             row = frame_row(line, exchanges)
             if wanted.matches(EntryFields(line, exchanges, notes=known.notes(line))):

@@ -12,7 +12,7 @@ from acp_console.cli.comparing import all_option
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.playing import read_whole
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.reader import garbage_collection_off
+from acp_inspector.recording.reader import garbage_collection_off, unread_problem
 from acp_inspector.replay.snapshot import SnapshotComparison, compare_with_snapshot, snapshot_path
 from acp_protocol.host.sanitize import escape_controls
 
@@ -28,7 +28,7 @@ def command(*, file: Path, is_update: bool, is_all: bool, format_: str) -> int:
     """Compare findings, conversation and exchanges of the recording FILE with what was stored.
 
     They are in FILE.snapshot.json. No agent and no client is needed. Exits with 0 if all is as
-    stored, and with 1 if it is not.
+    stored, and with 1 if it is not, or if a line of FILE cannot be read.
 
     \b
     acp-console snapshot --update session.acp.ndjson
@@ -59,13 +59,16 @@ def command(*, file: Path, is_update: bool, is_all: bool, format_: str) -> int:
         click.echo(f"{escape_controls(file.name)}: {_verdict(found, is_update=is_update)}")
     if is_update:
         found.store()
-    is_done = found.is_passed or (is_update and not found.is_empty)
+    is_stored = is_update and not found.is_empty and not found.unread
+    is_done = found.is_passed or is_stored
     return exit_codes.DONE if is_done else exit_codes.FOUND
 
 
 def _verdict(found: SnapshotComparison, *, is_update: bool) -> str:
     if found.is_empty:
         return f"fail: the recording holds no frame; {found.counts}"
+    if found.unread and not (is_update or found.diff):
+        return f"fail: {unread_problem(found.unread)}; {found.counts}"
     if is_update:
         done = f"stored {found.path.name}" if found.diff else "unchanged"
         return f"{done}: {found.counts}"

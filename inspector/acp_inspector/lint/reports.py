@@ -32,7 +32,7 @@ def junit_report(
     fails: Callable[[Finding], bool],
     faults: Mapping[str, Sequence[BadLine]] | None = None,
     *,
-    faults_fail: bool = False,
+    fault_fails: Callable[[BadLine], bool] = lambda fault: False,
 ) -> str:
     """Return the reports of each file as one document.
 
@@ -40,16 +40,17 @@ def junit_report(
         reports: by the file's name.
         fails: returns whether a finding is a failure.
         faults: for each file, the lines that could not be read.
-        faults_fail: such a file is an error, instead of being reported.
+        fault_fails: returns whether such a line makes the file an error.
     """
     root = ElementTree.Element("testsuites", name="acp-console lint")
     for file, report in reports.items():
         suite = ElementTree.SubElement(root, "testsuite", name=xml_text(file))
         failed = skipped = 0
         unread = (faults or {}).get(file, ())
+        is_damaged = any(map(fault_fails, unread))
         case = ElementTree.SubElement(suite, "testcase", name=READABLE, classname="Recording")
         if text := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
-            if faults_fail:
+            if is_damaged:
                 _add(case, "error", text, message=text.split("\n")[0], type="recording")
             else:
                 _add(case, "system-out", text)
@@ -76,7 +77,7 @@ def junit_report(
             tests=str(len(report.applicable) + 1),
             failures=str(failed),
             skipped=str(skipped),
-            errors=str(int(faults_fail and bool(unread)) + len(report.failed)),
+            errors=str(int(is_damaged) + len(report.failed)),
         )
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)

@@ -42,6 +42,11 @@ class BadLine:
     offset: int = 0
     """Byte offset of the line, in the decompressed data."""
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether something could not be read: behind a wrong digest everything was."""
+        return self.reason != DIGEST_MISMATCH
+
 
 Row: TypeAlias = Header | Entry | Footer | BadLine
 """A decoded line of a recording."""
@@ -61,8 +66,18 @@ class Recording:
     """The SHA-256 of all decompressed bytes that were read, by which its origin is known."""
 
     @property
+    def unread(self) -> int:
+        """The number of lines that could not be read; a check of the recording does not pass."""
+        return sum(bad.is_unread for bad in self.bad_lines)
+
+    @property
     def frames(self) -> tuple[Frame, ...]:
         return tuple(entry for entry in self.entries if isinstance(entry, Frame))
+
+
+def unread_problem(count: int) -> str:
+    """Return why a check of a recording with `count` unreadable lines does not pass."""
+    return f"{count} {'line' if count == 1 else 'lines'} of the recording could not be read"
 
 
 def read_recording(path: Path, *, max_line: int | None = None) -> Recording:

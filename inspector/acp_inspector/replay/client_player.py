@@ -223,7 +223,7 @@ async def play_as_client(
     notes = [*missing, *result.notes]
     if not result.is_passed and (names := missing_files(frames, directories.places)):
         notes.append(missing_files_note(names, recording.path))
-    return replace(result, notes=tuple(notes))
+    return replace(result, notes=tuple(notes), unread=recording.unread)
 
 
 async def _with_exit(result: ReplayResult, child: ChildProcess, *, has_left: bool) -> ReplayResult:

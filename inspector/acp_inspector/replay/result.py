@@ -16,6 +16,7 @@ from acp_inspector.compare.difference import (
     value_lines,
 )
 from acp_inspector.compare.tolerances import ToleranceName, tolerated_text
+from acp_inspector.recording.reader import unread_problem
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import descendants
@@ -53,11 +54,13 @@ class ReplayResult:
     """How often each tolerance was needed."""
     side: Side = "client"
     """The played side."""
+    unread: int = 0
+    """Lines of the recording that could not be read; the notes name them."""
 
     @property
     def is_passed(self) -> bool:
-        """Whether everything was played and nothing differs."""
-        return not self.differences and not self.errors
+        """Whether everything was read and played, and nothing differs."""
+        return not self.differences and not self.errors and not self.unread
 
     def joined(self, other: ReplayResult) -> ReplayResult:
         """Return the result of two connections, one after the other."""
@@ -78,6 +81,7 @@ class ReplayResult:
             "played": self.played,
             "compared": self.compared,
             "unreached": self.unreached,
+            "unread": self.unread,
             "tolerated": dict(self.tolerated),
             "errors": list(self.errors),
             "notes": list(self.notes),
@@ -99,9 +103,10 @@ class ReplayResult:
             yield f"pass: {counts}"
             yield from (f"\nnote: {note}" for note in self.notes)
             return
-        count = len(self.differences) + len(self.errors)
+        errors = [*self.errors, *([unread_problem(self.unread)] if self.unread else [])]
+        count = len(self.differences) + len(errors)
         yield f"fail: {counted(count, 'problem')}; {counts}"
-        for error in self.errors:
+        for error in errors:
             yield f"\n* {error}"
         yield from (f"\nnote: {note}" for note in self.notes)
         counts_by_kind: Counter[str] = Counter()

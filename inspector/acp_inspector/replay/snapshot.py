@@ -74,10 +74,13 @@ class SnapshotComparison:
     """The lines that differ, safe to show."""
     is_empty: bool
     """Whether the recording has no frames, so that there is nothing to compare."""
+    unread: int = 0
+    """Lines of the recording that could not be read."""
 
     @property
     def is_passed(self) -> bool:
-        return not self.diff and not self.is_empty
+        """Whether everything was read, and is as stored."""
+        return not self.diff and not self.is_empty and not self.unread
 
     @property
     def counts(self) -> str:
@@ -124,7 +127,7 @@ def compare_with_snapshot(
         return None
     now = take_snapshot(recording)
     diff = () if stored == now else map(escape_controls, snapshot_diff(stored, now))
-    return SnapshotComparison(path, now, tuple(diff), not recording.frames)
+    return SnapshotComparison(path, now, tuple(diff), not recording.frames, recording.unread)
 
 
 def snapshot_path(recording: Path) -> Path:

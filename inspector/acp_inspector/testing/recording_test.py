@@ -29,7 +29,7 @@ from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.reports import xml_text
 from acp_inspector.recording.format import SUFFIX, RecordingError
 from acp_inspector.recording.origin import is_our_recording
-from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.recording.reader import Recording, read_recording, unread_problem
 from acp_inspector.replay.client_player import (
     STEP_TIMEOUT,
     PlayLimits,
@@ -193,9 +193,16 @@ def _compare_with_snapshot(recording: Recording, *, is_updating: bool) -> PlayOu
     if found.is_empty:
         return PlayOutcome(recording.path, "failed", "fail: the recording holds no message")
     text = "\n".join([f"{found.path.name} differs; {found.counts}", *found.shown()])
-    if not is_updating:
+    if found.unread:
+        text = (
+            f"{unread_problem(found.unread)}\n{text}"
+            if found.diff
+            else unread_problem(found.unread)
+        )
+    if is_updating:
+        found.store()
+    if not is_updating or found.unread:
         return PlayOutcome(recording.path, "failed", f"fail: {text}")
-    found.store()
     return PlayOutcome(recording.path, "updated", f"stored: {text}")
 
 
@@ -281,7 +288,12 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
     errors = () if found.compared[0] else ("the recording holds no message",)
     result = ReplayResult(
-        found.differences, errors, played, found.compared[0], tolerated=found.tolerated
+        found.differences,
+        errors,
+        played,
+        found.compared[0],
+        tolerated=found.tolerated,
+        unread=recording.unread,
     )
     return result_outcome(path, result, expected)
 

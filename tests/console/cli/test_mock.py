@@ -81,6 +81,7 @@ def test_the_client_that_was_recorded_passes(recording: Path, call: Call, tmp_pa
         "played": 5,
         "compared": 3,
         "unreached": 0,
+        "unread": 0,
     }
 
 

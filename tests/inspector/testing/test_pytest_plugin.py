@@ -246,9 +246,7 @@ def test_a_recording_without_frames_is_no_green(pytester: pytest.Pytester) -> No
     run(pytester).assert_outcomes(failed=1)
 
 
-def test_what_is_cut_off_is_a_warning_or_an_error_as_the_project_wants(
-    pytester: pytest.Pytester,
-) -> None:
+def test_a_recording_that_is_cut_off_fails(pytester: pytest.Pytester) -> None:
     command = scripted(pytester.path, COUNTING)
     path = record(pytester.path / "recordings/one.acp.ndjson", command)
     whole = path.read_bytes()
@@ -256,11 +254,25 @@ def test_what_is_cut_off_is_a_warning_or_an_error_as_the_project_wants(
     for end in (len(whole) - 20, whole.rindex(b'"update"') + 5):
         path.write_bytes(whole[:end])
         done = run(pytester, "-W", "default", "-rP")
-        done.assert_outcomes(passed=1, warnings=1)
+        done.assert_outcomes(failed=1, warnings=1)
+        assert "1 line of the recording could not be read" in text_of(done)
         assert "the file ends in the middle of this line" in text_of(done)
-        done = run(pytester, "-W", "error")
-        done.assert_outcomes(failed=1)
-        assert "one.acp.ndjson: it cannot be read completely" in text_of(done)
+
+
+def test_what_is_missing_is_a_warning_or_an_error_as_the_project_wants(
+    pytester: pytest.Pytester,
+) -> None:
+    command = scripted(pytester.path, COUNTING)
+    path = record(pytester.path / "recordings/one.acp.ndjson", command)
+    project(pytester, command)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(each for each in lines[:-1] if b'"event":"spawn"' not in each))
+    done = run(pytester, "-W", "default", "-rP")
+    done.assert_outcomes(passed=1, warnings=1)
+    assert "is missing in the recording" in text_of(done)
+    done = run(pytester, "-W", "error")
+    done.assert_outcomes(failed=1)
+    assert "one.acp.ndjson: it cannot be read completely" in text_of(done)
 
 
 def test_without_an_agent_a_recording_is_compared_with_its_snapshot(
