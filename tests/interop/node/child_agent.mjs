@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { ndJsonStream } from "@agentclientprotocol/sdk";
 
@@ -15,6 +15,25 @@ function holds(whole, part) {
   return Object.entries(part).every(([name, value]) => holds(whole?.[name], value));
 }
 
+/**
+ * Return a stream that writes messages of one moment together: however fast the agent is, its first
+ * response comes after the last of them.
+ */
+function together(pipe) {
+  let chunks = [];
+  const flush = () => {
+    pipe.write(Buffer.concat(chunks));
+    chunks = [];
+  };
+  pipe.on("error", () => {});
+  return new WritableStream({
+    write(chunk) {
+      if (!chunks.length) setImmediate(flush);
+      chunks.push(chunk);
+    },
+  });
+}
+
 /** Runs the agent that the command line names, and keeps what it says as it said it. */
 export class ChildAgent {
   said = [];
@@ -23,7 +42,7 @@ export class ChildAgent {
 
   constructor(command = process.argv.slice(2)) {
     this.process = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
-    const pipes = [Writable.toWeb(this.process.stdin), Readable.toWeb(this.process.stdout)];
+    const pipes = [together(this.process.stdin), Readable.toWeb(this.process.stdout)];
     const { writable, readable } = ndJsonStream(...pipes);
     const keep = new TransformStream({
       transform: (message, next) => {
@@ -70,6 +89,7 @@ export class ChildAgent {
 
   /** Close the pipes, and return the exit code of the agent. */
   async end() {
+    await new Promise(setImmediate);
     this.process.stdin.end();
     if (this.process.exitCode === null) await once(this.process, "exit");
     return this.process.exitCode;

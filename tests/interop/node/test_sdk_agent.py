@@ -88,8 +88,12 @@ def test_each_kind_of_update_comes_through(place: Path, agent: tuple[object, ...
 
 def test_what_is_no_text_is_named(place: Path, agent: tuple[object, ...]) -> None:
     done = console(place, "exec", "everything", *agent)
-    assert done.stdout == "all of [image][resource_link][resource] it\n"
-    assert done.stderr == MODE_NOTE + "  * Look at everything: /notes.md\n"
+    # The resource has the id of a message, so it is a message of its own.
+    assert done.stdout == "all of [image][resource_link]\n[resource]\n it\n"
+    # A call that shows a terminal has run a command.
+    shown, warning = done.stderr.split("warning: ")
+    assert shown == MODE_NOTE + "  * Look at everything: /notes.md\n"
+    assert warning.startswith("the agent acted without asking (execute 1): ")
 
 
 def test_a_recording_of_it_holds_nothing_that_is_not_understood(
