@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from acp_inspector.conformance.agent.judge import agent_suite
+from acp_inspector.conformance.client.judge import client_suite
+from acp_inspector.conformance.client.stage import PERSONAS
 from acp_inspector.control import server, sinks
 from acp_inspector.intercept import controller
+from acp_inspector.lint.registry import rules
 from acp_inspector.proxy import forwarder, recorder
 from acp_inspector.recording import format as recording_format
 from acp_inspector.recording import numbering
@@ -128,3 +132,24 @@ def test_the_page_on_security_gives_the_bounds_of_the_code() -> None:
     }
     assert read == BOUNDS
     assert recorder.QUEUE_TIMEOUT_S == 2.0
+
+
+def test_every_page_that_counts_the_rules_has_their_number() -> None:
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.glob("*.md")]
+    counts = {
+        page.name: set(re.findall(r"\b(\d{3}) (?:lint )?rules\b", page.read_text()))
+        for page in pages
+    }
+    assert {"README.md", "CHANGELOG.md", "rules.md"} <= {name for name in counts if counts[name]}
+    assert set().union(*counts.values()) == {str(len(rules()))}
+
+
+def test_the_changelog_has_the_number_of_cases_and_personas() -> None:
+    agent_1, agent_2, client_1, client_2 = (
+        len(suite.select(profile))
+        for suite in (agent_suite(), client_suite())
+        for profile in ("v1", "v2")
+    )
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert f"{agent_1} cases (version 1; {agent_2} for version 2)" in text
+    assert f"{client_1} ({client_2}) cases of {len(PERSONAS)} personas" in text

@@ -25,6 +25,7 @@ from acp_console.wording.findings import (
 from acp_console.wording.values import plural
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.engine import Finding, LintReport
+from acp_inspector.lint.registry import rules
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 MAX_FINDINGS_SHOWN: Final = 3
@@ -63,9 +64,11 @@ def print_report(
     exercised, applied = rule_coverage(report)
     failed = len(report.failed.keys() - report.exercised)
     broken = f"; {failed} could not be checked" if failed else ""
+    unstable = len(rules()) - applied
+    unstable_hint = f"; {unstable} more need --unstable" if unstable else ""
     click.echo(
         f"{exercised} of {applied} rules applied to this recording; "
-        f"the other {applied - exercised - failed} had nothing to check{broken}"
+        f"the other {applied - exercised - failed} had nothing to check{broken}{unstable_hint}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -415,4 +416,15 @@ def test_a_rule_that_could_not_be_judged_is_not_called_idle(
     print_report("a", report, is_all=False)
     ending = capsys.readouterr().out.splitlines()[-1]
     assert ending.startswith("1 of 3 rules applied to this recording; the other 1 had nothing")
-    assert ending.endswith("; 1 could not be checked")
+    assert "; 1 could not be checked; " in ending
+
+
+def test_the_rules_that_applied_the_others_and_the_unstable_ones_are_all(
+    call: Call, wrong: Path
+) -> None:
+    for options in ([], ["--unstable"]):
+        ending = call("lint", *options, str(wrong)).out.splitlines()[-1]
+        _, stable, idle, *unstable = map(int, re.findall(r"\d+", ending))
+        assert stable + sum(unstable) == len(rules())
+        assert bool(unstable) == (not options)
+        assert idle < stable
