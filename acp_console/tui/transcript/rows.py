@@ -145,6 +145,11 @@ class Row:
             self.strips = {width: drawn}
         return drawn
 
+    def text_between(self, left: int, right: int) -> str:
+        """Return what stands between two cells, without spaces at its end."""
+        drawn = Strip([Segment(text) for text, _ in (*self.lead, *self.runs)])
+        return drawn.crop(left, right).text.rstrip()
+
 
 def wrap(runs: Iterable[Run], width: int) -> list[tuple[list[Run], str]]:
     """Break text into rows of at most `width` cells, each with what joins it to the one before."""

@@ -7,11 +7,9 @@ draw. Heights of parts that were never drawn are estimates and only move the thu
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -27,25 +25,18 @@ from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.textual_fixes import set_timer
-from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
-from acp_console.tui.transcript.rows import Heights, Look, Row, wrapped
+from acp_console.tui.transcript.cards import Card
+from acp_console.tui.transcript.document import Document, JumpKind, Mark, Place
+from acp_console.tui.transcript.rows import Look, Row, wrapped
 from acp_inspector.session.items import Item
 
 FRAME_S: Final = 1 / 30
 """Seconds between two frames, at least."""
 SHARE: Final = 5
 """A frame is followed by a rest of this many times its own length."""
-MAX_ROWS: Final = 6_000
-"""Rendered rows that are kept."""
 WHEEL_ROWS: Final = 3
 MARGIN: Final = 2
 """Cells left of the rows."""
-
-Place: TypeAlias = tuple[int, int, int]
-"""A card, one of its parts, and a row of that."""
-Mark: TypeAlias = tuple[int, int, int, int]
-"""A place and a cell in its row."""
-JumpKind: TypeAlias = Literal["prompt", "error", "permission", "call"]
 
 
 @dataclass(slots=True)
@@ -117,14 +108,7 @@ class TranscriptView(Widget, can_focus=True):
         super().__init__(id=id)
         self._welcome = welcome
         self._clock = clock
-        self.cards: list[Card] = []
-        self._places: dict[int, int] = {}
-        """The card of each item, by its identity."""
-        self._heights = Heights()
-        self._rows: OrderedDict[Hashable, list[Row]] = OrderedDict()
-        self._row_count = 0
-        self._blank = Row([])
-        self._look: Look | None = None
+        self.document = Document()
         self._is_split = False
         self._base = Style()
         self._shown: list[_Shown] = []
@@ -137,7 +121,6 @@ class TranscriptView(Widget, can_focus=True):
         """The card that the keys act on, while this has the focus."""
         self.changed: int | None = None
         """The card that is marked because it has just changed."""
-        self._changed: set[int] = set()
         self._frame: Timer | None = None
         self._rest_until = 0.0
         self._selection: tuple[Mark, Mark] | None = None
@@ -150,28 +133,20 @@ class TranscriptView(Widget, can_focus=True):
 
     # Items
 
+    @property
+    def cards(self) -> list[Card]:
+        """A card for each item."""
+        return self.document.cards
+
     def sync(self, items: Iterable[Item]) -> None:
         """Show items that are new or have changed, with the next frame."""
-        for item in items:
-            place = self._places.get(id(item))
-            if place is None:
-                self._places[id(item)] = len(self.cards)
-                self.cards.append(card_of(item))
-                self._heights.append(1)
-                place = len(self.cards) - 1
-            self._changed.add(place)
-        if self._changed:
+        if self.document.sync(items):
             self._request_frame()
 
-    def reset(self, items: Iterable[Item] = ()) -> None:
-        """Show other items."""
-        self.cards.clear()
-        self._places.clear()
-        self._heights = Heights()
-        self._forget_rows()
-        self._changed.clear()
+    def reset(self) -> None:
+        """Show nothing."""
+        self.document.clear()
         self._selection = self.cursor = self.top = self.changed = None
-        self.sync(items)
         self._request_frame()
 
     def replace(self, items: Iterable[Item], *, is_revised: bool = False) -> None:
@@ -181,43 +156,23 @@ class TranscriptView(Widget, can_focus=True):
             items: The items.
             is_revised: Whether the same frame may have left them in another state than before.
         """
-        known = {_identity(card): card for card in self.cards}
-        anchor = None if self.top is None else _identity(self.cards[self.top[0]])
-        top, cursor = self.top, None if self.cursor is None else _identity(self.cards[self.cursor])
-        cards: list[Card] = []
-        for item in items:
-            card = card_of(item)
-            before = known.get(_identity(card))
-            if before is not None and before.item.last == item.last and not is_revised:
-                card = before
-            elif before is not None:
-                card.take_folding(before)
-            cards.append(card)
-        places = {_identity(card): place for place, card in enumerate(cards)}
-        self.reset()
-        for place, card in enumerate(cards):
-            self.cards.append(card)
-            self._heights.append(1)
-            self._changed.add(place)
-        if top is not None and anchor in places:
-            self.top = (places[anchor], *top[1:])
+        top, cursor = self.top, self.cursor
+        places = self.document.replace(items, is_revised=is_revised)
+        self._selection = self.cursor = self.top = self.changed = None
+        if top is not None and top[0] in places:
+            self.top = (places[top[0]], *top[1:])
         self.cursor = None if cursor is None else places.get(cursor)
         self._request_frame()
 
     def show(self, cards: Iterable[Card]) -> None:
         """Show these cards from the first one on."""
         self.reset()
-        for card in cards:
-            self.cards.append(card)
-            self._heights.append(1)
-            self._changed.add(len(self.cards) - 1)
+        self.document.show(cards)
         self.top = (0, 0, 0)
-        self._request_frame()
 
     def count_rows(self, most: int) -> int:
         """Return how many rows there are, at most `most`."""
-        self._refresh_cards()
-        return len(self._from_place((0, 0, 0), most))
+        return self._laid_out.count_rows(most)
 
     def on_end_shown(self) -> None:
         """The last row is on the screen."""
@@ -230,38 +185,10 @@ class TranscriptView(Widget, can_focus=True):
     def _draw_frame(self) -> None:
         self._frame = None
         began = self._clock()
-        self._refresh_cards()
+        self._laid_out.refresh()
         self._layout_rows()
         spent = self._clock() - began
         self._rest_until = began + max(FRAME_S, spent * (SHARE + 1))
-
-    def _refresh_cards(self) -> None:
-        width = self._text_width
-        for place in sorted(self._changed):
-            card = self.cards[place]
-            card.refresh()
-            self._measure(place, width)
-        self._changed.clear()
-
-    def _measure(self, place: int, width: int) -> None:
-        """Estimate the parts that were not measured."""
-        card = self.cards[place]
-        known, count = len(card.heights), card.part_count
-        if known > count:
-            card.heights, known = Heights(), 0
-        for part in range(known, count):
-            card.heights.append(card.estimate(part, width))
-        if count and known == count:
-            # The last part grows.
-            card.heights.set(count - 1, card.estimate(count - 1, width))
-        self._heights.set(place, card.heights.total + self._gap(place))
-
-    def _gap(self, place: int) -> int:
-        """Return 1 if an empty row precedes a card: not between folded calls."""
-        if place == 0 or not self.cards[place].part_count:
-            return 0
-        card, before = self.cards[place], self.cards[place - 1]
-        return 0 if _is_line(card) and _is_line(before) else 1
 
     # Rows
 
@@ -271,142 +198,35 @@ class TranscriptView(Widget, can_focus=True):
 
     @property
     def look(self) -> Look:
-        if self._look is None:
+        if self.document.look is None:
             variables = self.app.theme_variables
             look = Look.from_theme(variables, has_colors=not self.app.no_color)
-            self._look = replace(look, is_split=self._is_split)
+            self.document.look = replace(look, is_split=self._is_split)
             self._base = self.rich_style
-        return self._look
+        return self.document.look
 
-    def _part_rows(self, place: int, part: int) -> list[Row]:
-        card = self.cards[place]
-        gap = self._gap(place) if part == 0 else 0
-        key = (id(card), part, card.key(part), self._text_width, gap)
-        rows = self._rows.get(key)
-        if rows is None:
-            rows = [Row([])] * gap + card.rows(part, self._text_width, self.look)
-            self._rows[key] = rows
-            self._row_count += len(rows)
-        else:
-            self._rows.move_to_end(key)
-        height = len(rows) - gap
-        if part < len(card.heights) and card.heights[part] != height:
-            # It was estimated, perhaps again since the rows are kept.
-            card.heights.set(part, height)
-            self._heights.set(place, card.heights.total + self._gap(place))
-        while self._row_count > MAX_ROWS and len(self._rows) > 1:
-            _, old = self._rows.popitem(last=False)
-            self._row_count -= len(old)
-        return rows
-
-    def _forget_rows(self) -> None:
-        # It keeps how it is drawn, too.
-        self._blank = Row([])
-        self._rows.clear()
-        self._row_count = 0
-
-    def _last_place(self) -> tuple[int, int] | None:
-        """Return the last card that has a part, and its last part."""
-        return self._before(len(self.cards), 0)
-
-    def _before(self, place: int, part: int) -> tuple[int, int] | None:
-        """Return the part before one."""
-        if part > 0:
-            return place, part - 1
-        while place > 0:
-            place -= 1
-            if count := self.cards[place].part_count:
-                return place, count - 1
-        return None
-
-    def _after(self, place: int, part: int) -> tuple[int, int] | None:
-        if place < len(self.cards) and part + 1 < self.cards[place].part_count:
-            return place, part + 1
-        for each in range(place + 1, len(self.cards)):
-            if self.cards[each].part_count:
-                return each, 0
-        return None
-
-    def _from_end(self, height: int) -> list[tuple[Place, Row]]:
-        """Return the last rows."""
-        found: list[tuple[Place, Row]] = []
-        at = self._last_place()
-        while at is not None and len(found) < height:
-            rows = self._part_rows(*at)
-            for number in range(len(rows) - 1, -1, -1):
-                found.append(((*at, number), rows[number]))
-                if len(found) == height:
-                    break
-            at = self._before(*at)
-        return found[::-1]
-
-    def _existing(self, place: Place) -> Place:
-        """Return a place that is there, also after the card has lost parts."""
-        card, part, number = place
-        card = min(card, len(self.cards) - 1)
-        if card < 0:
-            return 0, 0, 0
-        count = self.cards[card].part_count
-        return (card, part, number) if part < count else (card, max(count - 1, 0), 0)
-
-    def _from_place(self, first: Place, height: int) -> list[tuple[Place, Row]]:
-        """Return rows from a place on; fewer if the end comes."""
-        found: list[tuple[Place, Row]] = []
-        if first[0] >= len(self.cards):
-            return found
-        at: tuple[int, int] | None = first[:2]
-        if not self.cards[first[0]].part_count:
-            at = self._after(*first[:2])
-        skipped = first[2]
-        while at is not None and len(found) < height:
-            rows = self._part_rows(*at)
-            found += [
-                ((*at, number), rows[number])
-                for number in range(min(skipped, len(rows)), len(rows))
-            ]
-            skipped = 0
-            at = self._after(*at)
-        return found[:height]
-
-    def _moved(self, start: Place, by: int) -> Place:
-        """Return the place some rows further down, or up."""
-        place, part, number = self._existing(start)
-        number += by
-        while number < 0:
-            before = self._before(place, part)
-            if before is None:
-                return place, part, 0
-            place, part = before
-            number += len(self._part_rows(place, part))
-        while number >= (count := self._row_count_of(place, part)):
-            after = self._after(place, part)
-            if after is None:
-                return place, part, max(count - 1, 0)
-            number -= count
-            place, part = after
-        return place, part, number
-
-    def _row_count_of(self, place: int, part: int) -> int:
-        has_part = part < self.cards[place].part_count
-        return len(self._part_rows(place, part)) if has_part else 0
+    @property
+    def _laid_out(self) -> Document:
+        """The document, with what it needs to make rows."""
+        _ = self.look
+        self.document.width = self._text_width
+        return self.document
 
     # Drawing
 
     def _find_rows(self, height: int) -> list[tuple[Place, Row]]:
         """Return the rows of the screen; follow the end if they do not fill it."""
+        document = self._laid_out
         found: list[tuple[Place, Row]] = []
         if self.top is not None:
-            found = self._from_place(self._existing(self.top), height)
+            found = document.from_place(document.existing(self.top), height)
         if len(found) < height:
             if self.top is not None:
                 self.top = None
                 self.post_message(self.Moved())
-            found = self._from_end(height)
-        self._end_row = None
-        if found and self._after(*found[-1][0][:2]) is None:
-            place, part, number = found[-1][0]
-            if number == len(self._part_rows(place, part)) - 1:
-                self._end_row = len(found) - 1
+            found = document.from_end(height)
+        is_end = bool(found) and document.is_end(found[-1][0])
+        self._end_row = len(found) - 1 if is_end else None
         return found
 
     def _layout_rows(self) -> None:
@@ -423,7 +243,7 @@ class TranscriptView(Widget, can_focus=True):
                 for line in self._welcome.splitlines()
                 for row in wrapped([(line, look.muted)], self._text_width)
             ][:height]
-        blank = _Shown(None, self._blank, self._strip(None, self._blank, look))
+        blank = _Shown(None, self.document.blank, self._strip(None, self.document.blank, look))
         shown += [blank] * (height - len(shown))
         thumb = self._find_thumb(height)
         drawn = self._shown
@@ -484,21 +304,20 @@ class TranscriptView(Widget, can_focus=True):
 
     def _find_thumb(self, height: int) -> tuple[int, int]:
         """Return where the thumb begins and ends; (0, 0) if all is visible."""
-        total = self._heights.total
+        total = self.document.heights.total
         if total <= height or not self.cards:
             return 0, 0
         size = max(1, height * height // total)
         if self.top is None:
             return height - size, height
-        place, part, number = self.top
-        above = self._heights.before(place) + self.cards[place].heights.before(part) + number
+        above = self.document.rows_before(self.document.existing(self.top))
         top = min(height - size, above * (height - size) // max(total - height, 1))
         return top, top + size
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return what stands on the screen, past Textual's cache of styles."""
         if len(self._shown) != self.size.height:
-            self._refresh_cards()
+            self._laid_out.refresh()
             self._layout_rows()
         # Only what is visible is rendered; screens below another one are, too.
         if self._end_row in range(crop.y, crop.bottom) and self.app.screen in self.ancestors:
@@ -515,9 +334,9 @@ class TranscriptView(Widget, can_focus=True):
         shown = self._shown[y]
         if shown.line is not None and not self.has_focus:
             return shown.line
-        if self.has_focus and self._is_of(shown.place, self.cursor):
+        if self.has_focus and self.document.is_row_of(shown.place, self.cursor):
             left = Segment("▌ ", self._base + look.cursor)
-        elif self._is_of(shown.place, self.changed):
+        elif self.document.is_row_of(shown.place, self.changed):
             left = Segment("▎ ", self._base + look.warning)
         else:
             left = Segment("  ", self._base)
@@ -530,20 +349,10 @@ class TranscriptView(Widget, can_focus=True):
         shown.line = None if self.has_focus else line
         return line
 
-    def _is_of(self, place: Place | None, card: int | None) -> bool:
-        """Return whether a row is of a card, and not the empty one before it."""
-        if place is None or place[0] != card:
-            return False
-        return place[1] > 0 or place[2] >= self._gap(place[0])
-
     def on_resize(self) -> None:
-        width = self._text_width
         self._shown = []
         self._selection = None
-        for card in self.cards:
-            card.heights = Heights()
-        for place in range(len(self.cards)):
-            self._measure(place, width)
+        self.document.lay_out(self._text_width)
         if self.top is not None:
             self.top = (*self.top[:2], 0)
         self.refresh()
@@ -551,17 +360,15 @@ class TranscriptView(Widget, can_focus=True):
     def notify_style_update(self) -> None:
         """Draw all again: the theme may be another one."""
         super().notify_style_update()
-        self._look = None
-        self._forget_rows()
+        self.document.look = None
+        self.document.forget_rows()
         self._shown = []
         self.refresh()
 
     def action_split(self) -> None:
         """Show both sides of diffs beside each other, or below each other again."""
         self._is_split = not self._is_split
-        for place, card in enumerate(self.cards):
-            card.heights = Heights()
-            self._measure(place, self._text_width)
+        self.document.lay_out(self._text_width)
         self.notify_style_update()
 
     # Scrolling
@@ -579,16 +386,16 @@ class TranscriptView(Widget, can_focus=True):
             if by > 0:
                 return
             top = next((each.place for each in self._shown if each.place is not None), None)
-            if top is None or self._heights.total <= self.size.height:
+            if top is None or self.document.heights.total <= self.size.height:
                 return
-        self._stand_at(self._moved(top, by))
+        self._stand_at(self._laid_out.moved(top, by))
 
     def _stand_at(self, place: Place | None) -> None:
         if place is None and self.top is None:
             return
         self.top = place
         self.post_message(self.Moved())
-        self._refresh_cards()
+        self._laid_out.refresh()
         self._layout_rows()
 
     def action_scroll(self, by: int) -> None:
@@ -607,18 +414,18 @@ class TranscriptView(Widget, can_focus=True):
     def show_card(self, place: int, part: int = 0) -> None:
         """Scroll so that a card is on the screen, some rows below the top."""
         self.cursor = place
-        self._stand_at(self._moved((place, part, 0), -min(3, self.size.height // 4)))
+        self._stand_at(self._laid_out.moved((place, part, 0), -min(3, self.size.height // 4)))
         self.post_message(self.Chosen(place))
         self.refresh()
 
     def mark_changed(self, place: int | None) -> None:
         """Mark a card, and scroll so that its last row is on the screen."""
         self.changed = place
-        self._refresh_cards()
+        self._laid_out.refresh()
         self._layout_rows()
         on_screen = {each.place[0] for each in self._shown if each.place is not None}
         if place is not None and place not in on_screen:
-            self._stand_at(self._moved((place, 0, 0), -self.size.height // 3))
+            self._stand_at(self._laid_out.moved((place, 0, 0), -self.size.height // 3))
         self._shown = []
         self.refresh()
 
@@ -629,14 +436,13 @@ class TranscriptView(Widget, can_focus=True):
 
     def jump(self, kind: JumpKind, by: int) -> bool:
         """Go to the next card of a kind, or the previous one; return whether there is one."""
-        places = [place for place, card in enumerate(self.cards) if _is_kind(card, kind)]
         start = self.cursor
         if start is None:
             start = self.top[0] if self.top is not None else len(self.cards)
-        at = bisect_right(places, start) if by > 0 else bisect_left(places, start) - 1
-        if not 0 <= at < len(places):
+        place = self.document.next_of(kind, start, by)
+        if place is None:
             return False
-        self.show_card(places[at])
+        self.show_card(place)
         return True
 
     # Search
@@ -651,21 +457,13 @@ class TranscriptView(Widget, can_focus=True):
 
     def search_on(self, by: int) -> bool:
         """Go to the next part with the searched text, or the previous one."""
-        wanted = self.query_text.lower()
         start = self._found or ((len(self.cards), 0) if by < 0 else (-1, 0))
-        places = range(max(start[0], 0), len(self.cards)) if by > 0 else range(start[0], -1, -1)
-        for place in places:
-            if place == len(self.cards):
-                continue
-            card = self.cards[place]
-            parts = range(card.part_count) if by > 0 else range(card.part_count - 1, -1, -1)
-            for part in parts:
-                is_further = (place, part) > start if by > 0 else (place, part) < start
-                if is_further and wanted in card.source(part).lower():
-                    self._found = place, part
-                    self.show_card(place, part)
-                    return True
-        return False
+        found = self.document.next_with(self.query_text, start, by)
+        if found is None:
+            return False
+        self._found = found
+        self.show_card(*found)
+        return True
 
     def action_search_on(self, by: int) -> None:
         if self.query_text and not self.search_on(by):
@@ -678,7 +476,7 @@ class TranscriptView(Widget, can_focus=True):
     def action_copy(self) -> None:
         text = self.selected_text()
         if not text and self.cursor is not None:
-            text = self.card_text(self.cursor)
+            text = self.document.card_text(self.cursor)
         self.post_message(self.Copied(text))
 
     def on_key(self, event: Key) -> None:
@@ -703,16 +501,13 @@ class TranscriptView(Widget, can_focus=True):
         if card.opens:
             self.post_message(self.Opened(card.item))
             return
-        if not card.toggle():
+        is_long = self.document.heights.total > self.size.height
+        if not self._laid_out.toggle(place):
             return
-        if self.top is None and self._shown and self._heights.total > self.size.height:
+        if self.top is None and self._shown and is_long:
             # Stay at this card instead of following the end.
             top = self._shown[0].place
             self.top = top
-        card.heights = Heights()
-        self._measure(place, self._text_width)
-        if place + 1 < len(self.cards):
-            self._measure(place + 1, self._text_width)
         self._layout_rows()
 
     def action_next_card(self, by: int) -> None:
@@ -790,12 +585,12 @@ class TranscriptView(Widget, can_focus=True):
         shown = self._shown[event.y]
         if shown.place is None:
             return
-        place, part, number = shown.place
+        place = shown.place[0]
         self.cursor = place
         self.post_message(self.Chosen(place))
         if shown.row.opens:
             self.action_attachments()
-        elif part == 0 and number == self._gap(place):
+        elif self.document.is_head(shown.place):
             self._toggle(place)
 
     def _mark(self, x: int, y: int) -> Mark | None:
@@ -808,18 +603,16 @@ class TranscriptView(Widget, can_focus=True):
         return *place, min(max(x - MARGIN, 0), self._text_width)
 
     def _drag(self, y: int) -> None:
-        height, total = self.size.height, self._heights.total
+        height, total = self.size.height, self.document.heights.total
         if total <= height:
             return
         row = min(max(y, 0), height - 1) * (total - height) // max(height - 1, 1)
         if y >= height - 1:
             self._stand_at(None)
             return
-        place, rest = self._heights.find(row)
-        if place < len(self.cards):
-            part, number = self.cards[place].heights.find(rest)
-            part = min(part, max(self.cards[place].part_count - 1, 0))
-            self._stand_at((place, part, number))
+        place = self.document.place_at(row)
+        if place is not None:
+            self._stand_at(place)
 
     # Copying
 
@@ -833,68 +626,13 @@ class TranscriptView(Widget, can_focus=True):
         self._selection = None
         self._layout_rows()
 
-    def selected_text(self, limit: int = 5_000_000) -> str:
+    def selected_text(self) -> str:
         """Return what is selected: the source of parts that are wholly selected, else the text."""
-        if self._selection is None:
-            return ""
-        begin, end = self._selected
-        pieces: list[str] = []
-        at: tuple[int, int] | None = begin[0], begin[1]
-        size = 0
-        while at is not None and at <= end[:2] and size < limit:
-            place, part = at
-            is_whole = begin[:2] < at < end[:2]
-            source = self.cards[place].source(part) if is_whole else ""
-            text = source or self._text_between(place, part, begin, end).lstrip("\n")
-            pieces.append(text if not pieces or pieces[-1].endswith("\n") else f"\n{text}")
-            size += len(text)
-            at = self._after(place, part)
-        return "".join(pieces)[:limit]
-
-    def _text_between(self, place: int, part: int, begin: Mark, end: Mark) -> str:
-        rows = self._part_rows(place, part)
-        first = begin[2] if (place, part) == begin[:2] else 0
-        last = end[2] if (place, part) == end[:2] else len(rows) - 1
-        text = ""
-        for number in range(first, min(last, len(rows) - 1) + 1):
-            row = rows[number]
-            strip = row.strip(self._text_width, self._base)
-            left = begin[3] if (place, part, number) == begin[:3] else 0
-            right = end[3] if (place, part, number) == end[:3] else strip.cell_length
-            lead = row.lead_cells
-            cut = strip.crop(max(left, lead), max(right, lead)).text
-            text += (row.joins if number > first else "") + cut.rstrip()
-        return text
-
-    def card_text(self, place: int) -> str:
-        """Return the whole source of a card."""
-        card = self.cards[place]
-        return "".join(card.source(part) for part in range(card.part_count))
+        return "" if self._selection is None else self._laid_out.text_between(*self._selected)
 
 
 _KEYS: Final = {"space", *(each.key for each in COMMANDS if each.scope == "transcript")}
 
 
-def _identity(card: Card) -> tuple[type[Item], str]:
-    return type(card.item), card.item.key
-
-
 def _is_in(y: int, span: tuple[int, int]) -> bool:
     return span[0] <= y < span[1]
-
-
-def _is_line(card: Card) -> bool:
-    """Whether a card may stand without an empty row before it."""
-    return isinstance(card, ToolCard) and card.is_folded
-
-
-def _is_kind(card: Card, kind: JumpKind) -> bool:
-    match kind:
-        case "prompt":
-            return isinstance(card, PromptCard)
-        case "call":
-            return isinstance(card, ToolCard)
-        case "permission":
-            return isinstance(card, ToolCard) and card.has_permission
-        case "error":
-            return isinstance(card, (ToolCard, LineCard)) and card.is_error
