@@ -28,7 +28,7 @@ from acp_console.paths import config_path
 from acp_console.traffic.intercept import OpenProxies
 from acp_console.traffic.sources import FileSource, ProxySource, TrafficSource
 from acp_console.tui.chat.ask import PermissionTiming
-from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen
+from acp_console.tui.chat.screen import STOP_TIMEOUT_S, ChatScreen, ChatWanted
 from acp_console.tui.chat.sidebar import chat_title
 from acp_console.tui.commands import COMMANDS, Scope, bindings
 from acp_console.tui.confirm import ConfirmScreen
@@ -382,28 +382,28 @@ class ConsoleApp(ThemedApp[int]):
             self.notify(single_line(text, 300), severity="warning", markup=False)
         return [known[name] for name in names if name in known]
 
-    def on_chat_screen_wanted(self, message: ChatScreen.Wanted) -> None:
-        if message.chat is not None:
-            self._show_chat(message.chat)
+    def _show_wanted(self, wanted: ChatWanted) -> None:
+        if wanted.chat is not None:
+            self._show_chat(wanted.chat)
             return
-        screen = message.screen
+        screen = wanted.screen
         chat = screen.chat
-        setup = message.setup or chat.setup
+        setup = wanted.setup or chat.setup
         if chat.agent.is_running:
             self._open_chat(
                 ChatSession(
                     chat.agent,
                     setup.cwd,
-                    way=message.way,
-                    session_id=message.session_id,
+                    way=wanted.way,
+                    session_id=wanted.session_id,
                     directories=setup.directories,
                     servers=setup.servers,
-                    earlier=screen.settled_items() if message.way == "fork" else (),
+                    earlier=screen.settled_items() if wanted.way == "fork" else (),
                 )
             )
         else:
-            way: OpeningWay = "new" if message.way == "fork" else message.way
-            self._chat_with(chat.spec, setup.cwd, setup, way, message.session_id)
+            way: OpeningWay = "new" if wanted.way == "fork" else wanted.way
+            self._chat_with(chat.spec, setup.cwd, setup, way, wanted.session_id)
 
     def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
@@ -493,7 +493,13 @@ class ConsoleApp(ThemedApp[int]):
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
         screen = ChatScreen(
-            chat, self.open_chats, self._timing, self._stop_timeout_s, draft, self._history
+            chat,
+            self.open_chats,
+            self._show_wanted,
+            self._timing,
+            self._stop_timeout_s,
+            draft,
+            self._history,
         )
         self._chat_screens[chat] = screen
         self.open_chats.add(chat)

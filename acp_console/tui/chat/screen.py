@@ -91,6 +91,21 @@ EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
 WELCOME = "Write to the agent below. ^t shows every frame on the wire beside the conversation."
 
 
+@dataclass(frozen=True)
+class ChatWanted:
+    """What the user wants beside the chat of `screen`.
+
+    An open chat, or with `chat` None another session of the same agent.
+    """
+
+    screen: ChatScreen
+    chat: ChatSession | None
+    way: OpeningWay = "new"
+    session_id: str | None = None
+    setup: SessionSetup | None = None
+    """Where it works and with what; None: as this one."""
+
+
 class ChatScreen(Screen[None]):
     """One agent, one session."""
 
@@ -103,17 +118,6 @@ class ChatScreen(Screen[None]):
     editor = getters.query_one("#editor", PromptEditor)
 
     @dataclass
-    class Wanted(Message):
-        """The user wants another chat: an open one, or None: another session of the same agent."""
-
-        screen: ChatScreen
-        chat: ChatSession | None
-        way: OpeningWay = "new"
-        session_id: str | None = None
-        setup: SessionSetup | None = None
-        """Where it works and with what; None: as this one."""
-
-    @dataclass
     class Closed(Message):
         """The user wants to close this chat."""
 
@@ -123,14 +127,20 @@ class ChatScreen(Screen[None]):
         self,
         chat: ChatSession,
         chats: OpenChats,
+        go_to: Callable[[ChatWanted], None],
         timing: PermissionTiming | None = None,
         stop_timeout_s: float = STOP_TIMEOUT_S,
         draft: str = "",
         history: Callable[[], PromptHistory] | None = None,
     ) -> None:
+        """Show `chat`; `go_to` shows another one.
+
+        It is called, not sent a message, because a key that comes at once would overtake it.
+        """
         super().__init__()
         self.chat = chat
         self._chats = chats
+        self._go_to = go_to
         self._timing = timing or PermissionTiming()
         self.prompt = PromptArea(chat, draft, history, self._timing.clock)
         self._open_asks = OpenAsks(chat)
@@ -580,7 +590,7 @@ class ChatScreen(Screen[None]):
         self.app.pop_screen()
 
     def action_new(self) -> None:
-        self.post_message(self.Wanted(self, None))
+        self._go_to(ChatWanted(self, None))
 
     @work
     async def action_new_with(self) -> None:
@@ -599,7 +609,7 @@ class ChatScreen(Screen[None]):
         screen = NewSessionScreen(setup, servers, chosen, takes_directories=takes_directories)
         wanted = await self.app.push_screen_wait(screen)
         if wanted is not None:
-            self.post_message(self.Wanted(self, None, setup=wanted))
+            self._go_to(ChatWanted(self, None, setup=wanted))
 
     @work
     async def action_sessions(self) -> None:
@@ -613,7 +623,7 @@ class ChatScreen(Screen[None]):
             return
         for chat in self._chats.chats:
             if chat.agent is self.chat.agent and chat.session_id == chosen.session_id:
-                self.post_message(self.Wanted(self, chat))
+                self._go_to(ChatWanted(self, chat))
                 return
         way: OpeningWay = "load" if link.can("load") else "resume"
         setup = SessionSetup(chosen.cwd, chosen.directories)
@@ -630,7 +640,7 @@ class ChatScreen(Screen[None]):
             return
         text = "In this session the agent may also read and write:\n\n  {}\n\nOpen it?"
         if not outside or await self._agrees(text.format("\n  ".join(outside)), "Open"):
-            self.post_message(self.Wanted(self, None, way, chosen.session_id, setup))
+            self._go_to(ChatWanted(self, None, way, chosen.session_id, setup))
 
     def action_fork(self) -> None:
         """Go on in a copy of this session."""
@@ -638,16 +648,14 @@ class ChatScreen(Screen[None]):
         if link is None or not link.can("fork") or self.chat.session_id is None:
             self.notify("This agent cannot fork sessions.", severity="warning")
         else:
-            self.post_message(
-                self.Wanted(self, None, "fork", self.chat.session_id, self.chat.setup)
-            )
+            self._go_to(ChatWanted(self, None, "fork", self.chat.session_id, self.chat.setup))
 
     def action_switch(self, by: int) -> None:
-        self.post_message(self.Wanted(self, self._chats.beside(self.chat, by)))
+        self._go_to(ChatWanted(self, self._chats.beside(self.chat, by)))
 
     @on(ChatSidebar.Switched)
     def switch_chat(self, event: ChatSidebar.Switched) -> None:
-        self.post_message(self.Wanted(self, event.chat))
+        self._go_to(ChatWanted(self, event.chat))
 
     @work
     async def action_close(self) -> None:

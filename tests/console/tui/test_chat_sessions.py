@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual.events import Key
+
 from acp_console.agents.spec import DEMO_AGENT, command_agent
 from acp_console.kept.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
@@ -58,6 +60,16 @@ hear("never")
         await until(
             pilot, lambda: app.screen is second and len(second.sidebar.options.options) == 1
         )
+
+
+async def test_keys_that_come_at_once_act_in_their_order(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        for key in ("ctrl+n", "ctrl+o"):
+            app.post_message(Key(key, None))
+        await until(pilot, lambda: len(app.open_chats.chats) == 2)
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "Continue" in say(app))
 
 
 async def test_a_session_goes_on_in_the_next_console_with_its_draft(
