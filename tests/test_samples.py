@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm import WARM
+
 DOCS = Path(__file__).parent.parent / "docs"
 SAMPLES = DOCS / "samples"
 MODULE = "acp_inspector.testing.pytest_plugin"
@@ -24,7 +26,7 @@ def run(folder: Path, *words: str) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path}
     env.pop("PYTEST_ADDOPTS", None)
-    command = [sys.executable, "-m", *words]
+    command = [*WARM, "-m", *words]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

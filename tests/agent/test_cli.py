@@ -16,8 +16,9 @@ import pytest
 
 from acp_protocol.jsonrpc import Json, encode_notification, encode_request
 from acp_protocol.version import VERSION
+from tests.warm import WARM
 
-COMMAND = [sys.executable, "-m", "acp_agent"]
+COMMAND = [*WARM, "-m", "acp_agent"]
 LIMIT = 30.0
 """Seconds after which the agent counts as hung."""
 
@@ -122,14 +123,10 @@ def test_the_end_of_input_is_the_end() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_without_stdin_or_stdout_it_says_so(number: int) -> None:
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_without_stdin_or_stdout_it_says_so(closed: str) -> None:
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"import os; os.close({number}); os.execv({COMMAND[0]!r}, {COMMAND})",
-        ],
+        ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "acp_agent"],
         stderr=subprocess.PIPE,
         timeout=LIMIT,
         check=False,

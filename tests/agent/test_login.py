@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from acp_agent.models.factory import keyring
+from tests.warm import WARM
 
 LIMIT = 20
 """Seconds after which a program counts as hung."""
@@ -20,7 +20,7 @@ KEY = "sk-canary-0123456789"
 def typed(tmp_path: Path, answer: str) -> tuple[int, str]:
     """Log in with `answer`; return the exit code, and what stood on the terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "acp_agent", "--model", "openai:m", "--login", "openai"]
+    command = [*WARM, "-m", "acp_agent", "--model", "openai:m", "--login", "openai"]
     process = subprocess.Popen(
         command,
         stdin=theirs,
@@ -63,7 +63,7 @@ def test_invalid_key_changes_nothing(tmp_path: Path, answer: str, code: int) -> 
 
 def test_login_needs_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "acp_agent", "--login", "anthropic"],
+        [*WARM, "-m", "acp_agent", "--login", "anthropic"],
         input=b"sk-x\n",
         capture_output=True,
         check=False,

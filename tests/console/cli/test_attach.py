@@ -16,6 +16,7 @@ import pytest
 
 from acp_console.cli import exit_codes
 from tests.console.conftest import Call
+from tests.warm import WARM
 
 DOCS = Path(__file__).parents[3] / "docs/intercept.md"
 CAT = (sys.executable, "-c", "import sys; sys.stdin.read()")
@@ -76,7 +77,7 @@ LIMIT = 30
 def echo(alone: None) -> Generator[subprocess.Popen[bytes]]:
     """A proxy before an agent that says what it hears."""
     del alone
-    command = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
+    command = [*WARM, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         say(process, b'{"hello":1}')
         assert read_line(process) == b'{"hello":1}'
@@ -99,7 +100,7 @@ def read_line(process: subprocess.Popen[bytes]) -> bytes:
 def replies_to(*commands: str, code: int = exit_codes.DONE) -> list[dict[str, Any]]:
     """Ask from a shell; return the answers."""
     words = [word for command in commands for word in ("--ask", command)]
-    command = [sys.executable, "-m", "acp_console", "attach", "work", *words]
+    command = [*WARM, "-m", "acp_console", "attach", "work", *words]
     done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
     assert done.returncode == code, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -110,7 +111,7 @@ def code_without_reader(*commands: str) -> int:
     reading, writing = os.pipe()
     os.close(reading)
     words = [word for command in commands for word in ("--ask", command)]
-    command = [sys.executable, "-m", "acp_console", "attach", "work", *words]
+    command = [*WARM, "-m", "acp_console", "attach", "work", *words]
     with os.fdopen(writing, "wb") as stdout:
         return subprocess.run(
             command, stdout=stdout, stderr=subprocess.PIPE, timeout=LIMIT, check=False
@@ -163,7 +164,7 @@ def test_several_commands_get_replies_in_their_order(echo: subprocess.Popen[byte
 
 
 def test_commands_from_stdin_keep_the_observer_attached(echo: subprocess.Popen[bytes]) -> None:
-    command = [sys.executable, "-m", "acp_console", "attach", "--ask", "-"]
+    command = [*WARM, "-m", "acp_console", "attach", "--ask", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         for command, answer in (
             (b"no JSON", "a command has to be a JSON object"),
@@ -181,7 +182,7 @@ def test_commands_from_stdin_keep_the_observer_attached(echo: subprocess.Popen[b
 
 
 def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]) -> None:
-    command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
+    command = [*WARM, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
     with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
         lines = [json.loads(read_line(shell)) for _ in range(3)]
         assert [next(iter(line)) for line in lines] == ["ok", "acp_recording", "n"]
@@ -231,7 +232,7 @@ def test_an_error_to_answer_with_reaches_the_proxy(echo: subprocess.Popen[bytes]
 
 
 def test_watching_ends_when_stdout_is_closed(echo: subprocess.Popen[bytes]) -> None:
-    command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
+    command = [*WARM, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
     with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
         read_line(shell)
         assert shell.stdout is not None

@@ -24,6 +24,7 @@ from acp_inspector.recording.reader import read_recording
 from acp_protocol.errors import OperationTimeoutError
 from acp_protocol.host.arguments import parse_duration
 from tests.console.conftest import Agent, Call
+from tests.warm import WARM
 
 FRIENDLY = """
 prompt = hear_prompt()
@@ -594,7 +595,7 @@ for number in range(100_000):
     say(f"line {number}\\n")
 end(prompt)
 """
-    command = [sys.executable, "-m", "acp_console", "exec", "count", "--", *agent(script)]
+    command = [*WARM, "-m", "acp_console", "exec", "count", "--", *agent(script)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None
@@ -623,7 +624,7 @@ def test_a_full_disk_ends_the_turn_with_an_error(agent: Agent, format_: str) -> 
 )
 def test_a_signal_ends_the_turn_and_the_agent(agent: Agent, number: int, code: int) -> None:
     command = agent('hear_prompt(); say(f"{os.getpid()}\\n"); hear("never")')
-    words = [sys.executable, "-m", "acp_console", "exec", "wait", "--", *command]
+    words = [*WARM, "-m", "acp_console", "exec", "wait", "--", *command]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None

@@ -14,6 +14,7 @@ from acp_console.cli.group import COMMANDS, GROUPS, WITHOUT_CLICK
 from acp_console.cli.main import run
 from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 from tests.console.conftest import Agent, Call
+from tests.warm import WARM
 
 SIDES = ["conform agent", "conform client", "test agent", "test client"]
 HELLO = str(Path(__file__).parents[3] / "recordings/hello.acp.ndjson")
@@ -203,7 +204,7 @@ def test_what_nobody_foresaw_is_one_sentence_too(
 
 @pytest.mark.parametrize("words", [["show", "--help"], ["agents"], ["--help"]])
 def test_a_reader_that_has_left_is_no_error(words: list[str]) -> None:
-    command = [sys.executable, "-m", "acp_console", *words]
+    command = [*WARM, "-m", "acp_console", *words]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:

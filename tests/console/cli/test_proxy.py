@@ -11,12 +11,13 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
+from tests.warm import WARM
 
 ECHO = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdout.write(sys.stdin.read())"]
 
 
 def proxy(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "acp_console", "proxy", *words]
+    command = [*WARM, "-m", "acp_console", "proxy", *words]
     return subprocess.run(command, input=stdin, capture_output=True, timeout=30, check=False)
 
 
@@ -218,7 +219,7 @@ def test_amounts_and_patterns_that_make_no_sense_are_refused(
 
 
 def test_a_wrong_breakpoint_is_shown_with_its_place() -> None:
-    command = [sys.executable, "-m", "acp_console", "proxy", "--break", "methud == x", "--", "true"]
+    command = [*WARM, "-m", "acp_console", "proxy", "--break", "methud == x", "--", "true"]
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 2
     assert done.stderr.endswith(b"  ^^^^^^\nhint: did you mean `method`?\n")
@@ -226,7 +227,7 @@ def test_a_wrong_breakpoint_is_shown_with_its_place() -> None:
 
 def test_what_is_held_too_long_goes_on() -> None:
     echo = "import sys; sys.stdout.write(sys.stdin.readline())"
-    command = [sys.executable, "-m", "acp_console", "proxy", "--hold-limit", "0.2s"]
+    command = [*WARM, "-m", "acp_console", "proxy", "--hold-limit", "0.2s"]
     command += ["--break", "method == _x", "--", sys.executable, "-c", echo]
     line = b'{"jsonrpc":"2.0","method":"_x"}\n'
     done = subprocess.run(command, input=line, capture_output=True, check=False)

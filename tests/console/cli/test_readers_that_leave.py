@@ -16,6 +16,7 @@ from acp_inspector.journal import Frame
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.conftest import Agent
+from tests.warm import WARM
 
 LIMIT_S = 60.0
 SECRET = b'{"jsonrpc": "2.0", "method": "m", "params": {"key": "ghp_%036d"}}'
@@ -34,7 +35,7 @@ def code_without_reader(
     """Return the exit code of a command whose stdout, and perhaps stderr, is a closed pipe."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "acp_console", *map(str, words)]
+    command = [*WARM, "-m", "acp_console", *map(str, words)]
     stderr = writing if is_merged else subprocess.DEVNULL
     try:
         return subprocess.run(
@@ -69,7 +70,7 @@ def test_a_check_of_an_agent_that_has_failed_is_not_green(
     record = ["exec", "--record", path, "hello", "--", *command]
     assert (
         subprocess.run(
-            [sys.executable, "-m", "acp_console", *map(str, record)],
+            [*WARM, "-m", "acp_console", *map(str, record)],
             capture_output=True,
             check=False,
         ).returncode

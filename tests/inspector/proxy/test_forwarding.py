@@ -19,8 +19,11 @@ import pytest
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.reader import read_recording
+from tests.warm import WARM
 
-PROXY = [sys.executable, "-m", "acp_console", "proxy"]
+PROXY = [*WARM, "-m", "acp_console", "proxy"]
+COLD_PROXY = [sys.executable, *PROXY[len(WARM) :]]
+"""One that is the process itself, with the file systems that this sees."""
 ECHO = [sys.executable, "-c", "import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)"]
 LIMIT = 60
 """Seconds after which the proxy counts as hung."""
@@ -272,7 +275,15 @@ def test_a_slow_reader_is_felt_by_the_agent_and_not_by_our_memory(tmp_path: Path
     line = '{"n":%d,"pad":"%s"}\\n'
     flood = f"import sys\nfor n in range(300_000): sys.stdout.write('{line}' % (n, 'x' * 200))"
     process = subprocess.Popen(
-        [*PROXY, "--record", str(tmp_path / "a.acp.ndjson"), "--", sys.executable, "-c", flood],
+        [
+            *COLD_PROXY,
+            "--record",
+            str(tmp_path / "a.acp.ndjson"),
+            "--",
+            sys.executable,
+            "-c",
+            flood,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -348,7 +359,7 @@ def test_a_full_disk_stops_only_the_recording_and_is_reported_once(tmp_path: Pat
     # What was recorded is gone with the file system, so it is copied out behind the agent's back.
     copied = tmp_path / "copy"
     script = f'"$@"; code=$?; cp {path} {copied}; exit $code'
-    proxy = [*PROXY, "--record", str(path), "--", *ECHO]
+    proxy = [*COLD_PROXY, "--record", str(path), "--", *ECHO]
     data = b'{"line":"%b"}\n' % (b"x" * 500) * 1000
     done = subprocess.run(
         on_a_full_disk(folder, 64, ["sh", "-c", script, "sh", *proxy]),

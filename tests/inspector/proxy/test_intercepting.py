@@ -21,6 +21,7 @@ from acp_inspector.control.client import AttachError, ProxyClient, find_proxy, r
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.reconstruction import what_came, what_left
+from tests.warm import WARM
 
 LIMIT = 30
 ECHO = (
@@ -28,7 +29,7 @@ ECHO = (
     "-c",
     "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()",
 )
-PROXY = (sys.executable, "-m", "acp_console", "proxy")
+PROXY = (*WARM, "-m", "acp_console", "proxy")
 CHUNK_ECHO = (
     sys.executable,
     "-c",

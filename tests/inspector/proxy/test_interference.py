@@ -23,6 +23,7 @@ from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.intercept.scene import Scene
 from tests.inspector.reconstruction import fates, what_came, what_left
+from tests.warm import WARM
 
 LIMIT = 60
 ECHO = (
@@ -30,7 +31,7 @@ ECHO = (
     "-c",
     "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()",
 )
-ACP = (sys.executable, "-m", "acp_console")
+ACP = (*WARM, "-m", "acp_console")
 
 
 @pytest.fixture(autouse=True)

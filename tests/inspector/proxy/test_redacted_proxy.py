@@ -19,10 +19,11 @@ from acp_inspector.recording.format import encode_entry
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.redaction.files import find_secrets
 from acp_inspector.redaction.patterns import RULES
+from tests.warm import WARM
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
 OWN = "hunter2-of-this-process"
-PROXY = (sys.executable, "-m", "acp_console", "proxy", "--redact")
+PROXY = (*WARM, "-m", "acp_console", "proxy", "--redact")
 ECHO = (
     sys.executable,
     "-u",
@@ -167,7 +168,7 @@ def test_a_directory_that_was_deleted_under_it_does_not_stop_a_proxy(tmp_path: P
     gone, record = tmp_path / "gone", tmp_path / "a.acp.ndjson"
     gone.mkdir()
     script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
-    command = (*PROXY[:-1], "--record", str(record), "--", "cat")
+    command = (sys.executable, "-m", "acp_console", "proxy", "--record", str(record), "--", "cat")
     done = subprocess.run(
         ["sh", "-c", script, "sh", str(gone), *command],
         input=b"{}\n",
