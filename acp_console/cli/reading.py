@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeVar
@@ -22,6 +22,7 @@ from acp_inspector.lint.engine import Linter
 from acp_inspector.lint.registry import find_rule, rules
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import BadLine, read_lines
+from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.annotations import LINT_FIELDS, Annotations
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.did_you_mean import did_you_mean
@@ -135,8 +136,12 @@ def read_session_model(
         wanted: Statistics count only frames that match it; None: all.
         until: The last entry to read; None: all.
     """
-    model = SessionModel()
-    entries = read_entries(file)
+    model = SessionModel(edits=read_edits(file))
+    entries: Iterable[Entry] = read_entries(file)
+    if not file.is_file():
+        # The event of an edit comes after its frame.
+        entries = [*entries]
+        model.expect(entries)
     if until is not None:
         entries = takewhile(lambda entry: entry.seq <= until, entries)
     if wanted is None or wanted.is_empty:
@@ -171,7 +176,8 @@ def annotate(
     """
     found = Annotations()
     linter = Linter() if has_findings or LINT_FIELDS & wanted.fields else None
-    model = SessionModel() if has_gaps or wanted.needs_notes else None
+    needs_model = has_gaps or wanted.needs_notes
+    model = SessionModel(edits=read_edits(file)) if needs_model else None
     if linter is None and model is None:
         return found
     for entry in read_lines(file):

@@ -44,15 +44,15 @@ from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
-from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import MAX_WAITING
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.tail import RecordingTail
-from acp_inspector.session.edits import EDIT_EVENTS, Edit, edit_of
+from acp_inspector.session.edits import Edit
 from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
 from acp_protocol.host.did_you_mean import did_you_mean
@@ -253,27 +253,10 @@ def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
 def _sent(file: Path, found: Iterable[Found]) -> Iterator[Found]:
     """Yield entries with the rows of what was sent: of an edited frame that is another text."""
     # The event comes after the frame.
-    edits = _read_edits(file) if file.is_file() else {}
+    edits = read_edits(file)
     for entry, row_of in found:
-        edit = edits.get(entry.seq) if isinstance(entry, Frame) else None
+        edit = edits.of(entry.seq) if isinstance(entry, Frame) else None
         yield entry, row_of if edit is None else partial(_edited_row, row_of, edit)
-
-
-def _read_edits(file: Path) -> dict[int, Edit]:
-    """Return the last edit of each edited frame."""
-    found: dict[int, Edit] = {}
-    # The other pass over the file reports its bad lines.
-    with RecordingScan(file, lambda bad_line: None) as recording:
-        for block in recording.blocks():
-            places = {
-                at for name in EDIT_EVENTS for at in block.lines_with(b'"%b"' % name.encode())
-            }
-            for at in sorted(places):
-                event = decode_line(block.line_at(at))
-                edit = edit_of(event) if isinstance(event, JournalEvent) else None
-                if edit is not None:
-                    found[edit.of] = edit
-    return found
 
 
 def _edited_row(row_of: Callable[[], ShownRow], edit: Edit) -> ShownRow:

@@ -11,7 +11,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
@@ -116,6 +116,8 @@ class BackgroundFold(Generic[T]):
         begin: Callable[[], T],
         take: Callable[[T, Entry], object],
         *,
+        ahead: Callable[[T, Sequence[Entry]], object] = lambda fold, entries: None,
+        renew: Callable[[T], T | None] = lambda fold: None,
         finish: Callable[[T], object] | None = None,
         is_over: Callable[[], bool] = lambda: False,
         portion: int = ENTRIES_PER_PORTION,
@@ -128,6 +130,8 @@ class BackgroundFold(Generic[T]):
             entries: Opens the entries; called by the thread, which closes them if they are a file.
             begin: Creates an empty fold.
             take: Adds the next entry to the fold.
+            ahead: Called with some of the entries that come next, before they are added.
+            renew: Called when all is read; returns an empty fold if all has to be read again.
             finish: Called when there are no more entries.
             is_over: Whether a source that is not a file has ended.
             portion: Entries after which it pauses until `resume`.
@@ -137,6 +141,11 @@ class BackgroundFold(Generic[T]):
         self._open = entries
         self._begin = begin
         self._take = take
+        self._ahead = ahead
+        self._renew = renew
+        self._next: T | None = None
+        """What replaces the fold once it has read as much."""
+        self._next_read = 0
         self._finish = finish
         self._is_over = is_over
         self._portion = portion
@@ -254,20 +263,41 @@ class BackgroundFold(Generic[T]):
         progress.is_whole = recording is None or recording.is_complete
         progress.known = len(entries)
         if progress.known < progress.read or (progress.is_finished and progress.is_behind):
-            fold = self._begin()
+            fold, self._next = self._begin(), None
             progress.read = 0
             progress.is_finished = False
             progress.renewals += 1
         end = time.monotonic() + SLICE_S
         while self._may_go_on() and time.monotonic() < end:
-            self._read_rows(fold, entries)
+            behind = min(progress.known, max(self._limit, progress.read + 1))
+            progress.read = self._read_rows(fold, entries, progress.read, behind)
+        if progress.is_paused or not progress.is_behind:
+            fold = self._read_again(fold, entries, end)
         if not progress.is_behind and not progress.is_finished and self._finish is not None:
             is_over = self._is_over() if recording is None else recording.footer is not None
             # Include entries that arrived meanwhile.
             if is_over and len(entries) == progress.read:
                 self._finish(fold)
                 progress.is_finished = True
-        return fold, progress.is_behind and not progress.is_paused
+        is_busy = self._next is not None or (progress.is_behind and not progress.is_paused)
+        return fold, is_busy
+
+    def _read_again(self, fold: T, entries: EntrySequence, end: float) -> T:
+        """Read on until `end` in what replaces the fold, if anything; return what counts now."""
+        if self._next is None:
+            self._next, self._next_read = self._renew(fold), 0
+        fresh = self._next
+        if fresh is None:
+            return fold
+        while self._next_read < self.progress.read and time.monotonic() < end:
+            self._next_read = self._read_rows(fresh, entries, self._next_read, self.progress.read)
+        if self._next_read < self.progress.read:
+            return fold
+        self._next = None
+        self.progress.renewals += 1
+        # Most of the fold that it replaces was excluded from garbage collection.
+        gc.unfreeze()
+        return fresh
 
     def _may_go_on(self) -> bool:
         progress = self.progress
@@ -287,23 +317,22 @@ class BackgroundFold(Generic[T]):
                 logger.exception("a fold failed at entry %d", entry.seq)
                 self.progress.first_missed = f"entry {entry.seq}: {type(problem).__name__}"
 
-    def _read_rows(self, fold: T, entries: EntrySequence) -> None:
-        progress = self.progress
-        behind = min(
-            progress.read + ROWS_PER_CHECK, progress.known, max(self._limit, progress.read + 1)
-        )
+    def _read_rows(self, fold: T, entries: EntrySequence, first: int, limit: int) -> int:
+        """Read the next rows from `first` on; return the row behind them, `limit` at most."""
+        behind = min(first + ROWS_PER_CHECK, limit)
         if isinstance(entries, IndexedRecording):
-            rows = entries[progress.read : behind]
+            rows = entries[first:behind]
         else:
-            rows = [entries[row] for row in range(progress.read, behind)]
-        for row in rows:
-            if isinstance(row, ENTRY_TYPES):
-                self._take_one(fold, row)
-        if behind // ROWS_PER_FREEZE > progress.read // ROWS_PER_FREEZE:
+            rows = [entries[row] for row in range(first, behind)]
+        read = [row for row in rows if isinstance(row, ENTRY_TYPES)]
+        self._ahead(fold, read)
+        for row in read:
+            self._take_one(fold, row)
+        if behind // ROWS_PER_FREEZE > first // ROWS_PER_FREEZE:
             # Otherwise the garbage collector would scan all kept objects repeatedly.
             gc.collect(1)
             gc.freeze()
-        progress.read = behind
+        return behind
 
 
 class AnalysisFolds:
@@ -326,6 +355,9 @@ class AnalysisFolds:
             self.annotations.clear_entries()
             return SessionModel()
 
+        def with_edits(model: SessionModel) -> SessionModel | None:
+            return SessionModel(edits=model.edits.copy()) if model.is_outdated else None
+
         def apply_entry(model: SessionModel, entry: Entry) -> None:
             model.apply(entry)
             self.annotations.add_entry(entry, model.notes())
@@ -339,7 +371,12 @@ class AnalysisFolds:
             self.annotations.add_findings(linter.feed(entry))
 
         self.model: BackgroundFold[SessionModel] = BackgroundFold(
-            entries, new_model, apply_entry, news=self.news
+            entries,
+            new_model,
+            apply_entry,
+            ahead=SessionModel.expect,
+            renew=with_edits,
+            news=self.news,
         )
         self.linter: BackgroundFold[Linter] = BackgroundFold(
             entries,

@@ -21,7 +21,9 @@ from acp_inspector.recording.reader import read_lines
 from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_inspector.redaction.files import redact_recording
 from acp_inspector.session.conversations import Conversations
+from acp_inspector.session.edits import Edits
 from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.frame_row import frame_row
 
 SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown"]
@@ -75,26 +77,23 @@ def save_rows(
         secrets = 0
         if redacts:
             secrets = sum(redact_recording(whole, redacted).secrets.values())
-        found = (
-            each
-            for each in read_lines(redacted if redacts else whole)
-            if isinstance(each, ENTRY_TYPES)
-        )
+        source = redacted if redacts else whole
         others = {entry.seq for row in context if isinstance(entry := entries[row], Frame)}
         with atomic_replacement(path, overwrite=overwrites) as part:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(
                 os.open(part, flags, 0o600), "w", encoding="utf-8", errors="replace"
             ) as file:
-                file.writelines(f"{line}\n" for line in _lines(found, format_, others))
+                file.writelines(f"{line}\n" for line in _lines(source, format_, others))
         return secrets
 
 
-def _lines(found: Iterable[Entry], format_: SaveFormat, context: Collection[int]) -> Iterator[str]:
-    """Yield what is written of entries; those of `context` only explain others."""
+def _lines(source: Path, format_: SaveFormat, context: Collection[int]) -> Iterator[str]:
+    """Yield what is written of a recording; the entries of `context` only explain others."""
+    found = (each for each in read_lines(source) if isinstance(each, ENTRY_TYPES))
     match format_:
         case "Markdown":
-            yield from _markdown(found)
+            yield from _markdown(found, read_edits(source))
         case "JSON lines":
             for row in _shown_rows(found, context):
                 yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})
@@ -112,9 +111,9 @@ def _shown_rows(found: Iterable[Entry], context: Collection[int]) -> Iterator[Sh
             yield row
 
 
-def _markdown(found: Iterable[Entry]) -> Iterator[str]:
+def _markdown(found: Iterable[Entry], edits: Edits) -> Iterator[str]:
     talks = Conversations()
-    talks.read(found)
+    talks.read(found, edits)
     for session_id, talk in talks.sessions.items():
         yield f"# {markdown_text(talk.info.title or session_id)}"
         yield ""

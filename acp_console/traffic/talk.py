@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from acp_console.wording.frames import edits_text
 from acp_inspector.session.conversation import SessionInfo, SessionSnapshot
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.items import Item
+from acp_inspector.session.items import Item, Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +19,13 @@ class Talk:
     session_id: str
     info: SessionInfo
     items: Sequence[Item]
+    """Behind each that edits have changed, a notice says so."""
     frames: Sequence[int]
-    """The frame that mentioned each item first."""
+    """The frame that mentioned each item first; of such a notice the edited frame."""
     left_out: int
     """Earlier items that are not in `items`."""
     sessions: int
     """Sessions that were known by then."""
-    read: int = 0
-    """The last entry that was read: it may report an edit of an earlier frame."""
 
 
 def talk_at(
@@ -33,8 +33,6 @@ def talk_at(
     n: int,
     most: int,
     session_id: str | None = None,
-    *,
-    read: int | None = None,
 ) -> Talk | None:
     """Return a session after entry `n`; None if no session was known by then.
 
@@ -43,7 +41,6 @@ def talk_at(
         n: the number of the entry.
         most: items to return, at most.
         session_id: the session; None or an unknown one: the one that said something last.
-        read: the last entry that was read; None: `n`.
     """
     known = conversations.at(n)
     chosen = known.get(session_id or "")
@@ -52,9 +49,14 @@ def talk_at(
     if chosen is None:
         return None
     left_out = max(len(chosen.items) - most, 0)
-    items, frames = chosen.items[left_out:], chosen.items.frames(left_out)
-    facts = (n, chosen.session_id, chosen.info, items, frames, left_out, len(known))
-    return Talk(*facts, n if read is None else read)
+    items, frames = list[Item](), list[int]()
+    for item, frame in zip(chosen.items[left_out:], chosen.items.frames(left_out), strict=True):
+        items.append(item)
+        frames.append(frame)
+        if edits := chosen.edits_of(item):
+            frames.append(edits[-1].of)
+            items.append(Notice(f"edits {item.key}", edits_text(edits), frames[-1]))
+    return Talk(n, chosen.session_id, chosen.info, items, frames, left_out, len(known))
 
 
 def _last_frame(session: SessionSnapshot) -> int:

@@ -69,6 +69,8 @@ class TalkPane(Vertical):
         self.news = News(self, self.look)
         self._query: Query[SessionModel, Talk | None] | None = None
         self._wanted: tuple[Any, ...] = ()
+        self._renewals = 0
+        """How often the model had been renewed when it told what is shown."""
         self._most = ITEMS
         self._session: str | None = None
         self.talk: Talk | None = None
@@ -108,10 +110,9 @@ class TalkPane(Vertical):
             self._most *= 2
             # Stay at the first item that is shown now.
             self.view.top = (1, 0, 0)
-        talk, last_edit = self.talk, self._inspection.folds.annotations.last_edit
-        # An edit of an earlier frame changes what is shown of that moment.
-        is_behind = n is None or talk is None or talk.n < n or talk.read < last_edit
-        wanted = (n, session, self._most, model.progress.read if is_behind else None)
+        is_behind = n is None or self.talk is None or self.talk.n < n
+        read, renewals = model.progress.read if is_behind else None, model.progress.renewals
+        wanted = (n, session, self._most, read, renewals)
         if wanted != self._wanted:
             self._wanted = wanted
             self._query = model.query(_query(n, self._most, session))
@@ -150,7 +151,8 @@ class TalkPane(Vertical):
             self._say("" if n is None else f"{_moment(n)} · no session yet")
             return
         is_other = self._session != talk.session_id
-        is_revised = self.talk is not None and self.talk.n == talk.n and self.talk.read < talk.read
+        # An edit of an earlier frame changes what is shown of that moment.
+        is_revised, self._renewals = self._renewals != self._wanted[-1], self._wanted[-1]
         self.talk, self._session = talk, talk.session_id
         items: list[Item] = list(talk.items)
         if talk.left_out:
@@ -188,6 +190,6 @@ def _moment(n: int) -> str:
 def _query(n: int | None, most: int, session: str | None) -> Any:
     def ask(model: SessionModel) -> Talk | None:
         at = model.n if n is None else min(n, model.n)
-        return talk_at(model.conversations, at, most, session, read=model.n)
+        return talk_at(model.conversations, at, most, session)
 
     return ask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from acp_console.wording.tables import join_cells
 from acp_console.wording.values import format_latency, sender
 from acp_inspector.journal import JournalEvent, StderrChunk
-from acp_inspector.session.edits import edit_of, edit_text
+from acp_inspector.session.edits import Edit, edit_of, edit_text
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -53,6 +53,8 @@ FIELDS: Final[dict[str, Callable[[ShownRow], Json]]] = {
 
 EDITED: Final = "✎"
 """Before a frame that was sent with other bytes than it came with."""
+MAX_FRAMES: Final = 8
+"""Most edited frames of an item that are named."""
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
 """Most characters shown of an id."""
@@ -69,9 +71,7 @@ def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
 def event_text(event: JournalEvent) -> str:
     """Return an event on one line: of an edit what it changed."""
     if (edit := edit_of(event)) is not None:
-        who = f" by {single_line(edit.by, 60)}" if edit.by else ""
-        text = f"{EDITED} {event.name} frame {edit.of}{who}: {edit_text(edit)}"
-        return single_line(text, SUMMARY_WIDTH)
+        return edits_text([edit], event.name)
     if event.name == "decision" and "title" in event.data:
         choice = event.data.get("option_name") or event.data.get("option")
         return single_line(f"decision: {choice} · {event.data['title']}", SUMMARY_WIDTH)
@@ -82,6 +82,19 @@ def event_text(event: JournalEvent) -> str:
     keys = ("frame" if key == "of" else key for key in event.data)
     named = (f"{key} {word}" for key, word in zip(keys, words, strict=True))
     return single_line(" ".join([event.name, *named]), SUMMARY_WIDTH)
+
+
+def edits_text(edits: Sequence[Edit], verb: str = "edited") -> str:
+    """Return edits on one line: of a single one what it changed, of several their frames."""
+    if len(edits) == 1:
+        [edit] = edits
+        who = f" by {single_line(edit.by, 60)}" if edit.by else ""
+        what = f"frame {edit.of}{who}: {edit_text(edit)}"
+    else:
+        shown = ", ".join(str(each.of) for each in edits[:MAX_FRAMES])
+        more = len(edits) - MAX_FRAMES
+        what = f"frames {shown}" + (f" and {more} more" if more > 0 else "")
+    return single_line(f"{EDITED} {verb} {what}", SUMMARY_WIDTH)
 
 
 def frame_cell(name: str, row: ShownRow) -> str:

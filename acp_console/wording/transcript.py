@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Final, assert_never
 
+from acp_console.wording.frames import edits_text
 from acp_inspector.session.conversation import SessionSnapshot
 from acp_inspector.session.items import (
     ElicitationItem,
@@ -50,6 +51,8 @@ def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
     yield single_line(", ".join(parts), WIDTH)
     for item in snapshot.items:
         yield from (f"{_INDENT}{line}".rstrip() for line in item_lines(item))
+        if edits := snapshot.edits_of(item):
+            yield _INDENT * 2 + edits_text(edits)
     for trouble in snapshot.errors:
         problem = f"{trouble.message} ({trouble.code})"
         line = f"error of the {trouble.side} to {trouble.method} in frame {trouble.n}: {problem}"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, TypeVar, cast, overload
 
+from acp_inspector.session.edits import Edit
 from acp_inspector.session.fold import Session
 from acp_inspector.session.history import Versioned, VersionedList
 from acp_inspector.session.items import (
@@ -158,6 +159,11 @@ class SessionSnapshot:
         self.n = n
         self.info = info
         self.items = ItemsAt(epoch, n)
+        self._epoch = epoch
+
+    def edits_of(self, item: Item) -> list[Edit]:
+        """Return the edits of frames that have changed an item, in the order of the frames."""
+        return self._talk.edits_of(item, self._epoch.begun, self.n)
 
     @property
     def errors(self) -> list[SessionError]:
@@ -267,6 +273,8 @@ class Conversation:
         self._showers: dict[str, list[ToolCallItem]] = {}
         self._messages: dict[tuple[type[TextItem], str], TextItem] = {}
         self._notices: dict[str, Notice] = {}
+        self._edits: dict[str, list[Edit]] = {}
+        """The edits of the frames that have changed an item, by its key."""
         self._count = 0
 
     # Current state
@@ -358,6 +366,14 @@ class Conversation:
         text = f"history came after the response to {opening}: the reply begins further below"
         line, is_new = self.entity(Notice, f"history {self.turn.number}", text)
         return [ConversationChange(self.session_id, line, is_new)] if is_new else []
+
+    def note_edit(self, item: Item, edit: Edit) -> None:
+        """Take note that the frame which has changed an item was sent with other bytes."""
+        self._edits.setdefault(item.key, []).append(edit)
+
+    def edits_of(self, item: Item, first: int, last: int) -> list[Edit]:
+        """Return the edits of frames from `first` to `last` that have changed an item."""
+        return [each for each in self._edits.get(item.key, ()) if first <= each.of <= last]
 
     def next_key(self, kind: str) -> str:
         self._count += 1
@@ -507,16 +523,6 @@ class Conversation:
             self.unbound.append(message)
         return message
 
-    def edit_prompt(self, was: list[Json], now: list[Json]) -> list[ConversationChange]:
-        """Replace the last prompt that is `was`, if there is one."""
-        for item in reversed(self.items):
-            if isinstance(item, UserMessage) and item.content == was:
-                item.replace(now, self.cursor.n)
-                if item is self.prompted:
-                    self.echo = PromptEcho(item)
-                return [ConversationChange(self.session_id, item)]
-        return []
-
     def add_turn(self, turn: SessionTurn) -> None:
         """Add a turn that has begun."""
         self.turns.append(turn)
@@ -545,11 +551,6 @@ class Conversation:
     def update_info(self, **surroundings: Any) -> None:
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
-
-    def backdate_info(self, n: int) -> None:
-        """Let what the last entry said of the session count from frame `n` on."""
-        if self._surroundings.last == self.cursor.n:
-            self._surroundings.backdate(n)
 
     def update_options(self, source: Json) -> None:
         """Apply the modes, options and commands in a response or an update."""

@@ -21,6 +21,7 @@ from acp_inspector.session.conversation import (
     SessionError,
     SessionSnapshot,
 )
+from acp_inspector.session.edits import Edit, Edits
 from acp_inspector.session.effects import EFFECTS, is_allowed, note_effect
 from acp_inspector.session.events import (
     RequestSent,
@@ -43,19 +44,15 @@ from acp_inspector.session.items import (
     ToolCallItem,
 )
 from acp_inspector.session.turn import SessionTurn
-from acp_inspector.session.updates import apply_call, apply_update, edit_update, exit_facts, shown
+from acp_inspector.session.updates import apply_call, apply_update, exit_facts, shown
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
-    Message,
-    Notification,
     Request,
-    RequestId,
     SuccessResponse,
-    id_key,
 )
 from acp_protocol.schema.vocabulary import RESTORING
 
@@ -103,22 +100,28 @@ class Conversations:
             self.sessions[session_id] = Conversation(session_id, self.version, self.cursor, session)
         return self.sessions[session_id]
 
-    def read(self, entries: Iterable[Entry]) -> None:
-        """Apply the entries of a recording, its frames joined."""
+    def read(self, entries: Iterable[Entry], edits: Edits | None = None) -> None:
+        """Apply the entries of a recording, its frames joined, and as they were sent."""
         for entry in joined(entries):
             if isinstance(entry, Frame):
-                self.apply(entry)
+                edit = None if edits is None else edits.of(entry.seq)
+                self.apply(entry if edit is None else edit.sent(entry), edit=edit)
             elif isinstance(entry, JournalEvent) and entry.begins_connection:
                 self.restart(entry.seq, entry.time)
 
     def apply(
-        self, frame: Frame, events: Sequence[SessionEvent] | None = None
+        self,
+        frame: Frame,
+        events: Sequence[SessionEvent] | None = None,
+        *,
+        edit: Edit | None = None,
     ) -> list[ConversationChange]:
         """Apply the next frame; return what it changed. Never raises.
 
         Args:
-            frame: The next one.
+            frame: The next one, as it was sent.
             events: What `fold.feed` has returned for it, if the caller needs that too.
+            edit: The edit that has made the frame what it is.
         """
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if events is None:
@@ -126,39 +129,12 @@ class Conversations:
         with self._cache as cache:
             changes = [change for event in events for change in self._apply(event)]
             for change in changes:
+                if edit is not None and change.item is not None:
+                    self.sessions[change.session_id].note_edit(change.item, edit)
                 if isinstance(change.item, HasHistory):
                     cache.note(change.item, len(frame.data))
                 if change.terminal is not None:
                     cache.note(change.terminal, len(frame.data))
-        return changes
-
-    def edit(
-        self, n: int, of: int, was: Sequence[Message], now: Sequence[Message]
-    ) -> list[ConversationChange]:
-        """Apply what was sent in place of a frame that was applied before.
-
-        What it changes counts from that frame on.
-
-        Args:
-            n: Number of the entry that reports the edit.
-            of: Number of the frame.
-            was: The messages of the frame.
-            now: Those that were sent.
-        """
-        self.cursor.n, of = n, min(of, n)
-        with self._cache as cache:
-            changes = [
-                change
-                # An array that has lost messages does not say which one replaces which.
-                for one, other in (zip(was, now, strict=True) if len(was) == len(now) else ())
-                for change in edit_message(self, one, other)
-            ]
-            for change in changes:
-                self.sessions[change.session_id].backdate_info(of)
-                for item in (change.item, change.terminal):
-                    if isinstance(item, HasHistory):
-                        item.backdate(of, n)
-                        cache.note(item, 0)
         return changes
 
     def restart(self, n: int, at: float) -> None:
@@ -270,53 +246,6 @@ class Conversations:
         if event.session is None or not isinstance(response, SuccessResponse):
             return []
         return _succeeded(self.get(event.session), request, response.result)
-
-
-def edit_message(talks: Conversations, was: Message, now: Message) -> list[ConversationChange]:
-    """Apply a message that was sent in place of another one."""
-    match was, now:
-        case Request(params=before) | Notification(params=before), Request() | Notification():
-            talk = talks.sessions.get(get_string(before, "sessionId"))
-            return [] if talk is None else _edit_call(talk, was.method, before, now.params)
-        case SuccessResponse(id=id_), SuccessResponse(result=result):
-            outcome = get(result, "outcome")
-            return _edit_outcome(talks, id_, outcome) if outcome is not None else []
-        case _:
-            return []
-
-
-def _edit_call(
-    talk: Conversation, method: str, before: Json, after: Json
-) -> list[ConversationChange]:
-    match method:
-        case "session/prompt":
-            return talk.edit_prompt(get_list(before, "prompt"), get_list(after, "prompt"))
-        case "session/update":
-            return edit_update(talk, get(before, "update"), get(after, "update"))
-        case "session/request_permission":
-            call = apply_call(talk, subject_of(after, talk.version))
-            if isinstance(call.item, ToolCallItem) and call.item.permission is not None:
-                permission = call.item.permission
-                permission.options = get_list(after, "options")
-                permission.title = get_string(after, "title")
-                permission.description = get_string(after, "description")
-            return [call]
-        case _:
-            return []
-
-
-def _edit_outcome(talks: Conversations, id_: RequestId, outcome: Json) -> list[ConversationChange]:
-    """Apply another outcome of the last permission request with an id."""
-    for talk in talks.sessions.values():
-        for item in reversed(talk.items):
-            if not isinstance(item, ToolCallItem):
-                continue
-            for permission in reversed(item.permissions):
-                if id_key(permission.request_id) == id_key(id_) and permission.outcome is not None:
-                    permission.outcome = outcome
-                    item.change(talks.cursor.n)
-                    return [ConversationChange(talk.session_id, item)]
-    return []
 
 
 def _succeeded(talk: Conversation, request: Request, result: Json) -> list[ConversationChange]:

@@ -1,17 +1,18 @@
 """Edits of frames: what a person, a rule or an add-on sent in place of what had come.
 
-The recording keeps the frame as its sender wrote it, and an event with both lines.
+The recording keeps the frame as its sender wrote it, and an event with both lines. Whoever tells
+what happened reads each frame as it was sent: what follows from it then needs no correction.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from acp_inspector.journal import Frame, JournalEvent
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, parse
@@ -52,6 +53,34 @@ def edit_of(event: JournalEvent) -> Edit | None:
     if was is None or now is None:
         return None
     return Edit(event.seq, n, by if isinstance(by, str) else "", was, now)
+
+
+class Edits:
+    """The edits of a journal that are known so far."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        """Begin with the edits that `entries` report."""
+        self._last: dict[int, Edit] = {}
+        for entry in entries:
+            self.note(entry)
+
+    def note(self, entry: Entry) -> Edit | None:
+        """Take note of an entry; return the edit that it reports, unless that was known."""
+        edit = edit_of(entry) if isinstance(entry, JournalEvent) else None
+        known = None if edit is None else self._last.get(edit.of)
+        if edit is None or (known is not None and known.seq >= edit.seq):
+            return None
+        self._last[edit.of] = edit
+        return edit
+
+    def of(self, n: int) -> Edit | None:
+        """Return the last edit of frame `n`; None if it was sent as it came."""
+        return self._last.get(n)
+
+    def copy(self) -> Edits:
+        found = Edits()
+        found._last.update(self._last)
+        return found
 
 
 def _bytes(data: Mapping[str, Json], key: str) -> bytes | None:

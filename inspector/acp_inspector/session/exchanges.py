@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, cast
@@ -251,15 +251,6 @@ class Exchanges:
         if self._are_reused:
             waiting.sort(key=lambda exchange: exchange.request_frame.seq)
         return waiting
-
-    def revise(self, n: int, now: Iterable[Message]) -> None:
-        """Take the requests that were sent in place of those of frame `n`, with the same ids."""
-        sent = {id_key(each.id): each for each in now if isinstance(each, Request)}
-        for exchange in self._by_frame.get(n, ()):
-            request = sent.get(id_key(exchange.request.id))
-            is_same = request is not None and request.method == exchange.request.method
-            if request is not None and is_same and exchange.request_frame.seq == n:
-                exchange.request = request
 
     def open_request(self, side: Side, id_: Json) -> Exchange | None:
         """Return the oldest request of a side that has this id and no response yet."""

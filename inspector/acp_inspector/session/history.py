@@ -7,10 +7,10 @@ folding again. Frame numbers may repeat but never decrease.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
 
 from acp_inspector.spill import Place, SpillFile
@@ -43,18 +43,6 @@ class Versioned(Generic[T]):
             self._numbers.append(n)
             self._values.append(value)
 
-    def backdate(self, n: int) -> None:
-        """Let what was set last count from frame `n` on; what others have set since stays."""
-        if len(self._values) < 2:
-            return
-        before, after = self._values[-2:]
-        first = bisect_left(self._numbers, n)
-        if first > 0 and self._numbers[first] != n:
-            self._numbers.insert(first, n)
-            self._values.insert(first, self._values[first - 1])
-        for place in range(first, len(self._values) - 1):
-            self._values[place] = _changed(self._values[place], before, after)
-
     def at(self, n: int) -> T:
         """Return the value after frame `n`, in O(log n)."""
         return self._values[max(bisect_right(self._numbers, n) - 1, 0)]
@@ -74,18 +62,6 @@ class Versioned(Generic[T]):
     def versions(self) -> list[tuple[int, T]]:
         """Return each frame that set it, and the value that it set."""
         return list(zip(self._numbers, self._values, strict=True))
-
-
-def _changed(value: T, before: T, after: T) -> T:
-    """Return `value` with what differs between two others, where it is still as before."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return after if value == before else value
-    news: dict[str, Any] = {}
-    for each in fields(value):
-        was, now = getattr(before, each.name), getattr(after, each.name)
-        if was != now and getattr(value, each.name) == was:
-            news[each.name] = now
-    return cast("T", replace(value, **news))
 
 
 class VersionedList(Generic[T]):
@@ -123,24 +99,6 @@ class VersionedList(Generic[T]):
         self._begins.append(len(self._values))
         for value in values:
             self.add(n, value)
-
-    def backdate(self, n: int) -> None:
-        """Let what replaced the values last count from frame `n` on.
-
-        If others have come since, and there are now more or fewer, it does not.
-        """
-        if len(self._begins) < 2:
-            return
-        begin, end = self._begins[-2:]
-        now = self.now()
-        if len(now) == end - begin:
-            for place in range(max(begin, bisect_left(self._numbers, n, hi=end)), end):
-                self._values[place] = now[place - begin]
-        elif self._begun[-2] <= n and (begin == end or self._numbers[end - 1] <= n):
-            self._values[end:end] = now
-            self._numbers[end:end] = array("Q", (n,)) * len(now)
-            self._begun.insert(len(self._begun) - 1, n)
-            self._begins[-1:] = [end, end + len(now)]
 
     def since(self, place: int) -> list[T]:
         """Return the values from `place` on, counted as `begin` is."""
@@ -224,12 +182,6 @@ class HasHistory:
             copy.is_alone = True
         for name in values:
             delattr(self, name)
-
-    def backdate(self, n: int, edited: int) -> None:
-        """Let what entry `edited` changed count from frame `n` on, in whose place it was sent."""
-        for _, slot in self._slots():
-            if isinstance(slot, _VERSIONED) and slot.last == edited:
-                slot.backdate(n)
 
     def touch(self) -> None:
         """Take note of a change that no frame has made: a copy of it is out of date."""

@@ -328,14 +328,6 @@ class TextItem(HasHistory):
     def add(self, block: Json, n: int = 0) -> None:
         self._content.add(n, _lean(block))
 
-    def revise(self, was: Json, now: Json, n: int) -> bool:
-        """Replace the last block that is `was`; return whether there is one."""
-        blocks = self.content
-        places = [place for place, block in enumerate(blocks) if block == was]
-        if places:
-            self.replace([*blocks[: places[-1]], now, *blocks[places[-1] + 1 :]], n)
-        return bool(places)
-
     def bind(self, message_id: str, n: int) -> None:
         self._id.set(n, message_id)
 

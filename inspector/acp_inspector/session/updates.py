@@ -18,7 +18,6 @@ from acp_inspector.session.items import (
     SessionMessage,
     SubagentItem,
     TerminalItem,
-    TextItem,
     Thought,
     ToolCallItem,
     UserMessage,
@@ -49,26 +48,6 @@ def apply_update(talk: Conversation, name: str, update: Json) -> list[Conversati
         notices += talk.note_history()
     unknown = f"update {name or 'without a name'}"
     return [*notices, talk.notice(unknown) if apply is None else apply(talk, update)]
-
-
-def edit_update(talk: Conversation, was: Json, now: Json) -> list[ConversationChange]:
-    """Apply an update that was sent in place of one that was applied before."""
-    name, kind = get_string(was, "sessionUpdate"), _CHUNKS.get(get_string(was, "sessionUpdate"))
-    if name == get_string(now, "sessionUpdate") and kind is not None:
-        before, after = get(was, "content"), get(now, "content")
-        texts = (item for item in reversed(talk.items) if isinstance(item, TextItem))
-        for item in texts:
-            if type(item) is kind and item.revise(before, after, talk.cursor.n):
-                return [ConversationChange(talk.session_id, item)]
-        return []
-    if name == get_string(now, "sessionUpdate") == "tool_call_content_chunk":
-        call = talk.known_call(get_string(now, "toolCallId"))
-        if call is None:
-            return []
-        content = [each for each in call.content if each != get(was, "content")]
-        call.replace([*content, get(now, "content")], talk.cursor.n)
-        return [ConversationChange(talk.session_id, call)]
-    return apply_update(talk, get_string(now, "sessionUpdate"), now)
 
 
 def apply_call(talk: Conversation, update: Json) -> ConversationChange:
@@ -300,12 +279,6 @@ def _info(talk: Conversation, update: Json) -> ConversationChange:
     return ConversationChange(talk.session_id, None)
 
 
-_CHUNKS: Final[Mapping[str, type[TextItem]]] = {
-    "user_message_chunk": UserMessage,
-    "agent_message_chunk": AgentMessage,
-    "agent_thought_chunk": Thought,
-    "session_message_chunk": SessionMessage,
-}
 UPDATES: Final[Mapping[str, Apply]] = {
     "user_message_chunk": _user_chunk,
     "agent_message_chunk": lambda talk, update: talk.chunk(AgentMessage, update),

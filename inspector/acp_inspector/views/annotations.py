@@ -130,8 +130,6 @@ class Annotations:
         self._held: set[int] = set()
         self._edits: dict[int, int] = {}
         """The edited frames, each with the event that reports its last edit."""
-        self.last_edit = 0
-        """The last event that reports an edit; 0 if there is none."""
         self.finding_counts: Counter[Severity] = Counter()
         """Findings so far."""
         self.findings_revision = self.entries_revision = 0
@@ -170,7 +168,6 @@ class Annotations:
     def clear_findings(self) -> None:
         self._ranks, self._places = array("B"), array("H")
         self._edits.clear()
-        self.last_edit = 0
         self.finding_counts.clear()
         self.findings_revision += 1
 
@@ -203,7 +200,7 @@ class Annotations:
         if isinstance(entry, JournalEvent) and (found := intervention_of(entry)) is not None:
             n, intervention = found
             if intervention == "edited" and self._edits.get(n, 0) < entry.seq:
-                self._edits[n] = self.last_edit = entry.seq
+                self._edits[n] = entry.seq
 
     def edited_by(self, n: int) -> int:
         """Return the event that reports the last edit of frame `n`; 0 if it was not edited."""

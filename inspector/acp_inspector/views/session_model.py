@@ -1,6 +1,8 @@
 """The model of one connection: all folds of this package over one pass through its entries.
 
-A frame is decoded and paired once for all of them. A live journal is read as it grows.
+A frame is decoded and paired once for all of them. A live journal is read as it grows. An edited
+frame is read as it was sent, which is known if its event was noted before (`edits`). If the event
+comes later, the model is outdated: fold the entries again in one that knows the edits of this one.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from dataclasses import replace
 from typing import Final
 
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import DecodedFrame, joined
+from acp_inspector.messages import joined
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.edits import edit_of
+from acp_inspector.session.edits import Edits
 from acp_inspector.session.events import SessionEvent
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
 from acp_inspector.session.history import Versioned
@@ -23,9 +25,7 @@ from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
 from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_protocol.dialects.base import Dialect
-from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Message
 
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
@@ -35,14 +35,23 @@ class SessionModel:
     """Folds the entries of a journal, one after the other."""
 
     def __init__(
-        self, dialect: Dialect | None = None, *, has_conversations_only: bool = False
+        self,
+        dialect: Dialect | None = None,
+        *,
+        has_conversations_only: bool = False,
+        edits: Edits | None = None,
     ) -> None:
         """Begin.
 
         Args:
             dialect: Decode frames of this dialect; None: recognise the dialect.
             has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
+            edits: The edits that are known already.
         """
+        self.edits = Edits() if edits is None else edits
+        """The edits that are known so far."""
+        self.is_outdated = False
+        """Whether a frame was read as it came, and an edit of it was reported later."""
         self._has_conversations_only = has_conversations_only
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect, exchanges=self.exchanges)
@@ -60,8 +69,6 @@ class SessionModel:
         """The turn that the last frame belongs to."""
         self._times = array("d")
         self._numbers = array("Q")
-        self._sides = bytearray()
-        """The first letter of the sender of each entry; 0 for none."""
         self._gone = Versioned[frozenset[Side]](frozenset())
         self._held = Versioned[dict[int, float]]({})
         self._activity: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
@@ -74,23 +81,40 @@ class SessionModel:
     def read(
         self, entries: Iterable[Entry], *, counts: Callable[[Frame], bool] | None = None
     ) -> None:
-        """Add the entries of a recording, its frames joined; `counts` as in `apply`."""
+        """Add the entries of a recording, its frames joined; `counts` as in `apply`.
+
+        Edits are looked for in a sequence first. Those in a stream come too late, unless known.
+        """
+        if isinstance(entries, Sequence):
+            self.expect(entries)
         for entry in joined(entries):
             self.apply(entry, counts=counts)
 
+    def expect(self, entries: Iterable[Entry]) -> None:
+        """Take note of the edits that entries report which are to be added next."""
+        for entry in entries:
+            edit = self.edits.note(entry)
+            if edit is not None and edit.of <= self.n:
+                self.is_outdated = True
+
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
         """Add the next entry; return it, with a valid number and time even if the file has none.
+
+        A frame is returned as it was sent.
 
         Args:
             entry: The next one.
             counts: Returns, once a frame is paired, whether statistics count it; None: they count
             all. All other folds read every frame.
         """
+        self.expect((entry,))
+        edit = self.edits.of(entry.seq) if isinstance(entry, Frame) else None
+        if edit is not None and isinstance(entry, Frame):
+            entry = edit.sent(entry)
         entry = self._sound(entry)
         self.n, self.at = entry.seq, entry.time
         self._numbers.append(entry.seq)
         self._times.append(entry.time)
-        self._sides.append(ord(entry.side[0]) if isinstance(entry, Frame) else 0)
         if isinstance(entry, JournalEvent):
             self._note(entry)
         if not isinstance(entry, Frame):
@@ -98,7 +122,7 @@ class SessionModel:
         self._frame_times = (self._frame_times[1], entry.time)
         paired = self.last_paired = self.conversations.fold.pair(entry)
         events = self.conversations.fold.apply_all(entry, paired)
-        self.conversations.apply(entry, events)
+        self.conversations.apply(entry, events, edit=edit)
         if self._has_conversations_only:
             return entry
         self.capabilities.apply(entry, paired)
@@ -171,21 +195,8 @@ class SessionModel:
             case n, "released" if n in self._held.now:
                 left = {key: at for key, at in self._held.now.items() if key != n}
                 self._held.set(event.seq, left)
-            case _, "edited" if (edit := edit_of(event)) is not None:
-                was, now = self._messages(edit.of, edit.was), self._messages(edit.of, edit.now)
-                self.conversations.edit(event.seq, edit.of, was, now)
-                self.exchanges.revise(edit.of, now)
             case _:
                 pass
-
-    def _messages(self, n: int, data: bytes) -> Sequence[Message]:
-        """Return the messages that frame `n` has with other bytes."""
-        place = bisect_right(self._numbers, n) - 1
-        side: Side = "agent" if place >= 0 and self._sides[place] == ord("a") else "client"
-        decoded = DecodedFrame(Frame(n, 0.0, side, data))
-        if self.dialect is not None:
-            decoded.translate(open_dialect(self.dialect, "").read(data, side).forward)
-        return decoded.messages
 
     def _leave(self, side: Side, n: int) -> None:
         gone: frozenset[Side] = frozenset({*self._gone.now, side})

@@ -32,7 +32,7 @@ from acp_protocol.jsonrpc import Json
 
 
 def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
-    return {
+    found: dict[str, Json] = {
         "sessionId": snapshot.session_id,
         "version": snapshot.version,
         **info_to_json(snapshot.info),
@@ -41,6 +41,12 @@ def session_to_json(snapshot: SessionSnapshot) -> dict[str, Json]:
         "terminals": [terminal_to_json(terminal) for terminal in snapshot.terminals],
         "errors": [_error(error) for error in snapshot.errors],
     }
+    edited: dict[str, Json] = {
+        item.key: [each.of for each in edits]
+        for item in snapshot.items
+        if (edits := snapshot.edits_of(item))
+    }
+    return found | {"edited": edited} if edited else found
 
 
 def info_to_json(around: SessionInfo) -> dict[str, Json]:

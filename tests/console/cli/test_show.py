@@ -193,7 +193,16 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
     events = call("show", "--filter", "event", str(path)).out
     assert '✎ edited frame 1 by person: text "hello" → "goodbye"' in events
     assert "released frame 1 by person" in events
-    assert "you: goodbye" in call("show", "--view", "conversation", str(path)).out
+    conversation = call("show", "--view", "conversation", str(path)).out
+    assert "you: goodbye" in conversation
+    assert '✎ edited frame 1 by person: text "hello" → "goodbye"' in conversation
+    [session] = json.loads(call("show", "--view", "conversation", "--json", str(path)).out)[
+        "sessions"
+    ]
+    assert session["edited"] == {session["items"][0]["key"]: [1]}
+    # The event comes later, and yet the frame is what was sent.
+    at = call("show", "--view", "conversation", "--at", "1", str(path)).out
+    assert "you: goodbye" in at
 
 
 def test_what_is_written_behind_is_shown_as_it_comes(recording: Path) -> None:

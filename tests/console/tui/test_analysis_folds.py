@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from acp_console.traffic.analysis import AnalysisFolds, BackgroundFold, Query
+from acp_console.traffic.analysis import ROWS_PER_CHECK, AnalysisFolds, BackgroundFold, Query
 from acp_console.tui.analysis.tab import progress_text
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
-from acp_inspector.journal import Entry
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.session.items import TextItem
 from acp_inspector.views.session_model import SessionModel
+from acp_protocol.jsonrpc import Json
 from tests.console.tui.analysis_app import talk
 from tests.console.tui.conftest import LIMIT
 
@@ -243,6 +245,62 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
     until(seen, lambda: seen.progress.renewals == 1 and seen.progress.read == 3)
     assert answered(seen, lambda fold: fold.numbers).result == [1, 2, 3]
     seen.close()
+
+
+def edited_prompt(texts: int) -> list[Entry]:
+    """Return a prompt, pieces of its answer, and a late event: `b` was sent in place of `a`."""
+    prompts = [
+        b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":'
+        b'{"sessionId":"s","prompt":[{"type":"text","text":"%b"}]}}' % text
+        for text in (b"a", b"b")
+    ]
+    piece = (
+        b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":'
+        b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"."}}}}'
+    )
+    pieces = [Frame(n, n / 10, "agent", piece) for n in range(2, texts + 2)]
+    change: dict[str, Json] = {"of": 1, "by": "person"}
+    change |= {"was": prompts[0].decode(), "now": prompts[1].decode()}
+    event = JournalEvent(texts + 2, texts / 10 + 1, "edited", change)
+    return [Frame(1, 0.1, "client", prompts[0]), *pieces, event]
+
+
+def first_text(model: SessionModel) -> str:
+    item = model.conversations.get("s").items[0]
+    assert isinstance(item, TextItem)
+    return item.text
+
+
+@pytest.mark.parametrize("texts", [0, ROWS_PER_CHECK, 3 * ROWS_PER_CHECK])
+def test_an_edit_that_comes_late_changes_the_fold_once_it_is_read_again(texts: int) -> None:
+    whole = edited_prompt(texts)
+    said = EntryList(whole[:-1])
+    known = AnalysisFolds(lambda: said)
+    known.model.start()
+    until(known.model, lambda: known.model.progress.read == texts + 1)
+    assert answered(known.model, first_text).result == "a"
+    said.extend(whole[-1:])
+    known.wake()
+    until(known.model, lambda: known.model.progress.renewals)
+    assert answered(known.model, first_text).result == "b"
+    assert answered(known.model, lambda model: model.n).result == len(whole)
+    assert known.annotations.edited_by(1) == len(whole)
+    # Nothing is read again for an edit that is known.
+    said.extend([JournalEvent(len(whole) + 1, 99.0, "released", {"of": 1})])
+    known.wake()
+    until(known.model, lambda: known.model.progress.read == len(whole) + 1)
+    assert known.model.progress.renewals == 1
+    known.close()
+
+
+def test_an_edit_that_comes_with_its_frame_needs_no_second_reading() -> None:
+    whole = edited_prompt(0)
+    known = AnalysisFolds(lambda: EntryList(whole))
+    known.model.start()
+    until(known.model, lambda: known.model.progress.read == len(whole))
+    assert answered(known.model, first_text).result == "b"
+    assert known.model.progress.renewals == 0
+    known.close()
 
 
 def test_what_is_looked_at_comes_first_and_the_background_when_that_is_done() -> None:

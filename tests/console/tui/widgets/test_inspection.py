@@ -215,3 +215,6 @@ async def test_the_moment_of_an_edited_frame_shows_what_was_sent(size: tuple[int
         await until(pilot, lambda: "▍ milk and cheese" in say(app))
         assert app.talk.talk is not None
         assert app.talk.talk.n == 1
+        # What it was is one step away.
+        assert "✎ edited frame 1 by person: text" in say(app)
+        assert app.talk.talk.frames == [1, 1]
