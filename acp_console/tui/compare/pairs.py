@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from acp_console.tui.cursor_list import CursorList
-from acp_console.tui.transcript.cards import changed_runs
 from acp_console.tui.transcript.diff_view import SPLIT_WIDTH, theme_look
+from acp_console.tui.transcript.piece_rows import changed_runs
 from acp_console.tui.transcript.rows import Look, Row, Run
 from acp_console.wording.comparison import step_text, value_text
 from acp_console.wording.values import arrow, plural

@@ -5,70 +5,56 @@ A card has parts; a part is rendered to rows when it is visible, and has a key t
 
 from __future__ import annotations
 
-import json
-import re
 from collections import deque
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from typing import Final
 from weakref import ref
 
 from rich.style import Style
 
-from acp_console.chat.line_diff import (
-    CONTEXT,
-    MAX_LINES,
-    DiffLine,
-    file_changes,
-    hidden_lines,
-    is_patch_of,
-    line_hunks,
-    patch_lines,
-)
+from acp_console.chat.line_diff import file_changes
 from acp_console.chat.work import SIGNS, WORDS
-from acp_console.tui.transcript.code import (
-    bar_rows,
-    code_rows,
-    colored_lines,
-    is_language,
-    without_colors,
+from acp_console.tui.transcript.call_content import (
+    SUBJECTS,
+    Piece,
+    call_pieces,
+    content_text,
+    described,
+    open_permission,
+    pieces,
+    shown_output,
+    spans,
 )
-from acp_console.tui.transcript.markdown import MAX_BLOCK, BlockScanner, MarkdownRenderer, Part
-from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, chop, wrap, wrapped
+from acp_console.tui.transcript.code import without_colors
+from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer, Part
+from acp_console.tui.transcript.piece_rows import piece_rows
+from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
 from acp_console.wording.transcript import notice_text
-from acp_console.wording.values import fenced, plural
 from acp_inspector.session.items import (
     AgentMessage,
     Item,
     Notice,
-    PermissionRequest,
     PlanItem,
     SubagentItem,
-    TerminalItem,
     Thought,
     ToolCallItem,
     TurnEnd,
     UserMessage,
 )
 from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
-from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
+from acp_protocol.json_values import as_object, get_string
 from acp_protocol.jsonrpc import Json
 
 PROSE_WIDTH: Final = 100
 """Cells of a line of prose, at most."""
 TAIL_LINES: Final = 3
 """Lines of a running call's output that are shown while it is folded."""
-HUNK_LINES: Final = 100
-"""Lines of a diff that are rendered at a time."""
 MAX_BODIES: Final = 64
 """Calls whose unfolded content is kept."""
-SPLIT_WIDTH: Final = 60
-"""Columns from which on both sides of a diff fit beside each other."""
 TITLE: Final = 400
 LONG_TITLE: Final = 60
 """Characters of a title that may not fit the line of a folded call."""
-
 STATUS: Final = {
     "pending": ("○", "pending"),
     "in_progress": ("◐", "running"),
@@ -80,18 +66,6 @@ STATUS: Final = {
 }
 """Sign and word of each status: never a colour alone."""
 STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
-_SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
-"""Members of a call's input that say what it runs or touches."""
-_IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|old|new)$")
-"""Names of members of a call's input that a diff may show."""
-_CHIP_WIDTHS: Final = {"type": 40, "mimeType": 60}
-"""Members of a content block that its chip shows, and how many characters of them."""
-_ATTACHED: Final = frozenset({"image", "audio", "resource"})
-"""Types of content whose bytes a chip stands for."""
-_TERMINAL_LANGUAGES: Final = frozenset(
-    {"", "ansi", "console", "output", "shell-session", "terminal", "text"}
-)
-"""Languages of blocks whose escape sequences are colours."""
 
 
 class Card:
@@ -327,16 +301,6 @@ class ThoughtCard(TextCard):
         self.is_folded = other.is_folded
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A part of what an unfolded call shows."""
-
-    kind: str
-    text: str = ""
-    hunk: Sequence[DiffLine] = ()
-    """Lines of a diff: sign, text, and the line it is changed from or to."""
-
-
 _WITH_BODIES: Final[deque[ref[ToolCard]]] = deque()
 """The cards that keep what they show unfolded, the oldest first."""
 
@@ -351,7 +315,7 @@ class ToolCard(Card):
         self.choice: bool | None = None
         """Whether the user folded it; None as long as its status decides."""
         self.decides = decides
-        self.body: list[_Piece] | None = None
+        self.body: list[Piece] | None = None
         """All that it shows unfolded, once it was asked for."""
         self._version = 0
         """Changes with the call."""
@@ -360,7 +324,7 @@ class ToolCard(Card):
     @property
     def is_open(self) -> bool:
         """Whether the user is asked about it."""
-        return _open_permission(self._call) is not None
+        return open_permission(self._call) is not None
 
     @property
     def has_permission(self) -> bool:
@@ -396,7 +360,7 @@ class ToolCard(Card):
         self._status = call.status
         self.is_error = call.facts.status == "failed"
         self._has_tail = call.facts.status == "in_progress" and bool(
-            call.terminals or any(map(_text_of, call.content[-1:]))
+            call.terminals or any(map(content_text, call.content[-1:]))
         )
         """Whether it runs and has output."""
         self._measure()
@@ -407,11 +371,11 @@ class ToolCard(Card):
         """Lines and characters of what is unfolded."""
 
     @property
-    def pieces(self) -> list[_Piece]:
+    def pieces(self) -> list[Piece]:
         """All of the call, whatever is folded."""
         if self.body is None:
-            title = [_Piece("title", each) for each in self._title[1:]]
-            self.body = [*title, *_body(self._call)]
+            title = [Piece("title", each) for each in self._title[1:]]
+            self.body = [*title, *call_pieces(self._call)]
             _WITH_BODIES.append(ref(self))
             if len(_WITH_BODIES) > MAX_BODIES:
                 oldest = _WITH_BODIES.popleft()()
@@ -435,14 +399,14 @@ class ToolCard(Card):
             return [
                 Row([(single_line(line, max(width - 4, 1)), look.muted)], lead) for line in tail
             ] or [Row([], lead)]
-        return _piece_rows(self.pieces[part - 1], width, look, lead)
+        return piece_rows(self.pieces[part - 1], width, look, lead)
 
     def _tail(self) -> list[str]:
         shown = list(self._call.terminals.values())
         if shown:
-            text = _shown_output(shown[-1])
+            text = shown_output(shown[-1])
         else:
-            text = _text_of(self._call.content[-1]) if self._call.content else ""
+            text = content_text(self._call.content[-1]) if self._call.content else ""
         shown_text = escape_controls(without_colors(text[-2000:]))
         return shown_text.rstrip().splitlines()[-TAIL_LINES:]
 
@@ -475,7 +439,7 @@ class ToolCard(Card):
         """What it runs or touches, where the title is but a name."""
         title = self._call.facts.title
         values = as_object(self._call.facts.raw_input).items()
-        found = (each for name, each in values if name in _SUBJECTS - {"cwd"})
+        found = (each for name, each in values if name in SUBJECTS - {"cwd"})
         subject = next((each for each in found if isinstance(each, str)), "")
         return f"  {subject}" if subject and len(title.split()) == 1 else ""
 
@@ -633,391 +597,9 @@ def card_of(item: Item) -> Card:
             return LineCard(item)
 
 
-def pieces(text: str) -> list[str]:
-    """Cut a text into pieces that are rendered on their own, at line ends where possible."""
-    return [text[begin:end] for begin, end in spans(text)]
-
-
-def spans(text: str) -> list[tuple[int, int]]:
-    """Return where each piece of a text begins and ends."""
-    found: list[tuple[int, int]] = []
-    begin = 0
-    while len(text) - begin > MAX_BLOCK:
-        cut = text.rfind("\n", begin, begin + MAX_BLOCK) + 1
-        cut = cut if cut > begin else begin + MAX_BLOCK
-        found.append((begin, cut))
-        begin = cut
-    return [*found, (begin, len(text))]
-
-
 def _chip(block: Json, look: Look, lead: Sequence[Run] = ()) -> Row:
     """Return the row of content that is not text."""
-    return Row([(f"[{_described(block)}]", look.muted)], lead, opens=True)
-
-
-def _described(block: Json) -> str:
-    """Return a line for content that is not text: its type, its name, and its size."""
-    kind = single_line(get_string(block, "type") or "unknown content", _CHIP_WIDTHS["type"])
-    inner = get(block, "resource") if kind == "resource" else block
-    name = get_string(inner, "title") or get_string(inner, "name") or get_string(inner, "uri")
-    data = get_string(inner, "data") or get_string(inner, "blob")
-    size = f"{len(data) * 3 // 4:,} bytes" if data else ""
-    mime_type = single_line(get_string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
-    return " · ".join(filter(None, (kind, single_line(name, 120), mime_type, size)))
-
-
-def _is_in_chip(name: str, text: str, block: Json) -> bool:
-    """Return whether the chip of a block says all of one of its members."""
-    if name in {"data", "blob"}:
-        return get_string(block, "type") in _ATTACHED
-    return len(text) <= _CHIP_WIDTHS.get(name, -1)
-
-
-def _open_permission(call: ToolCallItem) -> PermissionRequest | None:
-    permission = call.permission
-    return permission if permission is not None and permission.outcome is None else None
-
-
-def _body(call: ToolCallItem) -> list[_Piece]:
-    """Return what a call shows unfolded; all that is known of it while the user is asked."""
-    permission, facts = _open_permission(call), call.facts
-    in_diffs = {value for each in call.content for value in _diff_values(each)} - {""}
-    found: list[_Piece] = []
-    if permission is not None:
-        found += _for_decision(permission, call, in_diffs)
-    else:
-        for name, text in _members(facts.raw_input):
-            if name in _SUBJECTS and text not in facts.title and text not in in_diffs:
-                found += _named(name, text)
-    for content in call.content:
-        found += _content(content, call)
-    if not call.content and facts.raw_output is not None:
-        output = facts.raw_output
-        text = output if isinstance(output, str) else json.dumps(output, indent=2)
-        found += [_Piece("output", each) for each in pieces(text)]
-    if permission is not None:
-        # Colours and what is drawn over can hide text.
-        found = [replace(each, text=each.text.replace("\x1b", "␛")) for each in found]
-    return found
-
-
-def _for_decision(
-    permission: PermissionRequest, call: ToolCallItem, in_diffs: Collection[str]
-) -> list[_Piece]:
-    """Return why a call is asked about, and its input and locations but for what diffs show."""
-    facts, members = call.facts, _members(call.facts.raw_input)
-    found: list[_Piece] = []
-    if facts.name not in facts.title:
-        found += _named("tool", facts.name)
-    if permission.title not in {"", facts.title}:
-        found += _named("request", permission.title)
-    if permission.description:
-        found += _named("reason", permission.description)
-    for name, text in members:
-        if not (_IN_DIFF.search(name) and (text in in_diffs or _is_shown_patch(text, call))):
-            found += _named(name, text)
-    words = (word.strip("`'\"") for word in facts.title.split())
-    known = {*words, *in_diffs, *(text for _, text in members)}
-    for each in facts.locations:
-        path, line = get_string(each, "path") or json.dumps(each), get(each, "line")
-        if path not in known:
-            found += _named("location", path if line is None else f"{path}:{line}")
-    return found
-
-
-def _is_shown_patch(text: str, call: ToolCallItem) -> bool:
-    """Return whether a text is a patch that a diff of the call shows."""
-    return any(
-        is_patch_of(text, each) for each in call.content if get_string(each, "type") == "diff"
-    )
-
-
-def _members(value: Json) -> list[tuple[str, str]]:
-    """Return the members of an object as text; another value but null is one called "input"."""
-    alone = {} if value is None else {"input": value}
-    members = as_object(value) if isinstance(value, dict) else alone
-    return [
-        (name, each if isinstance(each, str) else json.dumps(each, ensure_ascii=False))
-        for name, each in members.items()
-    ]
-
-
-def _named(name: str, text: str) -> list[_Piece]:
-    return [_Piece("input", f"{name}: {each}") for each in pieces(text)]
-
-
-def _content(content: Json, call: ToolCallItem) -> list[_Piece]:
-    is_open = _open_permission(call) is not None
-    block = content
-    match content:
-        case {"type": "diff"} if found := _diff(content, is_open=is_open):
-            return found
-        case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
-            return _terminal(call.terminals[key])
-        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
-            return _output(text)
-        case {"type": "content", "content": inner}:
-            block = inner
-            found = [_Piece("attachment", f"[{_described(block)}]")]
-            inner = get(block, "resource") if get_string(block, "type") == "resource" else block
-        case _:
-            found = [_Piece("note", f"[{_described(content)}]")]
-            inner = content
-    if is_open:
-        for name, text in _members(inner):
-            found += [] if _is_in_chip(name, text, block) else _named(name, text)
-    return found
-
-
-def _diff(diff: Json, *, is_open: bool = False) -> list[_Piece]:
-    """Return the texts, the files and the patch of a diff, as far as it has them.
-
-    `is_open`: also the text that is said to be there already, or how much of it is left out.
-    """
-    found: list[_Piece] = []
-    old, new = get_text(diff, "oldText"), get_text(diff, "newText")
-    if new is not None:
-        about = "" if old is not None else "  new file"
-        found.append(_Piece("path", get_string(diff, "path") + about))
-        found += _hunks(old or "", new) if old is not None or new else [_Piece("note", "empty")]
-        if is_open and old == new:
-            found += _cut_hunk([(" ", line, "") for line in new.removesuffix("\n").split("\n")])
-        elif is_open and (hidden := hidden_lines(old or "", new)):
-            found.append(_Piece("note", f"{plural(hidden, 'more line')}, unchanged"))
-    for change in get_list(diff, "changes"):
-        paths = " → ".join(
-            filter(None, (get_string(change, "oldPath"), get_string(change, "path")))
-        )
-        kind = get_string(change, "fileType")
-        about = f"  {kind}" if kind not in {"", "text"} else ""
-        found.append(_Piece("path", f"{get_string(change, 'operation')} {paths}{about}"))
-    patch = get_text(get(diff, "patch"), "text")
-    return found if patch is None else found + _patch(patch)
-
-
-def _diff_values(content: Json) -> list[str]:
-    """Return the paths and texts that `_diff` shows."""
-    if get_string(content, "type") != "diff":
-        return []
-    old, new = get_string(content, "oldText"), get_text(content, "newText")
-    found = [] if new is None else [get_string(content, "path")]
-    if new is not None and not hidden_lines(old, new):
-        found += [old, new]
-    for change in get_list(content, "changes"):
-        found += [get_string(change, "oldPath"), get_string(change, "path")]
-    return [*found, get_string(get(content, "patch"), "text")]
-
-
-def _terminal(terminal: TerminalItem) -> list[_Piece]:
-    """Return the command, its output so far, and how it ended unless that was well."""
-    facts = terminal.facts
-    found = [_Piece("command", facts.command)] if facts.command else []
-    found += [_Piece("output", each) for each in pieces(_shown_output(terminal)) if each]
-    if facts.is_over and facts.exit_code != 0:
-        found.append(_Piece("note", f"ended with {facts.signal or facts.exit_code}"))
-    return found
-
-
-def _shown_output(terminal: TerminalItem) -> str:
-    return terminal.text if terminal.live is None else terminal.live
-
-
-def _output(text: str) -> list[_Piece]:
-    """Return a tool's output; one code block around all of it is taken off.
-
-    A fence stays if it says something else than how its text is drawn.
-    """
-    if (block := fenced(text)) is not None:
-        language, inner = block
-        if language in _TERMINAL_LANGUAGES or is_language(language):
-            return [_Piece(f"code {language}", each) for each in pieces(inner)]
-    return [_Piece("output", each) for each in pieces(text)]
-
-
-def _text_of(content: Json) -> str:
-    match content:
-        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
-            return text
-        case _:
-            return ""
-
-
-def diff_rows(old: str, new: str, width: int, look: Look) -> list[Row]:
-    """Return all lines of two texts, with the differences marked."""
-    if old == new:
-        return wrapped([(escape_controls(old), look.text)], width)
-    rows = [
-        row
-        for piece in _hunks(old, new, context=MAX_LINES)
-        for row in _piece_rows(piece, width, look, ())
-    ]
-    # The number of the first line, which is 1.
-    return rows[1:]
-
-
-def _hunks(old: str, new: str, *, context: int = CONTEXT) -> list[_Piece]:
-    """Return the lines that differ, with some around them."""
-    if old == new:
-        return [_Piece("note", "nothing changes")]
-    found = [piece for hunk in line_hunks(old, new, context) for piece in _cut_hunk(hunk)]
-    ends = [each.endswith("\n") for each in (old, new)]
-    if old and new and ends[0] != ends[1]:
-        which = "the old" if ends[0] else "the new"
-        found.append(_Piece("note", f"only {which} text ends with a new line"))
-    return found
-
-
-def _cut_hunk(lines: Sequence[DiffLine]) -> list[_Piece]:
-    starts = range(0, len(lines), HUNK_LINES)
-    return [_Piece("diff", hunk=lines[at : at + HUNK_LINES]) for at in starts]
-
-
-def _patch(patch: str) -> list[_Piece]:
-    """Return the files and lines of a patch in git's format."""
-    found: list[_Piece] = []
-    lines: list[DiffLine] = []
-    for path, line in patch_lines(patch):
-        if line is not None:
-            lines.append(line)
-            continue
-        found += _cut_hunk(lines)
-        lines = []
-        found.append(_Piece("path", path))
-    found += _cut_hunk(lines)
-    return found if patch else [_Piece("note", "an empty patch")]
-
-
-def _piece_rows(piece: _Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
-    match piece.kind.partition(" ")[0]:
-        case "path" | "title":
-            return wrapped([(escape_controls(piece.text), look.strong)], width, lead)
-        case "command":
-            return wrapped([("$ ", look.muted), (escape_controls(piece.text), look.strong)],
-                           width, lead)  # fmt: skip
-        case "input":
-            name, _, text = escape_controls(piece.text).partition(": ")
-            runs = [(f"{name}: ", look.muted), (text, look.text)]
-            return wrapped(runs, width, lead)
-        case "note" | "attachment":
-            rows = wrapped([(escape_controls(piece.text), look.muted)], width, lead)
-            for row in rows:
-                row.opens = piece.kind == "attachment"
-            return rows
-        case "code":
-            language = piece.kind.partition(" ")[2]
-            if "\x1b" in piece.text and language in _TERMINAL_LANGUAGES:
-                return bar_rows(
-                    colored_lines(piece.text.removesuffix("\n"), look), width, look, lead
-                )
-            return code_rows(escape_controls(piece.text), language, width, look, lead)
-        case "diff" if look.is_split and width - cells(lead) >= SPLIT_WIDTH:
-            return _split_rows(piece.hunk, width, look, lead)
-        case "diff":
-            return [row for line in piece.hunk for row in _diff_rows(line, width, look, lead)]
-        case _:
-            return _colored(piece.text, width, look, lead)
-
-
-def _diff_rows(line: DiffLine, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
-    sign, text, other = line
-    text = escape_controls(text).expandtabs(4)
-    if sign == "@":
-        rows = chop(text, max(width - cells(lead), 1))
-        return [Row([(row, look.muted)], lead, "" if at else "\n") for at, row in enumerate(rows)]
-    if sign == " ":
-        return wrapped([(f"  {text}", look.text)], width, lead)
-    runs, style = changed_runs(sign, text, other, look)
-    rows = wrapped(runs, width, lead)
-    for row in rows:
-        row.back = style
-    return rows
-
-
-def changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
-    """Return a line of a diff with its sign, and the style of the whole line."""
-    style, word = (
-        (look.added, look.added_word) if sign == "+" else (look.removed, look.removed_word)
-    )
-    runs: list[Run] = [(f"{sign} ", style)]
-    other = escape_controls(other).expandtabs(4)
-    if other and len(text) + len(other) < 400:
-        runs += _emphasized(text, other, style, word)
-    else:
-        runs.append((text, style))
-    return runs, style
-
-
-def _split_rows(hunk: Sequence[DiffLine], width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
-    """Return lines of a diff with the old text on the left and the new one on the right."""
-    rows: list[Row] = []
-    gone: list[DiffLine] = []
-    come: list[DiffLine] = []
-    side = (width - cells(lead) - 3) // 2
-
-    def flush() -> None:
-        for place in range(max(len(gone), len(come))):
-            left = _side(gone[place] if place < len(gone) else None, side, look)
-            right = _side(come[place] if place < len(come) else None, side, look)
-            blank: list[Run] = [(" " * side, look.text)]
-            for at in range(max(len(left), len(right))):
-                one = left[at] if at < len(left) else blank
-                other = right[at] if at < len(right) else blank
-                rows.append(Row([*one, (" │ ", look.muted), *other], lead))
-        gone.clear()
-        come.clear()
-
-    for line in hunk:
-        sign, text, _ = line
-        if sign == "-":
-            if come:
-                flush()
-            gone.append(line)
-        elif sign == "+":
-            come.append(line)
-        else:
-            flush()
-            if sign == "@":
-                rows += _diff_rows(line, width, look, lead)
-            else:
-                gone.append(line)
-                come.append((sign, text, ""))
-                flush()
-    flush()
-    return rows
-
-
-def _side(line: DiffLine | None, width: int, look: Look) -> list[list[Run]]:
-    """Return a line of one side, wrapped and filled to its width."""
-    if line is None:
-        return []
-    sign, text, other = line
-    text = escape_controls(text).expandtabs(4)
-    if sign == " ":
-        runs: list[Run] = [(f"  {text}", look.text)]
-        style = look.text
-    else:
-        runs, style = changed_runs(sign, text, other, look)
-    return [[*row, (" " * max(width - cells(row), 0), style)] for row, _ in wrap(runs, width)]
-
-
-def _emphasized(text: str, other: str, style: Style, word: Style) -> list[Run]:
-    """Mark the words that differ from the other line."""
-    mine, theirs = (re.findall(r"\w+|\s+|[^\w\s]", each) for each in (text, other))
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
-    if matcher.ratio() < 0.4:
-        return [(text, style)]
-    runs: list[Run] = []
-    for tag, begin, end, _, _ in matcher.get_opcodes():
-        if end > begin:
-            runs.append(("".join(mine[begin:end]), style if tag == "equal" else word))
-    return runs
-
-
-def _colored(text: str, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
-    """Return output in its own colours; all other escape sequences are made visible."""
-    lines = colored_lines(text.removesuffix("\n"), look)
-    runs = [run for line in lines for run in (("\n", look.text), *line)]
-    return wrapped(runs[1:], width, lead)
+    return Row([(f"[{described(block)}]", look.muted)], lead, opens=True)
 
 
 def _cut(text: str, width: int) -> str:

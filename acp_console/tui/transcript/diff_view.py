@@ -11,7 +11,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from acp_console.tui.transcript.cards import diff_rows
+from acp_console.tui.transcript.piece_rows import diff_rows
 from acp_console.tui.transcript.rows import Look, Row
 
 SPLIT_WIDTH: Final = 100

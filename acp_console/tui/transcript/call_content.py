@@ -1,0 +1,289 @@
+"""What an unfolded tool call shows, as pieces that are drawn one by one.
+
+All that is known of it while the user is asked; else its content, or its output without any.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from acp_console.chat.line_diff import (
+    CONTEXT,
+    DiffLine,
+    hidden_lines,
+    is_patch_of,
+    line_hunks,
+    patch_lines,
+)
+from acp_console.tui.transcript.code import is_language
+from acp_console.tui.transcript.markdown import MAX_BLOCK
+from acp_console.wording.values import fenced, plural
+from acp_inspector.session.items import PermissionRequest, TerminalItem, ToolCallItem
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
+from acp_protocol.jsonrpc import Json
+
+_IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|old|new)$")
+"""Names of members of a call's input that a diff may show."""
+SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
+"""Members of a call's input that say what it runs or touches."""
+_CHIP_WIDTHS: Final = {"type": 40, "mimeType": 60}
+"""Members of a content block that its chip shows, and how many characters of them."""
+_ATTACHED: Final = frozenset({"image", "audio", "resource"})
+"""Types of content whose bytes a chip stands for."""
+TERMINAL_LANGUAGES: Final = frozenset(
+    {"", "ansi", "console", "output", "shell-session", "terminal", "text"}
+)
+"""Languages of blocks whose escape sequences are colours."""
+HUNK_LINES: Final = 100
+"""Lines of a diff that are rendered at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of what an unfolded call shows."""
+
+    kind: str
+    text: str = ""
+    hunk: Sequence[DiffLine] = ()
+    """Lines of a diff: sign, text, and the line it is changed from or to."""
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text into pieces that are rendered on their own, at line ends where possible."""
+    return [text[begin:end] for begin, end in spans(text)]
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Return where each piece of a text begins and ends."""
+    found: list[tuple[int, int]] = []
+    begin = 0
+    while len(text) - begin > MAX_BLOCK:
+        cut = text.rfind("\n", begin, begin + MAX_BLOCK) + 1
+        cut = cut if cut > begin else begin + MAX_BLOCK
+        found.append((begin, cut))
+        begin = cut
+    return [*found, (begin, len(text))]
+
+
+def described(block: Json) -> str:
+    """Return a line for content that is not text: its type, its name, and its size."""
+    kind = single_line(get_string(block, "type") or "unknown content", _CHIP_WIDTHS["type"])
+    inner = get(block, "resource") if kind == "resource" else block
+    name = get_string(inner, "title") or get_string(inner, "name") or get_string(inner, "uri")
+    data = get_string(inner, "data") or get_string(inner, "blob")
+    size = f"{len(data) * 3 // 4:,} bytes" if data else ""
+    mime_type = single_line(get_string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
+    return " · ".join(filter(None, (kind, single_line(name, 120), mime_type, size)))
+
+
+def _is_in_chip(name: str, text: str, block: Json) -> bool:
+    """Return whether the chip of a block says all of one of its members."""
+    if name in {"data", "blob"}:
+        return get_string(block, "type") in _ATTACHED
+    return len(text) <= _CHIP_WIDTHS.get(name, -1)
+
+
+def open_permission(call: ToolCallItem) -> PermissionRequest | None:
+    permission = call.permission
+    return permission if permission is not None and permission.outcome is None else None
+
+
+def call_pieces(call: ToolCallItem) -> list[Piece]:
+    """Return what a call shows unfolded; all that is known of it while the user is asked."""
+    permission, facts = open_permission(call), call.facts
+    in_diffs = {value for each in call.content for value in _diff_values(each)} - {""}
+    found: list[Piece] = []
+    if permission is not None:
+        found += _for_decision(permission, call, in_diffs)
+    else:
+        for name, text in _members(facts.raw_input):
+            if name in SUBJECTS and text not in facts.title and text not in in_diffs:
+                found += _named(name, text)
+    for content in call.content:
+        found += _content(content, call)
+    if not call.content and facts.raw_output is not None:
+        output = facts.raw_output
+        text = output if isinstance(output, str) else json.dumps(output, indent=2)
+        found += [Piece("output", each) for each in pieces(text)]
+    if permission is not None:
+        # Colours and what is drawn over can hide text.
+        found = [replace(each, text=each.text.replace("\x1b", "␛")) for each in found]
+    return found
+
+
+def _for_decision(
+    permission: PermissionRequest, call: ToolCallItem, in_diffs: Collection[str]
+) -> list[Piece]:
+    """Return why a call is asked about, and its input and locations but for what diffs show."""
+    facts, members = call.facts, _members(call.facts.raw_input)
+    found: list[Piece] = []
+    if facts.name not in facts.title:
+        found += _named("tool", facts.name)
+    if permission.title not in {"", facts.title}:
+        found += _named("request", permission.title)
+    if permission.description:
+        found += _named("reason", permission.description)
+    for name, text in members:
+        if not (_IN_DIFF.search(name) and (text in in_diffs or _is_shown_patch(text, call))):
+            found += _named(name, text)
+    words = (word.strip("`'\"") for word in facts.title.split())
+    known = {*words, *in_diffs, *(text for _, text in members)}
+    for each in facts.locations:
+        path, line = get_string(each, "path") or json.dumps(each), get(each, "line")
+        if path not in known:
+            found += _named("location", path if line is None else f"{path}:{line}")
+    return found
+
+
+def _is_shown_patch(text: str, call: ToolCallItem) -> bool:
+    """Return whether a text is a patch that a diff of the call shows."""
+    return any(
+        is_patch_of(text, each) for each in call.content if get_string(each, "type") == "diff"
+    )
+
+
+def _members(value: Json) -> list[tuple[str, str]]:
+    """Return the members of an object as text; another value but null is one called "input"."""
+    alone = {} if value is None else {"input": value}
+    members = as_object(value) if isinstance(value, dict) else alone
+    return [
+        (name, each if isinstance(each, str) else json.dumps(each, ensure_ascii=False))
+        for name, each in members.items()
+    ]
+
+
+def _named(name: str, text: str) -> list[Piece]:
+    return [Piece("input", f"{name}: {each}") for each in pieces(text)]
+
+
+def _content(content: Json, call: ToolCallItem) -> list[Piece]:
+    is_open = open_permission(call) is not None
+    block = content
+    match content:
+        case {"type": "diff"} if found := _diff(content, is_open=is_open):
+            return found
+        case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
+            return _terminal(call.terminals[key])
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return _output(text)
+        case {"type": "content", "content": inner}:
+            block = inner
+            found = [Piece("attachment", f"[{described(block)}]")]
+            inner = get(block, "resource") if get_string(block, "type") == "resource" else block
+        case _:
+            found = [Piece("note", f"[{described(content)}]")]
+            inner = content
+    if is_open:
+        for name, text in _members(inner):
+            found += [] if _is_in_chip(name, text, block) else _named(name, text)
+    return found
+
+
+def _diff(diff: Json, *, is_open: bool = False) -> list[Piece]:
+    """Return the texts, the files and the patch of a diff, as far as it has them.
+
+    `is_open`: also the text that is said to be there already, or how much of it is left out.
+    """
+    found: list[Piece] = []
+    old, new = get_text(diff, "oldText"), get_text(diff, "newText")
+    if new is not None:
+        about = "" if old is not None else "  new file"
+        found.append(Piece("path", get_string(diff, "path") + about))
+        found += hunks(old or "", new) if old is not None or new else [Piece("note", "empty")]
+        if is_open and old == new:
+            found += _cut_hunk([(" ", line, "") for line in new.removesuffix("\n").split("\n")])
+        elif is_open and (hidden := hidden_lines(old or "", new)):
+            found.append(Piece("note", f"{plural(hidden, 'more line')}, unchanged"))
+    for change in get_list(diff, "changes"):
+        paths = " → ".join(
+            filter(None, (get_string(change, "oldPath"), get_string(change, "path")))
+        )
+        kind = get_string(change, "fileType")
+        about = f"  {kind}" if kind not in {"", "text"} else ""
+        found.append(Piece("path", f"{get_string(change, 'operation')} {paths}{about}"))
+    patch = get_text(get(diff, "patch"), "text")
+    return found if patch is None else found + _patch(patch)
+
+
+def _diff_values(content: Json) -> list[str]:
+    """Return the paths and texts that `_diff` shows."""
+    if get_string(content, "type") != "diff":
+        return []
+    old, new = get_string(content, "oldText"), get_text(content, "newText")
+    found = [] if new is None else [get_string(content, "path")]
+    if new is not None and not hidden_lines(old, new):
+        found += [old, new]
+    for change in get_list(content, "changes"):
+        found += [get_string(change, "oldPath"), get_string(change, "path")]
+    return [*found, get_string(get(content, "patch"), "text")]
+
+
+def _terminal(terminal: TerminalItem) -> list[Piece]:
+    """Return the command, its output so far, and how it ended unless that was well."""
+    facts = terminal.facts
+    found = [Piece("command", facts.command)] if facts.command else []
+    found += [Piece("output", each) for each in pieces(shown_output(terminal)) if each]
+    if facts.is_over and facts.exit_code != 0:
+        found.append(Piece("note", f"ended with {facts.signal or facts.exit_code}"))
+    return found
+
+
+def shown_output(terminal: TerminalItem) -> str:
+    return terminal.text if terminal.live is None else terminal.live
+
+
+def _output(text: str) -> list[Piece]:
+    """Return a tool's output; one code block around all of it is taken off.
+
+    A fence stays if it says something else than how its text is drawn.
+    """
+    if (block := fenced(text)) is not None:
+        language, inner = block
+        if language in TERMINAL_LANGUAGES or is_language(language):
+            return [Piece(f"code {language}", each) for each in pieces(inner)]
+    return [Piece("output", each) for each in pieces(text)]
+
+
+def content_text(content: Json) -> str:
+    match content:
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return text
+        case _:
+            return ""
+
+
+def hunks(old: str, new: str, *, context: int = CONTEXT) -> list[Piece]:
+    """Return the lines that differ, with some around them."""
+    if old == new:
+        return [Piece("note", "nothing changes")]
+    found = [piece for hunk in line_hunks(old, new, context) for piece in _cut_hunk(hunk)]
+    ends = [each.endswith("\n") for each in (old, new)]
+    if old and new and ends[0] != ends[1]:
+        which = "the old" if ends[0] else "the new"
+        found.append(Piece("note", f"only {which} text ends with a new line"))
+    return found
+
+
+def _cut_hunk(lines: Sequence[DiffLine]) -> list[Piece]:
+    starts = range(0, len(lines), HUNK_LINES)
+    return [Piece("diff", hunk=lines[at : at + HUNK_LINES]) for at in starts]
+
+
+def _patch(patch: str) -> list[Piece]:
+    """Return the files and lines of a patch in git's format."""
+    found: list[Piece] = []
+    lines: list[DiffLine] = []
+    for path, line in patch_lines(patch):
+        if line is not None:
+            lines.append(line)
+            continue
+        found += _cut_hunk(lines)
+        lines = []
+        found.append(Piece("path", path))
+    found += _cut_hunk(lines)
+    return found if patch else [Piece("note", "an empty patch")]
