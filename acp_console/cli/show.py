@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -28,11 +27,11 @@ from acp_console.cli.reading import (
 )
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.wording.frames import (
-    EDITED,
     FIELDS,
     NUMBERS,
     TABLE_FIELDS,
     ShownRow,
+    edited_row,
     frame_cell,
     other_row,
 )
@@ -56,7 +55,6 @@ from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
 from acp_protocol.host.did_you_mean import did_you_mean
-from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
@@ -260,12 +258,7 @@ def _sent(file: Path, found: Iterable[Found]) -> Iterator[Found]:
 
 
 def _edited_row(row_of: Callable[[], ShownRow], edit: Edit) -> ShownRow:
-    row = row_of()
-    if not isinstance(row, FrameRow):
-        return row
-    sent = decoded_row(DecodedFrame(Frame(row.n, row.at, row.side, edit.now)))
-    summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
-    return replace(row, kind=sent.kind, size=sent.size, summary=summary)
+    return edited_row(row_of(), edit)
 
 
 def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:

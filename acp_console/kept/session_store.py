@@ -41,7 +41,6 @@ from acp_inspector.session.conversation import Conversation, SessionInfo
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.items import UserMessage
-from acp_inspector.session.recorded_edits import read_edits
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.state import state_directory
 from acp_protocol.json_values import get, get_int, get_string, get_text
@@ -626,7 +625,7 @@ def _entries(recording: Path) -> Iterator[Entry]:
 
 def _fold(recording: Path, agent: AgentSpec) -> Conversations:
     talks = Conversations(agent.open_dialect())
-    talks.read(_entries(recording), read_edits(recording))
+    talks.read(_entries(recording))
     return talks
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Literal, TypeAlias
 
 from acp_console.traffic.rows import size_of
-from acp_console.wording.frames import ShownRow, frame_json, other_row, table_lines
+from acp_console.wording.frames import ShownRow, edited_row, frame_json, other_row, table_lines
 from acp_console.wording.transcript_markdown import markdown_lines, markdown_text
 from acp_console.wording.values import OUTPUT_VERSION, ascii_json
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
@@ -91,24 +91,28 @@ def save_rows(
 def _lines(source: Path, format_: SaveFormat, context: Collection[int]) -> Iterator[str]:
     """Yield what is written of a recording; the entries of `context` only explain others."""
     found = (each for each in read_lines(source) if isinstance(each, ENTRY_TYPES))
+    edits = read_edits(source)
     match format_:
         case "Markdown":
-            yield from _markdown(found, read_edits(source))
+            yield from _markdown(found, edits)
         case "JSON lines":
-            for row in _shown_rows(found, context):
+            for row in _shown_rows(found, edits, context):
                 yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})
         case _:
-            yield from table_lines(_shown_rows(found, context))
+            yield from table_lines(_shown_rows(found, edits, context))
 
 
-def _shown_rows(found: Iterable[Entry], context: Collection[int]) -> Iterator[ShownRow]:
+def _shown_rows(
+    found: Iterable[Entry], edits: Edits, context: Collection[int]
+) -> Iterator[ShownRow]:
     exchanges = Exchanges()
     for entry in found:
         if isinstance(entry, JournalEvent) and entry.begins_connection:
             exchanges.restart(entry.seq)
         row = frame_row(entry, exchanges) if isinstance(entry, Frame) else other_row(entry)
+        edit = edits.of(entry.seq)
         if entry.seq not in context:
-            yield row
+            yield row if edit is None else edited_row(row, edit)
 
 
 def _markdown(found: Iterable[Entry], edits: Edits) -> Iterator[str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from rich.cells import cell_len
 
 from acp_console.wording.tables import join_cells
 from acp_console.wording.values import format_latency, sender
-from acp_inspector.journal import JournalEvent, StderrChunk
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.session.edits import Edit, edit_of, edit_text
-from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow
+from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -82,6 +83,15 @@ def event_text(event: JournalEvent) -> str:
     keys = ("frame" if key == "of" else key for key in event.data)
     named = (f"{key} {word}" for key, word in zip(keys, words, strict=True))
     return single_line(" ".join([event.name, *named]), SUMMARY_WIDTH)
+
+
+def edited_row(row: ShownRow, edit: Edit) -> ShownRow:
+    """Return the row of an edited frame, as it was sent."""
+    if not isinstance(row, FrameRow):
+        return row
+    sent = decoded_row(DecodedFrame(Frame(row.n, row.at, row.side, edit.now)))
+    summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
+    return replace(row, kind=sent.kind, size=sent.size, summary=summary)
 
 
 def edits_text(edits: Sequence[Edit], verb: str = "edited") -> str:

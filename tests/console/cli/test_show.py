@@ -200,6 +200,11 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
         "sessions"
     ]
     assert session["edited"] == {session["items"][0]["key"]: [1]}
+    read, write = os.pipe()
+    os.write(write, path.read_bytes())
+    os.close(write)
+    assert call("show", "--view", "conversation", f"/dev/fd/{read}").out == conversation
+    os.close(read)
     # The event comes later, and yet the frame is what was sent.
     at = call("show", "--view", "conversation", "--at", "1", str(path)).out
     assert "you: goodbye" in at

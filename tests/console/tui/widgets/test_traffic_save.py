@@ -16,8 +16,10 @@ from acp_console.tui.themes import ThemedApp
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
 from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.random_access import IndexedRecording
+from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Call
 from tests.console.tui.conftest import entries, notices, say, until, update
 
@@ -171,6 +173,32 @@ def test_markdown_is_what_sessions_export_writes_of_the_conversation(tmp_path: P
     text = path.read_text()
     assert text.startswith("# s1\n\n## You\n\n## Agent\n\ntoken ")
     assert TOKEN not in text
+
+
+def test_an_edited_frame_is_saved_as_it_was_sent_except_in_a_recording(
+    tmp_path: Path, call: Call
+) -> None:
+    asked = {"sessionId": "s1", "prompt": [{"type": "text", "text": "bread"}]}
+    message = {"id": 1, "method": "session/prompt", "params": asked}
+    [frame] = entries(("client", message))
+    assert isinstance(frame, Frame)
+    change: dict[str, Json] = {"of": 1, "by": "person", "was": frame.data.decode()}
+    change["now"] = frame.data.replace(b"bread", b"cheese").decode()
+    said, recorded = (
+        EntryList([frame, JournalEvent(2, 0.2, "edited", change)]),
+        tmp_path / "a.acp.ndjson",
+    )
+    save_rows(said, range(2), recorded, redacts=False)
+    shown: dict[SaveFormat, str] = {
+        "text": call("show", "--filter", "n > 0 or event", str(recorded)).out,
+        "JSON lines": call("show", "--json", "--filter", "n > 0 or event", str(recorded)).out,
+        "Markdown": "# s1\n\n## You\n\ncheese\n\n",
+    }
+    for format_, text in shown.items():
+        path = tmp_path / "saved"
+        save_rows(said, range(2), path, redacts=False, format_=format_, overwrites=True)
+        assert "cheese" in text
+        assert path.read_text() == text
 
 
 def test_what_exists_is_not_replaced_unasked(tmp_path: Path) -> None:
