@@ -1,7 +1,7 @@
 """What works in the background calls its listeners when there is news.
 
-All that goes on beside the screens, in threads and in tasks, tells of it in this way. Nothing polls
-while nothing happens; `Lookout` is for the few things that nobody reports.
+All that goes on beside the screens, in threads and in tasks, is reported in this way. Nothing polls
+while nothing happens; `Lookout` is for the few things without a report.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Listeners:
 
 
 class Lookout:
-    """A thread that looks at what nobody reports, such as a file that another program writes.
+    """A thread that polls what has no listeners, such as a file that another program writes.
 
     The longer nothing has changed, the longer it waits until the next look.
     """

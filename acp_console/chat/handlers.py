@@ -271,7 +271,7 @@ class ClientHandlers:
         if call is None and (announced := find_announced(requested, calls.values())) is not None:
             ask = replace(ask, tool_call=with_announced(announced, ask.tool_call))
         if len(as_list(ask.tool_call.get("content"))) > MAX_CONTENT:
-            # Nobody consents to what cannot be shown.
+            # What cannot be shown cannot be allowed.
             raise RequestFailedError(
                 jsonrpc.INVALID_PARAMS, "the call has too much content to show"
             )

@@ -13,7 +13,7 @@ from acp_inspector.session.items import Item, PermissionRequest, ToolCallItem
 
 
 @dataclass(frozen=True, slots=True)
-class LoginAsked:
+class LoginAsk:
     """The user has to log in, or wants to."""
 
     methods: tuple[LoginMethod, ...]
@@ -21,14 +21,14 @@ class LoginAsked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PermissionAsked:
+class PermissionAsk:
     """A tool call waits for a permission."""
 
     permission: PermissionRequest
     call: ToolCallItem
 
 
-Asked: TypeAlias = LoginAsked | PermissionAsked | Elicitation
+OpenAsk: TypeAlias = LoginAsk | PermissionAsk | Elicitation
 
 
 class OpenAsks:
@@ -36,7 +36,7 @@ class OpenAsks:
 
     def __init__(self, chat: ChatSession) -> None:
         self._chat = chat
-        self._permissions: dict[int, PermissionAsked] = {}
+        self._permissions: dict[int, PermissionAsk] = {}
         """Oldest first, by the identity of their calls."""
         self.wants_login = False
         """Whether the user wants to log in although the agent does not need it."""
@@ -47,17 +47,17 @@ class OpenAsks:
             if isinstance(item, ToolCallItem):
                 permission = item.permission
                 if permission is not None and permission.outcome is None:
-                    self._permissions[id(item)] = PermissionAsked(permission, item)
+                    self._permissions[id(item)] = PermissionAsk(permission, item)
                 else:
                     self._permissions.pop(id(item), None)
         # A login during a session is a start, too, but leaves what is asked open.
         if self._chat.state == "stopped" or not self._chat.is_open:
             self._permissions.clear()
 
-    def first(self) -> tuple[Asked | None, int]:
+    def first(self) -> tuple[OpenAsk | None, int]:
         """Return a login, a permission or a form, in this order, and how many wait behind it."""
         chat = self._chat
         if chat.needs_login or self.wants_login:
-            return LoginAsked(tuple(chat.logins), can_leave=not chat.needs_login), 0
+            return LoginAsk(tuple(chat.logins), can_leave=not chat.needs_login), 0
         every = [*self._permissions.values(), *chat.elicitations]
         return (every[0], len(every) - 1) if every else (None, 0)

@@ -8,7 +8,7 @@
 | `ready`       | ready       | the agent waits for a prompt                                       |
 | `reading`     | working     | the files that a prompt mentions are read; nothing is sent yet     |
 | `working`     | working     | a turn runs                                                        |
-| `cancelling`  | stopping    | the user has cancelled the turn; the agent is about to be told     |
+| `cancelling`  | stopping    | the user has cancelled the turn; the agent will be notified next   |
 | `stopping`    | stopping    | the agent knows it, and has not ended the turn yet                 |
 | `refused`     | stopped     | the agent runs, but has not opened the session, as without a login |
 | `failed`      | stopped     | the agent has ended, or could not start, before it opened one      |

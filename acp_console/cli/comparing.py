@@ -90,7 +90,7 @@ def all_option(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How closely a command compares, and what it was told to allow."""
+    """How closely a command compares, and what its options allow."""
 
     level: Level
     tolerances: frozenset[ToleranceName]

@@ -89,7 +89,7 @@ class TurnPrinter:
         """The last of them."""
         self._calls: dict[str, dict[str, Json]] = {}
         """The tool calls of the turn, the newest last."""
-        self._asked: dict[str, Mapping[str, Json]] = {}
+        self._permission_calls: dict[str, Mapping[str, Json]] = {}
         """The calls of permission requests; some agents say only there what a call runs."""
         self._has_begun = False
         self._prompt: Request | None = None
@@ -176,14 +176,16 @@ class TurnPrinter:
             return
         if isinstance(event, CallChanged):
             self._track(event)
-        is_here = self._prompt is not None and session_id == get(self._prompt.params, "sessionId")
-        if self._prompt is not None and is_here:
+        is_prompted = self._prompt is not None and session_id == get(
+            self._prompt.params, "sessionId"
+        )
+        if self._prompt is not None and is_prompted:
             self._note_order(self._prompt, event)
         if self._format == "json" and self._has_begun:
             self._write_json({"update": update})
         elif self._format == "json":
             self._early.append({"update": update})
-        elif session_id is not None and not is_here and event.kind in REPLIES:
+        elif session_id is not None and not is_prompted and event.kind in REPLIES:
             self._elsewhere += self._prompt is not None
             self._other_session = self._other_session or session_id
         elif self._prompt is not None:
@@ -225,9 +227,9 @@ class TurnPrinter:
         self._requested.note(ask, is_allowed, self._calls)
         id_ = ask.tool_call.get("toolCallId")
         if isinstance(id_, str):
-            self._asked[id_] = ask.tool_call
-            if len(self._asked) > MAX_CALLS:
-                del self._asked[next(iter(self._asked))]
+            self._permission_calls[id_] = ask.tool_call
+            if len(self._permission_calls) > MAX_CALLS:
+                del self._permission_calls[next(iter(self._permission_calls))]
         self.refusals += not is_allowed
         ruling = self._rules.decide(ask) if self._rules is not None else None
         if self._format == "json":
@@ -341,7 +343,7 @@ class TurnPrinter:
                     for block in as_list(blocks):
                         self._show_block(block)
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id_)}:
-                call = self._said_of(id_)
+                call = self._with_request(id_)
                 says_something = (
                     " " in str(call.get("title") or "") or _subject(call, self._cwd) is not None
                 )
@@ -366,7 +368,7 @@ class TurnPrinter:
         if get(self._calls.get(id_), "status") == "completed":
             changes = self._after_completion(id_, changes)
         # Some agents announce only the calls that need no permission.
-        known = self._calls.pop(id_, None) or self._asked.get(id_, {})
+        known = self._calls.pop(id_, None) or self._permission_calls.get(id_, {})
         self._calls[id_] = merge(known, changes, self._sessions.version)
         if len(self._calls) > MAX_CALLS:
             self._forget(next(iter(self._calls)))
@@ -383,19 +385,19 @@ class TurnPrinter:
     def _forget(self, id_: str) -> None:
         self._requested.forget(id_, self._calls)
         del self._calls[id_]
-        self._asked.pop(id_, None)
+        self._permission_calls.pop(id_, None)
         self._printed.pop(id_, None)
         self._failed.discard(id_)
 
-    def _said_of(self, id_: str) -> Mapping[str, Json]:
+    def _with_request(self, id_: str) -> Mapping[str, Json]:
         """Return a tool call for printing: its updates, and what only the request for it says."""
-        call, asked = self._calls[id_], self._asked.get(id_)
-        if asked is None or _subject(call, self._cwd) is not None:
+        call, request = self._calls[id_], self._permission_calls.get(id_)
+        if request is None or _subject(call, self._cwd) is not None:
             return call
-        title, more = get_string(call, "title"), get_string(asked, "title")
-        if _subject(asked, self._cwd) is None and " " not in title:
+        title, more = get_string(call, "title"), get_string(request, "title")
+        if _subject(request, self._cwd) is None and " " not in title:
             title = more if title in more else f"{title}: {more}".removesuffix(": ")
-        return {**call, **asked, "title": title or more, "status": call.get("status")}
+        return {**call, **request, "title": title or more, "status": call.get("status")}
 
     def _show_call(self, id_: str, *, is_growing: bool = False) -> None:
         """Print a tool call once, again if more of it is known, and its failure once.
@@ -404,8 +406,8 @@ class TurnPrinter:
         """
         if self._format != "text":
             return
-        call, said = self._calls[id_], self._said_of(id_)
-        described, subject = _described(said, self._cwd), _subject(said, self._cwd)
+        call, shown = self._calls[id_], self._with_request(id_)
+        described, subject = _described(shown, self._cwd), _subject(shown, self._cwd)
         before = self._printed.get(id_)
         has_grown = before is not None and not is_growing and _is_begin(before, described)
         if before is None or has_grown or _is_news(subject, before):

@@ -192,7 +192,7 @@ def record(
     if not recorder.count:
         warn(
             "no exchange was recorded: if the agent's own configuration names the URL of its "
-            f"model service, let it name http://{HOST}:PORT/SECRET, and use --port, --secret and "
+            f"model service, set it to http://{HOST}:PORT/SECRET, and use --port, --secret and "
             "--upstream"
         )
     return code

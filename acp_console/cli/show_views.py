@@ -119,12 +119,12 @@ def _exchange_cells(each: Exchange) -> list[str]:
 
 def _exchange_json(each: Exchange) -> dict[str, Json]:
     return {
-        "question": each.request_frame.seq,
+        "request": each.request_frame.seq,
         "from": each.requester,
         "method": each.request.method,
         "id": each.request.id,
         "session": each.session,
-        "answer": None if each.response_frame is None else each.response_frame.seq,
+        "response": None if each.response_frame is None else each.response_frame.seq,
         "latency": None if each.latency is None else round(each.latency, 6),
         "ending": each.ending,
         "code": each.code,

@@ -73,6 +73,6 @@ class ConsoleEndTimer(EndTimer):
         with suppress(termios.error, OSError):
             if self._terminal is not None:
                 termios.tcsetattr(0, termios.TCSANOW, self._terminal)
-            # Nobody may read what is written there.
+            # The terminal may no longer read.
             os.set_blocking(2, False)
             os.write(2, _RESTORE)

@@ -80,7 +80,7 @@ def item_lines(item: Item) -> Iterator[str]:
 
 
 def notice_text(item: Notice) -> str:
-    """Return a notice: of a question to the user also its answer."""
+    """Return the text of a notice; for an elicitation, with its outcome."""
     if not isinstance(item, ElicitationItem):
         return item.text
     return f"{item.text} · {get_string(item.outcome, 'action') or 'open'}"

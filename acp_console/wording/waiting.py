@@ -16,7 +16,7 @@ MAX_DEPTH: Final = 30
 _WAITED_FOR: Final = {
     "user": "you",
     "hold": "the user who paused it",
-    "nobody": "no one: the other side has left",
+    "gone": "no one: the other side has left",
     "terminal": "a program",
 }
 
@@ -71,7 +71,7 @@ def alarms(graph: WaitGraph) -> Iterator[tuple[str, int]]:
         yield f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}", cycle[0].frame
     for wait in graph.hung():
         why = "no one is left to respond"
-        if wait.awaited != "nobody":
+        if wait.awaited != "gone":
             why = f"no sign of life for {format_seconds(wait.silence)}"
         yield f"hung: frame {wait.frame}, {cell_text(wait.method)}: {why}", wait.frame
 

@@ -156,7 +156,7 @@ class AnalysisPane(Vertical):
         self._timer = None if seconds is None else set_timer(self, seconds, self.look)
 
     @on(TabbedContent.TabActivated)
-    @on(AnalysisTab.Asked)
+    @on(AnalysisTab.ViewChanged)
     def show_opened(self, event: Message) -> None:
         event.stop()
         self.look()

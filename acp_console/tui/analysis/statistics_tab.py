@@ -68,7 +68,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
     def action_by(self) -> None:
         names: tuple[By, ...] = get_args(By)
         self.by = names[(names.index(self.by) + 1) % len(names)]
-        self.post_message(self.Asked())
+        self.post_message(self.ViewChanged())
 
 
 def counted(model: SessionModel, by: By) -> Counted:

@@ -265,7 +265,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
         target: int | str
         """The number of an entry, or a filter."""
 
-    class Asked(Message):
+    class ViewChanged(Message):
         """The user wants to see something else in this tab."""
 
     def __init__(self, folding: BackgroundFold[T]) -> None:

@@ -126,5 +126,5 @@ def _unanswered(exchange: Exchange, at: float) -> Line:
 def _line(line: WaitLine) -> Line:
     if line.is_repeated:
         return Line((("muted", line.stem + line.text),), line.wait.frame)
-    style = {"user": "warning", "nobody": "error"}.get(line.wait.awaited, "")
+    style = {"user": "warning", "gone": "error"}.get(line.wait.awaited, "")
     return Line((("muted", line.stem), (style, line.text)), line.wait.frame)

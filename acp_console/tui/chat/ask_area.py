@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.timer import Timer
 
 from acp_console.chat.elicitation import FormRequest
-from acp_console.chat.open_asks import Asked, LoginAsked, OpenAsks, PermissionAsked
+from acp_console.chat.open_asks import LoginAsk, OpenAsk, OpenAsks, PermissionAsk
 from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_console.tui.chat.editor import PromptEditor
 from acp_console.tui.chat.form import FormView, PageView
@@ -43,26 +43,26 @@ class AskArea(Vertical):
     async def show(self) -> None:
         """Show what the user is asked first, and how much waits behind it."""
         shown = self.shown
-        asked, waiting = self._asks.first()
-        if shown is not None and not _is_about(shown, asked):
+        ask, waiting = self._asks.first()
+        if shown is not None and not _is_about(shown, ask):
             await shown.remove()
             shown = None
-        if shown is None and asked is not None:
-            shown = self._view(asked)
+        if shown is None and ask is not None:
+            shown = self._view(ask)
             await self.mount(shown)
         if shown is not None:
             shown.border_subtitle = Content(f"{waiting} more" if waiting else "")
 
-    def _view(self, asked: Asked) -> Ask:
-        match asked:
-            case LoginAsked():
-                return LoginView([*asked.methods], self._timing, can_leave=asked.can_leave)
-            case PermissionAsked():
-                return PermissionView(asked.permission, self._timing, asked.call)
+    def _view(self, ask: OpenAsk) -> Ask:
+        match ask:
+            case LoginAsk():
+                return LoginView([*ask.methods], self._timing, can_leave=ask.can_leave)
+            case PermissionAsk():
+                return PermissionView(ask.permission, self._timing, ask.call)
             case FormRequest():
-                return FormView(asked, self._timing)
+                return FormView(ask, self._timing)
             case _:
-                return PageView(asked, self._timing)
+                return PageView(ask, self._timing)
 
     def offer_focus(self, editor: PromptEditor) -> None:
         """Focus a new prompt, once, after a pause in typing in an empty editor."""
@@ -81,13 +81,13 @@ class AskArea(Vertical):
         self._focus_timer = set_timer(self, pause, lambda: self.offer_focus(editor))
 
 
-def _is_about(shown: Ask, asked: Asked | None) -> bool:
+def _is_about(shown: Ask, ask: OpenAsk | None) -> bool:
     """Return whether a view shows what is asked, as it is now."""
-    match asked:
-        case LoginAsked():
-            return shown.subject == tuple(each.id for each in asked.methods)
-        case PermissionAsked():
+    match ask:
+        case LoginAsk():
+            return shown.subject == tuple(each.id for each in ask.methods)
+        case PermissionAsk():
             has_changed = isinstance(shown, PermissionView) and shown.has_changed
-            return shown.subject is asked.permission and not has_changed
+            return shown.subject is ask.permission and not has_changed
         case _:
-            return shown.subject is asked
+            return shown.subject is ask

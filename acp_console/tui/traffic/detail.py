@@ -95,7 +95,7 @@ class FrameDetail(Vertical):
         .pair-half {
             width: 1fr;
         }
-        #pair-answer-half {
+        #pair-response-half {
             border-left: solid $foreground 20%;
             padding-left: 1;
         }
@@ -130,7 +130,7 @@ class FrameDetail(Vertical):
             with TabPane("3 Pretty", id="pretty"):
                 yield TextLines(id="pretty-text")
             with TabPane("4 Pair", id="pair"), Horizontal():
-                for half in ("question", "answer"):
+                for half in ("request", "response"):
                     with Vertical(classes="pair-half", id=f"pair-{half}-half"):
                         yield Static(classes="pair-head", id=f"pair-{half}-head", markup=False)
                         yield TextLines(id=f"pair-{half}")
@@ -252,25 +252,25 @@ class FrameDetail(Vertical):
 
     def _fill_pair(self) -> None:
         request, response = self._subject.request, self._subject.response
-        head = self.query_one("#pair-question-head", Static)
-        answer = self.query_one("#pair-answer-head", Static)
+        head = self.query_one("#pair-request-head", Static)
+        answer = self.query_one("#pair-response-head", Static)
         if request is None:
-            head.update("Question")
-            answer.update("Answer")
-            self.query_one("#pair-question", TextLines).show("", note="Not a request or response.")
-            self.query_one("#pair-answer", TextLines).show("")
+            head.update("Request")
+            answer.update("Response")
+            self.query_one("#pair-request", TextLines).show("", note="Not a request or response.")
+            self.query_one("#pair-response", TextLines).show("")
             return
         head.update(f"Request {request.seq} · {request.side} · {request.time:.3f} s")
-        self._fill_pretty("pair-question", request)
+        self._fill_pretty("pair-request", request)
         if response is None:
-            answer.update("Answer")
-            self.query_one("#pair-answer", TextLines).show("", note="No response yet.")
+            answer.update("Response")
+            self.query_one("#pair-response", TextLines).show("", note="No response yet.")
             return
         latency = (response.time - request.time) * 1000
         answer.update(
             f"Response {response.seq} · {response.side} · after {format_number(latency, 1)} ms"
         )
-        self._fill_pretty("pair-answer", response)
+        self._fill_pretty("pair-response", response)
 
 
 def raw_text(entry: Row | None) -> str:

@@ -206,7 +206,7 @@ class TrafficPane(Vertical):
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
-        # Whoever shows it may first choose where the cursor stands.
+        # The caller may first move the cursor.
         self.call_after_refresh(self._beginning)
         if self._growth is not None:
             self._growth.changed.add(self.news)
@@ -795,7 +795,7 @@ class TrafficPane(Vertical):
             self.table.instead = "Searching …"
         else:
             self.table.instead = "No row matches. Esc clears the filter."
-        # Whoever listens may add to the status.
+        # Listeners may add to the status.
         reported = parts, position, self._view.wanted, self.table.is_following
         if reported != self._reported:
             self._reported = reported

@@ -34,7 +34,7 @@ SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "file
 _CHIP_WIDTHS: Final = {"type": 40, "mimeType": 60}
 """Members of a content block that its chip shows, and how many characters of them."""
 _ATTACHED: Final = frozenset({"image", "audio", "resource"})
-"""Types of content whose bytes a chip stands for."""
+"""Types of content that are shown as a chip in place of their bytes."""
 TERMINAL_LANGUAGES: Final = frozenset(
     {"", "ansi", "console", "output", "shell-session", "terminal", "text"}
 )

@@ -469,7 +469,7 @@ def _column_widths(grid: list[list[list[Run]]], room: int) -> list[int] | None:
 
 
 _FILL_BEFORE: Final = {"text-align:right": 1.0, "text-align:center": 0.5}
-"""The share of the fill of a cell that stands before its text, by the style of the cell."""
+"""The share of a cell's padding that comes before its text, by the style of the cell."""
 _MARKS: Final = {
     "strong": Style(bold=True),
     "em": Style(italic=True),

@@ -4,7 +4,7 @@ One task holds it all: what the SDK opens must be closed where it was opened. To
 other tasks, and the callers get an error as soon as the connection is gone.
 
 A server is not trusted with secrets: a form that asks the user for some is declined, and so is a
-page that nobody should open.
+page, since it may ask for them too.
 
 Source: MCP, Elicitation; ACP, Elicitation.
 """

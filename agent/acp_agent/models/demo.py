@@ -284,7 +284,7 @@ def _ask(rest: str) -> Script:
     options = [each.strip() for each in rest.split(",") if each.strip()]
     field = {"name": "answer", "kind": "choice", "options": options}
     fields: dict[str, Json] = {"fields": [field]} if options else {}
-    return _perform("", "The question", "ask_user", question=prompt.strip(), **fields)
+    return _perform("", "The question", "ask_user", message=prompt.strip(), **fields)
 
 
 def _form(rest: str) -> Script:
@@ -297,11 +297,11 @@ def _form(rest: str) -> Script:
         {"name": "days", "kind": "choices", "options": ["Monday", "Tuesday"]},
     ]
     prompt = "Please fill in this form."
-    return _perform("", "The form", "ask_user", question=prompt, fields=fields)
+    return _perform("", "The form", "ask_user", message=prompt, fields=fields)
 
 
 def _open(rest: str) -> Script:
-    reason = "The demo agent was told to show you this page."
+    reason = "A prompt asked the demo agent to show you this page."
     return _perform("", "The page", "open_page", url=rest, reason=reason)
 
 

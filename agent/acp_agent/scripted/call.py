@@ -128,7 +128,7 @@ class Call:
     async def answer(self, *faults: Fault, result: Json = None) -> None:
         """Respond now, and go on; what a script sends after this comes after the response.
 
-        `result` is the whole result, or the stop reason of a prompt; None stands for the usual one.
+        `result` is the whole result, or the stop reason of a prompt; None: the usual one.
         """
         if self.outcome is None:
             whole = await self.usual() if result is None else result

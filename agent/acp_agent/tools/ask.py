@@ -65,7 +65,7 @@ class FormField(Arguments):
 
 
 class AskArguments(Arguments):
-    question: Text = Field(description="What you want to know, and what for.")
+    message: Text = Field(description="What you want to know, and what for.")
     fields: list[FormField] | None = Field(None, max_length=MAX_FIELDS)
 
 
@@ -85,7 +85,7 @@ def ask_user_tool(user: UserElicitation) -> Tool:
         AskArguments,
     )
     async def ask_user(wanted: AskArguments, _: Workspace) -> PreparedCall:
-        text = wanted.question.strip()
+        text = wanted.message.strip()
         properties, required = _form(
             wanted.fields or [FormField(name="answer", kind="text", options=None)]
         )

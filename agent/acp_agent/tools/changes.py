@@ -39,7 +39,7 @@ def prepare_changes(
 ) -> PreparedCall:
     """Return the call that makes `changes`, all of them or none where that can be known before.
 
-    `is_read`: whether its success tells what was in the files.
+    `is_read`: whether its success reveals the content of the files.
 
     Raises:
         ToolFailedError: they are too large to be shown.

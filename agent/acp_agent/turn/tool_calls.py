@@ -172,7 +172,7 @@ class _ToolCall:
         if decision is not None and decision.verdict in {"forbidden", "reject"}:
             raise CallForbiddenError(call)
         for path in paths:
-            # It fails whatever is there, so nobody is asked.
+            # It fails whatever is there, so no permission is requested.
             self._context.workspace.disk.check_inside(path)
         read = [effect.subject for effect in call.effects if effect.kind == "read"]
         reading = replace(call, kind="read", subjects=read, effects=())
@@ -278,12 +278,12 @@ async def _unprepared(_: ReportContent) -> Outcome:
 
 
 def _explained(reading: PreparedCall, problem: ToolFailedError) -> PreparedCall:
-    """Return a call that fails once the user allows the reading: the reason tells what was read."""
+    """Return a call that fails once the user allows the reading: its reason has the content."""
 
     async def fail(_: ReportContent) -> Outcome:
         raise problem
 
-    title = f"{reading.title}: it fails, and the reason tells what is in the file"
+    title = f"{reading.title}: it fails, and the reason shows what is in the file"
     return replace(reading, title=title, run=fail, content=[text_content(str(problem))])
 
 

@@ -86,7 +86,7 @@ def compare(
     ids = ids or IdMap()
     allowed = frozenset(tolerances) & (STRICT if level == "strict" else TOLERANCES)
     work = _Progress(progress, len(left) + len(right))
-    # Each pair of directories has a name of its own, so that one cannot stand for another.
+    # Each pair of directories has a name of its own, so that one is never taken for another.
     numbers = {each: at for at, each in enumerate(dict.fromkeys(ids.directories.values()), 1)}
     names = {live: _directory_name(at) for live, at in numbers.items()}
     recorded_names = {each: names[live] for each, live in ids.directories.items()}
@@ -151,7 +151,7 @@ def _read(
 ) -> MarkedSteps:
     """Return the steps of a journal; ignores apply only to compared sides.
 
-    `names` stand for directories in its texts.
+    `names` replace directories in its texts.
     """
     ignores, _ = excluding
     steps, places = Steps(level, strict=TOLERANCES - tolerances), dict(names)

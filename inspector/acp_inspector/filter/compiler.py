@@ -354,7 +354,7 @@ _WORDS: Final = frozenset(
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_. /-]+")
 """Text that needs no escapes in JSON."""
 ESCAPE: Final = re.compile(rb"\\[u/]")
-"""An escape that may stand for a plain character. Two searches for two bytes take longer."""
+"""An escape that may encode a plain character. Two searches for two bytes take longer."""
 
 
 def prefilter(
@@ -448,7 +448,7 @@ def _holds(text: str, *, is_message: bool, ignores_case: bool = False) -> Prefil
 
 @dataclass(frozen=True, slots=True)
 class TextTest:
-    """Tests whether bytes contain one of some texts, or an escape that may stand for one."""
+    """Tests whether bytes contain one of some texts, or an escape that may encode one."""
 
     texts: tuple[bytes, ...]
     ignores_case: bool

@@ -212,7 +212,7 @@ class InterceptController:
         with self._changed:
             points = self._breakpoints.values()
             self._breakpoints = {point.id: point for point in points if point.is_lasting}
-            self.release_all("nobody is attached")
+            self.release_all("no observer is attached")
 
     def finish(self) -> None:
         """Send everything immediately and pause nothing from now on: the proxy is ending."""

@@ -19,7 +19,7 @@ from acp_protocol.jsonrpc import Json
 Api: TypeAlias = Literal["openai", "anthropic", "gemini"]
 
 URL: Final = "{url}"
-"""Stands for the address of a route in the value of a variable."""
+"""Placeholder for the address of a route in the value of a variable."""
 PUBLIC: Final[Mapping[str, str]] = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",

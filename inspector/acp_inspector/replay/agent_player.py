@@ -156,7 +156,7 @@ class AgentPlayer:
             transport: the connection to the client.
             on_miss: what a request gets that the recording does not have.
             speed: recorded pauses are multiplied by this; 0: no pauses.
-            is_redacted: placeholders in the recording stand for secrets.
+            is_redacted: the recording has placeholders in place of secrets.
             options: how the client is compared, and what is not.
             judge: judges what is sent, if the recording may only talk.
         """

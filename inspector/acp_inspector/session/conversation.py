@@ -249,7 +249,7 @@ class Conversation:
         """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
-        self.asked: UserMessage | None = None
+        self.last_user_message: UserMessage | None = None
         """The last message of the user, from either side."""
         self.prompted: UserMessage | None = None
         """The last prompt of the client, which no message of the agent goes on with."""
@@ -331,7 +331,7 @@ class Conversation:
     def add(self, item: Item) -> ConversationChange:
         self._epoch.add(self.cursor.n, item)
         if isinstance(item, UserMessage):
-            self.asked = item
+            self.last_user_message = item
         return ConversationChange(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> ConversationChange:
@@ -384,7 +384,7 @@ class Conversation:
         before = self._epoch
         self._epoch = ItemEpoch(self.cursor.n)
         self._epochs.append(self._epoch)
-        self.asked = None
+        self.last_user_message = None
         self._calls.clear()
         self._running.clear()
         self._plans.clear()
@@ -407,7 +407,7 @@ class Conversation:
             elif isinstance(item, TextItem) and item.message_id is not None:
                 self._messages[type(item), item.message_id] = item
             if isinstance(item, UserMessage):
-                self.asked = item
+                self.last_user_message = item
 
     # Messages
 

@@ -224,9 +224,9 @@ class Conversations:
         return []
 
     def _later(
-        self, exchange: Exchange, asked: tuple[Respond, list[ConversationChange]]
+        self, exchange: Exchange, begun: tuple[Respond, list[ConversationChange]]
     ) -> list[ConversationChange]:
-        self._responds[exchange], changes = asked
+        self._responds[exchange], changes = begun
         return changes
 
     def _response(self, event: ResponseReceived, exchange: Exchange) -> list[ConversationChange]:

@@ -154,7 +154,9 @@ def _user_chunk(talk: Conversation, update: Json) -> ConversationChange:
 
 def _is_echo(talk: Conversation, update: Json) -> bool:
     """Return whether a user message repeats the last prompt, or a part of it."""
-    return talk.asked is not None and is_echo(talk.asked.content, get(update, "content"))
+    return talk.last_user_message is not None and is_echo(
+        talk.last_user_message.content, get(update, "content")
+    )
 
 
 def _user_message(talk: Conversation, update: Json) -> ConversationChange:

@@ -107,13 +107,13 @@ def _call(method: str, params: Json) -> str:
         case "session/set_config_option":
             return f"{get_string(params, 'configId')} {get(params, 'value')}".lstrip()
         case _:
-            for name in _TELLING:
+            for name in _SHOWN_PARAMS:
                 if (value := get(params, name)) is not None:
                     return f"{name} {value}"
             return ""
 
 
-_TELLING = ("path", "cwd", "command", "modeId", "methodId", "terminalId", "requestId")
+_SHOWN_PARAMS = ("path", "cwd", "command", "modeId", "methodId", "terminalId", "requestId")
 """Params of which the first one is shown."""
 
 

@@ -22,7 +22,7 @@ from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.schema.vocabulary import RESTORING
 
-Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
+Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "gone"]
 
 HANG_SECONDS: Final = 30.0
 """Seconds of silence after which a wait counts as hung."""
@@ -90,7 +90,7 @@ class WaitGraph:
         return [
             wait
             for wait in self.waits
-            if wait.awaited == "nobody"
+            if wait.awaited == "gone"
             or wait in stuck
             or (wait.is_leaf and wait.awaited in {"client", "agent"} and wait.silence >= limit)
         ]
@@ -158,7 +158,7 @@ def _whom(exchange: Exchange, known: WaitContext) -> Party:
     if exchange.request_frame.seq in known.held:
         return "hold"
     if opposite(exchange.requester) in known.gone:
-        return "nobody"
+        return "gone"
     if exchange.requester == "agent" and exchange.request.method in _USER_METHODS:
         return "user"
     if exchange.request.method == "terminal/wait_for_exit":
@@ -167,7 +167,7 @@ def _whom(exchange: Exchange, known: WaitContext) -> Party:
 
 
 def _of_turn(turn: SessionTurn, known: WaitContext) -> PendingWait:
-    whom: Party = "nobody" if "agent" in known.gone else "agent"
+    whom: Party = "gone" if "agent" in known.gone else "agent"
     if whom == "agent" and turn.session_id in known.asking:
         whom = "user"
     wait = PendingWait(turn.began, turn.began_at, "client", whom, "turn", None, turn.session_id, "")

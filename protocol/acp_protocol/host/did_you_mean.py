@@ -20,7 +20,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, mark: 
         name: What was written.
         known: What could have been written.
         otherwise: The hint if no known name is similar.
-        mark: What stands before and behind the name in the hint.
+        mark: Quotes or backticks around the name in the hint.
     """
     near = nearest(name, known)
     return f"did you mean {mark}{near}{mark}?" if near else otherwise

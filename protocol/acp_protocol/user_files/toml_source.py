@@ -101,7 +101,7 @@ def read_own(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     if found.st_mode & stat.S_IWOTH:
         raise InvalidFileError(f"{path}: every user may write to it; run chmod o-w {path}")
     for folder, mode in folders:
-        # Whoever may write to a directory may rename what is in it, unless it is sticky.
+        # A user who may write to a directory may rename its files, unless it is sticky.
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise InvalidFileError(f"{path}: every user may replace it; run chmod o-w {folder}")
     if len(content) > max_bytes:

@@ -34,18 +34,18 @@ class Nobody(UserElicitation):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({}, "question is missing"),
-        ({"question": "What is your password?"}, "secrets are not asked for"),
-        ({"question": "See https://localhost"}, "cannot open a page"),
-        ({"question": "q", "fields": "x"}, "fields must be a list"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 21}, "at most 20 items"),
-        ({"question": "q", "fields": ["x"]}, r"fields\[1\] must be an object"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 2}, "field 2 has no name"),
-        ({"question": "q", "fields": [{"name": "API key", "kind": "text"}]}, "secrets are not"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "colour"}]}, "kind must be one of"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "choice"}]}, "a has no options"),
+        ({}, "message is missing"),
+        ({"message": "What is your password?"}, "secrets are not asked for"),
+        ({"message": "See https://localhost"}, "cannot open a page"),
+        ({"message": "q", "fields": "x"}, "fields must be a list"),
+        ({"message": "q", "fields": [{"name": "a", "kind": "text"}] * 21}, "at most 20 items"),
+        ({"message": "q", "fields": ["x"]}, r"fields\[1\] must be an object"),
+        ({"message": "q", "fields": [{"name": "a", "kind": "text"}] * 2}, "field 2 has no name"),
+        ({"message": "q", "fields": [{"name": "API key", "kind": "text"}]}, "secrets are not"),
+        ({"message": "q", "fields": [{"name": "a", "kind": "colour"}]}, "kind must be one of"),
+        ({"message": "q", "fields": [{"name": "a", "kind": "choice"}]}, "a has no options"),
         (
-            {"question": "q", "fields": [{"name": "a", "kind": "choices", "options": ["x", "x"]}]},
+            {"message": "q", "fields": [{"name": "a", "kind": "choices", "options": ["x", "x"]}]},
             "a has no options, or one of them twice",
         ),
     ],
@@ -102,7 +102,7 @@ async def test_a_page_without_secrets_is_opened(workspace: Workspace, url: str) 
 
 
 async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
-    call = await ask_user_tool(Nobody()).prepare({"question": "a\x1b[2J\nb"}, workspace)
+    call = await ask_user_tool(Nobody()).prepare({"message": "a\x1b[2J\nb"}, workspace)
     assert call.title == "Ask: a␛[2J⏎b"
     near = await open_page_tool(Nobody()).prepare(
         {"url": "http://localhost:1", "reason": ""}, workspace

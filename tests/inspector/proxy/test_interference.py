@@ -219,7 +219,9 @@ def test_a_killed_observer_releases_everything(tmp_path: Path) -> None:
         assert [read_line(proxy), read_line(proxy)] == [b'{"n":1}', b'{"n":2}']
         send_line(proxy, b'{"n":3}')
         assert read_line(proxy) == b'{"n":3}'
-    assert Counter(event["by"] for event in named(path, "released")) == {"nobody is attached": 1}
+    assert Counter(event["by"] for event in named(path, "released")) == {
+        "no observer is attached": 1
+    }
     assert len(named(path, "held")) == 1
 
 

@@ -86,7 +86,7 @@ def test_who_waits_for_you_does_not_hang() -> None:
 def test_nobody_answers_after_the_agent_has_left() -> None:
     left = JournalEvent(9, 1.0, "exit", {"code": 0})
     found = graph(prompt(1, "x"), events=(left,))
-    assert [wait.awaited for wait in found.hung()] == ["nobody"]
+    assert [wait.awaited for wait in found.hung()] == ["gone"]
 
 
 def test_a_question_that_is_held_waits_for_whoever_holds_it() -> None:
@@ -147,5 +147,5 @@ def test_who_waited_at_a_frame_is_who_waits_after_the_frames_until_then(
 def test_who_has_left_waits_for_nothing() -> None:
     left = JournalEvent(9, 1.0, "exit", {"code": 0})
     assert edges(graph(prompt(3, "x"), CONSENT, events=(left,))) == [
-        ("client nobody session/prompt", [])
+        ("client gone session/prompt", [])
     ]

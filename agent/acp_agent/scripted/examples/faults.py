@@ -80,9 +80,9 @@ async def _flood(call):  # updates faster than anybody reads
         await call.text("flood ")
 
 
-async def _stranger(call):  # an update for a session that nobody knows
+async def _stranger(call):  # an update for an unknown session
     text = {"type": "text", "text": "Who?"}
-    await call.update("agent_message_chunk", session_id="nobody", messageId="m", content=text)
+    await call.update("agent_message_chunk", session_id="unknown", messageId="m", content=text)
     await call.text("You.")
 
 

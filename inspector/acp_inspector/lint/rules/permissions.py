@@ -129,8 +129,8 @@ def no_reject_option(context: Context) -> CheckResult:
 
 @rule.info(239, "heuristic", "client", on.request(PERMISSION), exercised_by=on.result(PERMISSION))
 @fix("Remember what was chosen for good.")
-def permission_asked_again(context: Context) -> CheckResult:
-    """After `allow_always`/`reject_always` the same kind of request is not asked again."""
+def repeated_permission_request(context: Context) -> CheckResult:
+    """After `allow_always`/`reject_always` the same permission is not requested again."""
     choices = context.state.of(_Choices)
     if not choices:
         return None

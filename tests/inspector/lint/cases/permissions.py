@@ -215,22 +215,22 @@ def one_can_reject_once(talk: Talk) -> None:
     _ask(talk, options=[NO, YES])
 
 
-@breaks("permission-asked-again")
+@breaks("repeated-permission-request")
 def the_same_is_asked_again(talk: Talk) -> None:
     _turn(talk, *[lambda: talk.permission(options=[ALWAYS, NO])] * 2)
 
 
-@breaks("permission-asked-again", 2)
+@breaks("repeated-permission-request", 2)
 def the_same_command_is_asked_again(talk: Talk) -> None:
     _turn(talk, *[lambda: talk.permission(options=[ALWAYS, NO], subject=COMMAND)] * 2)
 
 
-@keeps("permission-asked-again")
+@keeps("repeated-permission-request")
 def the_same_is_asked_again_after_it_was_allowed_once(talk: Talk) -> None:
     _turn(talk, *[talk.permission] * 2)
 
 
-@keeps("permission-asked-again", 2)
+@keeps("repeated-permission-request", 2)
 def another_command_is_asked_for(talk: Talk) -> None:
     _turn(
         talk,
