@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entries, Entry, Frame, Journal, JournalEvent, StderrChunk
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.history import ItemCache
-from acp_inspector.session.items import TerminalItem, ToolCallItem
 from acp_inspector.spill import SpillFile
-from acp_inspector.views.to_json import session_to_json
-from tests.inspector.session.traffic import talks
-from tests.inspector.talks import Said, answer, ask, frames, prompt, update
+from tests.inspector.talks import answer, frames, prompt, update
 
 BYTES = st.binary(max_size=300)
 ENTRIES = st.lists(
@@ -80,94 +76,6 @@ def test_requests_find_their_responses_when_both_are_in_the_file() -> None:
     entries = EntryList(said, in_memory=1_000)
     assert (entries.response_row(0), entries.request_row(1)) == (1, 0)
     assert [entries[row] for row in range(len(said))] == said
-
-
-@given(talks(), st.integers(0, 27))
-def test_a_conversation_is_the_same_with_its_items_in_a_file(talk: list[Said], n: int) -> None:
-    whole = Conversations()
-    packed = Conversations(cache=ItemCache(in_memory=0))
-    for frame in frames(*talk):
-        changes = [(each.session_id, each.is_new) for each in whole.apply(frame)]
-        assert [(each.session_id, each.is_new) for each in packed.apply(frame)] == changes
-    for moment in (n, len(talk)):
-        for session_id, snapshot in whole.at(moment).items():
-            other = packed.at(moment)[session_id]
-            assert session_to_json(other) == session_to_json(snapshot)
-            assert [item.last for item in other.items] == [item.last for item in snapshot.items]
-    for session_id, talk_now in whole.sessions.items():
-        calls = [call.key for call in talk_now.open_calls()]
-        assert [call.key for call in packed.sessions[session_id].open_calls()] == calls
-
-
-def test_an_item_in_the_file_takes_further_updates() -> None:
-    talks = Conversations(cache=ItemCache(in_memory=0))
-    before = update("tool_call", toolCallId="a", title="Read", rawInput={"path": "x"})
-    other = update("tool_call", toolCallId="b", title="Write")
-    after = update("tool_call_update", toolCallId="a", status="completed")
-    for frame in frames(before, other, after, other, other):
-        talks.apply(frame)
-    call = talks.sessions["s1"].items[0]
-    assert isinstance(call, ToolCallItem)
-    assert (call.facts.title, call.facts.status) == ("Read", "completed")
-    assert call.facts.raw_input == {"path": "x"}
-
-
-def test_an_open_permission_request_stays_the_one_that_is_answered() -> None:
-    talks = Conversations(cache=ItemCache(in_memory=0))
-    called = {"toolCallId": "a", "title": "Run"}
-    asked, *others = frames(
-        ask("agent", 1, "session/request_permission", sessionId="s1", toolCall=called, options=[]),
-        *[update("tool_call", toolCallId=f"c{n}", title="Read") for n in range(5)],
-    )
-    talks.apply(asked)
-    call = talks.sessions["s1"].items[0]
-    assert isinstance(call, ToolCallItem)
-    permission = call.permission
-    for frame in others:
-        talks.apply(frame)
-    assert call.permission is permission
-
-
-def test_a_call_that_changes_twice_in_a_frame_has_its_last_state() -> None:
-    talks = Conversations(cache=ItemCache(in_memory=0))
-
-    def changed(key: str, **fields: str) -> dict[str, object]:
-        told = {"sessionUpdate": "tool_call_update", "toolCallId": key, **fields}
-        params = {"sessionId": "s1", "update": told}
-        return {"jsonrpc": "2.0", "method": "session/update", "params": params}
-
-    batch = [changed("a", status="in_progress"), changed("b"), changed("a", status="completed")]
-    others = [changed("b", title="B"), changed("c", title="C"), changed("b", title="B2")]
-    for n, said in enumerate([changed("a", title="A"), changed("b"), batch, *others], 1):
-        talks.apply(Frame(n, 0.0, "agent", json.dumps(said).encode()))
-    call = talks.sessions["s1"].items[0]
-    assert isinstance(call, ToolCallItem)
-    assert call.facts.status == "completed"
-
-
-def test_output_that_comes_after_a_command_has_ended_is_kept() -> None:
-    cache = ItemCache(in_memory=0)
-    terminal, other = TerminalItem("t"), TerminalItem("u")
-    terminal.change(1, is_over=True)
-    terminal.live = "early"
-    cache.note(terminal, 10)
-    cache.note(other, 10)
-    terminal.live = "early and late"
-    assert (terminal.facts.is_over, terminal.live) == (True, "early and late")
-
-
-def test_items_that_change_in_turn_and_do_not_fit_do_not_fill_the_disk() -> None:
-    file = SpillFile()
-    talks = Conversations(cache=ItemCache(file, in_memory=20_000))
-    content = [{"type": "content", "content": {"type": "text", "text": "x" * 1_000}}]
-    said = [update("tool_call_update", toolCallId=key, content=content) for key in "ab"] * 200
-    size = 0
-    for frame in frames(*said):
-        size += len(frame.data)
-        talks.apply(frame)
-    place = file.write("the end")
-    assert place is not None
-    assert place[0] < 6 * size
 
 
 def test_two_requests_of_a_batch_with_one_id_both_get_their_responses() -> None:

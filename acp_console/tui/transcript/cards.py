@@ -69,11 +69,7 @@ STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "can
 
 
 class Card:
-    """What is shown of one item.
-
-    Cards that are not on the screen keep what they need to be scrolled past: the item may be in a
-    file, and is read back when a card is drawn, searched or copied.
-    """
+    """What is shown of one item."""
 
     is_folded = False
 

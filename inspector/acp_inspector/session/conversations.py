@@ -36,7 +36,6 @@ from acp_inspector.session.events import (
 )
 from acp_inspector.session.exchanges import Exchange, Exchanges
 from acp_inspector.session.fold import Sessions
-from acp_inspector.session.history import HasHistory, ItemCache
 from acp_inspector.session.items import (
     ElicitationItem,
     PermissionRequest,
@@ -68,18 +67,15 @@ class Conversations:
         self,
         dialect: Dialect | None = None,
         *,
-        cache: ItemCache | None = None,
         exchanges: Exchanges | None = None,
     ) -> None:
         """Begin a connection.
 
         Args:
             dialect: the dialect of its frames; None: recognise it.
-            cache: keeps the items in bounds.
             exchanges: pairs its requests and responses; by default only the open ones are kept.
         """
         self.fold = Sessions(dialect, exchanges=exchanges or Exchanges(is_lean=True))
-        self._cache = cache or ItemCache()
         self.cursor = Cursor()
         """Its position."""
         self.sessions: dict[str, Conversation] = {}
@@ -126,15 +122,11 @@ class Conversations:
         self.cursor.n, self.cursor.at = frame.seq, frame.time
         if events is None:
             events = self.fold.feed(frame)
-        with self._cache as cache:
-            changes = [change for event in events for change in self._apply(event)]
+        changes = [change for event in events for change in self._apply(event)]
+        if edit is not None:
             for change in changes:
-                if edit is not None and change.item is not None:
+                if change.item is not None:
                     self.sessions[change.session_id].note_edit(change.item, edit)
-                if isinstance(change.item, HasHistory):
-                    cache.note(change.item, len(frame.data))
-                if change.terminal is not None:
-                    cache.note(change.terminal, len(frame.data))
         return changes
 
     def restart(self, n: int, at: float) -> None:

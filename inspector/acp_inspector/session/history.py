@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, cast
-
-from acp_inspector.spill import Place, SpillFile
+from typing import Any, Final, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -120,45 +116,13 @@ class VersionedList(Generic[T]):
         return self._values[begin : bisect_right(self._numbers, n)]
 
 
-@dataclass(slots=True)
-class _Copy:
-    """The copy of an item's values in a file."""
-
-    cache: ItemCache
-    place: Place
-    last: int
-    """The frame that had changed the item last."""
-    is_alone: bool = True
-    """Whether the values are only there."""
-
-
 class HasHistory:
-    """An object whose changing slots are `Versioned` or `VersionedList`.
+    """An object whose changing slots are `Versioned` or `VersionedList`."""
 
-    An `ItemCache` may move them to a file; they are read back when one of them is used.
-    """
-
-    __slots__ = ("_copy",)
-
-    if TYPE_CHECKING:
-        _copy: _Copy | None
-    else:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return a slot that is empty: its value is in the file."""
-            if name == "_copy":
-                return None
-            copy = self._copy
-            if copy is None or not copy.is_alone:
-                raise AttributeError(f"{type(self).__name__} has no {name}")
-            self._load(copy)
-            return getattr(self, name)
+    __slots__ = ()
 
     @property
     def last(self) -> int:
-        copy = self._copy
-        if copy is not None and copy.is_alone:
-            return copy.last
         return max(slot.last for _, slot in self._slots() if isinstance(slot, _VERSIONED))
 
     def at(self, n: int) -> Self:
@@ -167,107 +131,10 @@ class HasHistory:
             setattr(copy, name, slot.snapshot(n) if isinstance(slot, _VERSIONED) else slot)
         return copy
 
-    def pack(self, cache: ItemCache) -> None:
-        """Move what has a history to the file of `cache`, unless it is there."""
-        copy, last = self._copy, self.last
-        if copy is not None and copy.is_alone:
-            return
-        values = self._heavy()
-        if copy is None or copy.last != last:
-            place = cache.write(values)
-            if place is None:
-                return
-            self._copy = _Copy(cache, place, last)
-        else:
-            copy.is_alone = True
-        for name in values:
-            delattr(self, name)
-
-    def touch(self) -> None:
-        """Take note of a change that no frame has made: a copy of it is out of date."""
-        copy = self._copy
-        if copy is not None:
-            if copy.is_alone:
-                self._load(copy)
-            self._copy = None
-
-    def _load(self, copy: _Copy) -> None:
-        values = copy.cache.read(copy.place)
-        copy.is_alone = False
-        for slot, value in values.items():
-            setattr(self, slot, value)
-        copy.cache.keep(self, copy.place[1])
-
-    def _heavy(self) -> dict[str, Any]:
-        """Return the slots that are moved to a file."""
-        return {name: each for name, each in self._slots() if isinstance(each, _VERSIONED)}
-
     def _slots(self) -> Iterator[tuple[str, Any]]:
         for base in type(self).__mro__:
             for name in getattr(base, "__slots__", ()):
-                if name != "_copy":
-                    yield name, getattr(self, name)
+                yield name, getattr(self, name)
 
 
 _VERSIONED: Final = (Versioned, VersionedList)
-
-ITEMS_IN_MEMORY: Final = 64 << 20
-"""Bytes of the items that were used last, about."""
-MAX_WRITES: Final = 4
-"""Bytes that are written for each one received, at most."""
-ITEM_BYTES: Final = 1500
-"""Bytes that an item takes besides what was sent."""
-
-
-class ItemCache:
-    """Keeps the items that were used last in memory, and the values of others in a file.
-
-    Nothing is moved inside `with`, where a frame is applied: it may change an item more than once.
-    """
-
-    def __init__(self, file: SpillFile | None = None, *, in_memory: int = ITEMS_IN_MEMORY) -> None:
-        self._file = file or SpillFile()
-        self._limit = in_memory
-        self._sizes: OrderedDict[HasHistory, int] = OrderedDict()
-        self._total = 0
-        self._received = self._written = 0
-        self._is_applying = False
-
-    def __enter__(self) -> Self:
-        self._is_applying = True
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_applying = False
-        self._trim()
-
-    def note(self, item: HasHistory, size: int) -> None:
-        """Take note that an item has grown."""
-        self._received += size
-        self.keep(item, size)
-
-    def keep(self, item: HasHistory, size: int) -> None:
-        """Keep an item in memory, with some bytes more than before."""
-        known = self._sizes.pop(item, 0)
-        added = size if known else size + ITEM_BYTES
-        self._sizes[item] = known + added
-        self._total += added
-        if not self._is_applying:
-            self._trim()
-
-    def _trim(self) -> None:
-        while self._total > self._limit and len(self._sizes) > 1:
-            oldest, gone = self._sizes.popitem(last=False)
-            self._total -= gone
-            oldest.pack(self)
-
-    def write(self, values: dict[str, Any]) -> Place | None:
-        place = self._file.write(values)
-        self._written += 0 if place is None else place[1]
-        if self._written > MAX_WRITES * (self._received + self._limit):
-            # Items that change in turn do not fit together: that would only move them.
-            self._limit *= 2
-        return place
-
-    def read(self, place: Place) -> dict[str, Any]:
-        return cast("dict[str, Any]", self._file.read(place))

@@ -57,12 +57,13 @@ class TerminalFacts:
 class TerminalItem(HasHistory):
     """A terminal: the agent's (version 2), or the client's as the agent sees it."""
 
-    __slots__ = ("_facts", "_live", "_output", "is_over", "key")
+    __slots__ = ("_facts", "_output", "is_over", "key", "live")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.is_over = False
-        self._live: str | None = None
+        self.live: str | None = None
+        """The output of a client's own terminal, before the agent has asked for it."""
         self._facts = Versioned(TerminalFacts())
         self._output = VersionedList[bytes]()
 
@@ -73,16 +74,6 @@ class TerminalItem(HasHistory):
     @property
     def text(self) -> str:
         return b"".join(self._output.now()).decode(errors="replace")
-
-    @property
-    def live(self) -> str | None:
-        """The output of a client's own terminal, before the agent has asked for it."""
-        return self._live
-
-    @live.setter
-    def live(self, output: str | None) -> None:
-        self.touch()
-        self._live = output
 
     def change(self, n: int, **facts: Any) -> None:
         now = replace(self._facts.now, **facts)
@@ -106,9 +97,6 @@ class TerminalItem(HasHistory):
             self._output.replace(n, [output])
         elif len(output) > len(known):
             self._output.add(n, output[len(known) :])
-
-    def _heavy(self) -> dict[str, Any]:
-        return {**super()._heavy(), "_live": self._live}
 
 
 @frozen_dataclass
@@ -335,10 +323,6 @@ class TextItem(HasHistory):
         copy = super().at(n)
         copy.forget_text()
         return copy
-
-    def _heavy(self) -> dict[str, Any]:
-        self.forget_text()
-        return super()._heavy()
 
     def forget_text(self) -> None:
         """Discard the joined text; the next read joins it again."""
