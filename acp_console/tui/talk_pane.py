@@ -70,7 +70,7 @@ class TalkPane(Vertical):
         self._query: Query[SessionModel, Talk | None] | None = None
         self._wanted: tuple[Any, ...] = ()
         self._renewals = 0
-        """How often the model had been renewed when it told what is shown."""
+        """The renewals of the model when what is shown was read from it."""
         self._most = ITEMS
         self._session: str | None = None
         self.talk: Talk | None = None

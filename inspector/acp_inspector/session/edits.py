@@ -1,7 +1,7 @@
 """Edits of frames: what a person, a rule or an add-on sent in place of what had come.
 
-The recording keeps the frame as its sender wrote it, and an event with both lines. Whoever tells
-what happened reads each frame as it was sent: what follows from it then needs no correction.
+The recording keeps the frame as its sender wrote it, and an event with both lines. Views of a
+session read each frame as it was sent: what follows from it then needs no correction.
 """
 
 from __future__ import annotations
