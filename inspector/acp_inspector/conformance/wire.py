@@ -9,7 +9,15 @@ from typing import Final, TypeAlias, TypeVar, cast
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_inspector.conformance.model import CaseFailedError, Evidence, evidence
+from acp_inspector.conformance.model import (
+    Case,
+    CaseFailedError,
+    Evidence,
+    NotOfferedError,
+    NotReachedError,
+    Result,
+    evidence,
+)
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.session.events import RequestSent
@@ -260,6 +268,24 @@ async def becomes_true(
         if await check():
             return True
     return False
+
+
+async def play_case(case: Case, wire: CaseWire, limit: float) -> Result:
+    """Play the steps of a case within `limit` seconds; return what came of it."""
+    assert case.steps is not None
+    wire.begin()
+    try:
+        with anyio.fail_after(limit):
+            await case.steps(wire)
+    except TimeoutError:
+        return Result(case, "fail", "the case took too long", wire.frames())
+    except CaseFailedError as problem:
+        return Result(case, "fail", str(problem), wire.frames())
+    except NotOfferedError as problem:
+        return Result(case, "not offered", str(problem))
+    except NotReachedError as problem:
+        return Result(case, "not reached", str(problem))
+    return Result(case, "pass", frames=wire.frames())
 
 
 def result_of(reply: Reply, method: str) -> Mapping[str, Json]:

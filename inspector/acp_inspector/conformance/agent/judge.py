@@ -18,7 +18,6 @@ from acp_inspector.conformance.model import (
     AGENT,
     Case,
     CaseFailedError,
-    NotOfferedError,
     NotReachedError,
     Report,
     Result,
@@ -28,7 +27,7 @@ from acp_inspector.conformance.model import (
 )
 from acp_inspector.conformance.observed import OTHER_TRAFFIC, observed_cases
 from acp_inspector.conformance.peer import NOTES, Connect, Options, Peer
-from acp_inspector.conformance.wire import START_FACTOR
+from acp_inspector.conformance.wire import START_FACTOR, play_case
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError
 from acp_protocol.json_values import get_string
@@ -194,21 +193,8 @@ class _AgentJudge:
         return []
 
     async def _judge(self, case: Case, peer: Peer) -> Result:
-        assert case.steps is not None
-        peer.begin()
-        try:
-            factor = CASE_FACTOR + START_FACTOR * case.own
-            with anyio.fail_after(factor * self._options.timeout):
-                await case.steps(peer)
-        except TimeoutError:
-            return Result(case, "fail", "the case took too long", peer.frames())
-        except CaseFailedError as problem:
-            return Result(case, "fail", str(problem), peer.frames())
-        except NotOfferedError as problem:
-            return Result(case, "not offered", str(problem))
-        except NotReachedError as problem:
-            return Result(case, "not reached", str(problem))
-        return Result(case, "pass", frames=peer.frames())
+        factor = CASE_FACTOR + START_FACTOR * case.own
+        return await play_case(case, peer, factor * self._options.timeout)
 
 
 def _silence(peer: Peer) -> str:

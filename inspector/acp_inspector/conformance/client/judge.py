@@ -23,6 +23,7 @@ from acp_inspector.conformance.model import (
     softened,
 )
 from acp_inspector.conformance.observed import observed_cases
+from acp_inspector.conformance.wire import play_case
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.json_values import get_object, get_text
 from acp_protocol.jsonrpc import Request
@@ -87,21 +88,7 @@ class _ClientJudge:
         self._report(self.report())
 
     async def _judge(self, case: Case) -> Result:
-        assert case.steps is not None
-        stage = self.stage
-        stage.begin()
-        try:
-            with anyio.fail_after(CASE_FACTOR * self._options.timeout):
-                await case.steps(stage)
-        except TimeoutError:
-            return Result(case, "fail", "the case took too long", stage.frames())
-        except CaseFailedError as problem:
-            return Result(case, "fail", str(problem), stage.frames())
-        except NotOfferedError as problem:
-            return Result(case, "not offered", str(problem))
-        except NotReachedError as problem:
-            return Result(case, "not reached", str(problem))
-        return Result(case, "pass", frames=stage.frames())
+        return await play_case(case, self.stage, CASE_FACTOR * self._options.timeout)
 
     async def _finish(self) -> None:
         """Judge what can be judged when the client has left; nothing here waits."""
