@@ -125,7 +125,12 @@ class AgentConnection:
 
     @property
     def title(self) -> str:
-        """The agent's own name, or else its configured title; untrusted."""
+        """The agent's own name, or else its configured title; untrusted.
+
+        The embedded demo agent has the name that it is chosen by.
+        """
+        if self.spec.is_embedded_demo:
+            return self.spec.title
         for key in ("title", "name"):
             name = self.agent_info.get(key)
             if isinstance(name, str) and name:

@@ -51,7 +51,7 @@ async def linked(
 async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> None:
     journal = Journal()
     async with linked(None, tmp_path, journal, "edits") as (link, session_id):
-        assert (link.version, link.title) == (2, "ACP Agent")
+        assert (link.version, link.title) == (2, "Demo agent")
         answer = await link.prompt(session_id, "write a.txt: hello")
         assert answer["stopReason"] == "end_turn"
         answer = await link.prompt(session_id, "read a.txt")

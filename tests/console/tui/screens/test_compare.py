@@ -289,7 +289,7 @@ async def test_a_chat_is_compared_with_a_recording(
         await pilot.press("home", "D")
         await until(pilot, lambda: "recording  before.acp.ndjson" in say(app))
         await pilot.press(*"before", "enter")
-        await until(pilot, lambda: "ACP Agent  ↔  before.acp.ndjson" in say(app))
+        await until(pilot, lambda: "Demo agent  ↔  before.acp.ndjson" in say(app))
         await until(pilot, lambda: "right only" in say(app))
 
 
