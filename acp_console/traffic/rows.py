@@ -10,7 +10,7 @@ from typing import Final, assert_never
 from rich.cells import cell_len, set_cell_size
 
 from acp_console.traffic.runs import Run
-from acp_console.wording.frames import EDITED, event_text
+from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import fit_cell
 from acp_console.wording.values import format_latency, format_size
 from acp_inspector.filter.entries import EntrySequence

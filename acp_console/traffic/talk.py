@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from acp_console.wording.frames import edits_text
+from acp_console.wording.events import edits_text
 from acp_inspector.session.conversation import SessionInfo, SessionSnapshot
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import Item, Notice

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from rich.cells import cell_len
 
+from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import join_cells
 from acp_console.wording.values import format_latency, sender
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
-from acp_inspector.session.edits import Edit, edit_of, edit_text
+from acp_inspector.session.edits import Edit
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -52,10 +53,6 @@ FIELDS: Final[dict[str, Callable[[ShownRow], Json]]] = {
 }
 """The fields of each frame, in display order."""
 
-EDITED: Final = "✎"
-"""Before a frame that was sent with other bytes than it came with."""
-MAX_FRAMES: Final = 8
-"""Most edited frames of an item that are named."""
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
 """Most characters shown of an id."""
@@ -69,22 +66,6 @@ def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
     return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry))
 
 
-def event_text(event: JournalEvent) -> str:
-    """Return an event on one line: of an edit what it changed."""
-    if (edit := edit_of(event)) is not None:
-        return edits_text([edit], event.name)
-    if event.name == "decision" and "title" in event.data:
-        choice = event.data.get("option_name") or event.data.get("option")
-        return single_line(f"decision: {choice} · {event.data['title']}", SUMMARY_WIDTH)
-    words = (
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for value in event.data.values()
-    )
-    keys = ("frame" if key == "of" else key for key in event.data)
-    named = (f"{key} {word}" for key, word in zip(keys, words, strict=True))
-    return single_line(" ".join([event.name, *named]), SUMMARY_WIDTH)
-
-
 def edited_row(row: ShownRow, edit: Edit) -> ShownRow:
     """Return the row of an edited frame, as it was sent."""
     if not isinstance(row, FrameRow):
@@ -92,19 +73,6 @@ def edited_row(row: ShownRow, edit: Edit) -> ShownRow:
     sent = decoded_row(DecodedFrame(Frame(row.n, row.at, row.side, edit.now)))
     summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
     return replace(row, kind=sent.kind, size=sent.size, summary=summary)
-
-
-def edits_text(edits: Sequence[Edit], verb: str = "edited") -> str:
-    """Return edits on one line: of a single one what it changed, of several their frames."""
-    if len(edits) == 1:
-        [edit] = edits
-        who = f" by {single_line(edit.by, 60)}" if edit.by else ""
-        what = f"frame {edit.of}{who}: {edit_text(edit)}"
-    else:
-        shown = ", ".join(str(each.of) for each in edits[:MAX_FRAMES])
-        more = len(edits) - MAX_FRAMES
-        what = f"frames {shown}" + (f" and {more} more" if more > 0 else "")
-    return single_line(f"{EDITED} {verb} {what}", SUMMARY_WIDTH)
 
 
 def frame_cell(name: str, row: ShownRow) -> str:

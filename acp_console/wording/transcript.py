@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from acp_console.wording.frames import edits_text
+from acp_console.wording.events import edits_text
 from acp_inspector.session.conversation import SessionSnapshot
 from acp_inspector.session.items import (
     ElicitationItem,

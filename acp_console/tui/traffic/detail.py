@@ -16,6 +16,7 @@ from acp_console.traffic.rows import LARGE, size_of
 from acp_console.tui.traffic.text_view import TextLines
 from acp_console.tui.traffic.tree import JsonNode, JsonTree
 from acp_console.tui.transcript.diff_view import RowView
+from acp_console.wording.events import event_text
 from acp_console.wording.values import format_number
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
@@ -87,6 +88,10 @@ class FrameDetail(Vertical):
         JsonTree, TextLines {
             height: 1fr;
         }
+        #event-sentence {
+            max-height: 3;
+            text-style: bold;
+        }
         .pair-head {
             height: 1;
             color: $text-muted;
@@ -119,12 +124,11 @@ class FrameDetail(Vertical):
 
     def compose(self) -> ComposeResult:
         with TabbedContent(initial="tree", id="frame-tabs"):
-            with (
-                TabPane("1 Tree", id="tree"),
-                ContentSwitcher(initial="tree-note", id="tree-or-note"),
-            ):
-                yield JsonTree(id="tree-value")
-                yield TextLines(id="tree-note")
+            with TabPane("1 Tree", id="tree"):
+                yield Static(id="event-sentence", markup=False)
+                with ContentSwitcher(initial="tree-note", id="tree-or-note"):
+                    yield JsonTree(id="tree-value")
+                    yield TextLines(id="tree-note")
             with TabPane("2 Raw", id="raw"):
                 yield TextLines(id="raw-text")
             with TabPane("3 Pretty", id="pretty"):
@@ -213,6 +217,7 @@ class FrameDetail(Vertical):
         self._filled.add(self.tabs.active)
         match self.tabs.active:
             case "tree":
+                self._fill_sentence()
                 value, problem = _value(self._subject.entry)
                 if problem:
                     text = self._subject.problem or problem
@@ -237,6 +242,13 @@ class FrameDetail(Vertical):
                     self.query_one("#edit-diff", RowView).show(*texts)
             case _:
                 self._fill_pair()
+
+    def _fill_sentence(self) -> None:
+        entry = self._subject.entry
+        sentence = self.query_one("#event-sentence", Static)
+        sentence.display = isinstance(entry, JournalEvent)
+        if isinstance(entry, JournalEvent):
+            sentence.update(event_text(entry))
 
     def _fill_pretty(self, id_: str, entry: Row | None) -> None:
         value, problem = _value(entry)

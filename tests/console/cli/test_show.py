@@ -170,9 +170,7 @@ def test_stderr_and_events_are_shown_where_a_filter_names_them(call: Call, recor
     ]
     assert shown("event == exit", "--fields", "n,from,summary").split()[3:] == [
         *"6·",
-        "exit",
-        "code",
-        "1",
+        *["the", "agent", "ended", "with", "exit", "code", "1"],
     ]
     assert shown("stderr", "--format", "raw") == "Panic \x1b[31m\n"
     assert json.loads(shown("kind == event", "--format", "json"))["from"] is None
@@ -191,11 +189,11 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
     found = json.loads(call("show", "--json", str(path)).out)
     assert (found["summary"], found["size"]) == ('✎ "goodbye"', len(now))
     events = call("show", "--filter", "event", str(path)).out
-    assert '✎ edited frame 1 by person: text "hello" → "goodbye"' in events
-    assert "released frame 1 by person" in events
+    assert '✎ frame 1 was edited by a person: text "hello" → "goodbye"' in events
+    assert "▶ frame 1 was released by a person" in events
     conversation = call("show", "--view", "conversation", str(path)).out
     assert "you: goodbye" in conversation
-    assert '✎ edited frame 1 by person: text "hello" → "goodbye"' in conversation
+    assert '✎ frame 1 was edited by a person: text "hello" → "goodbye"' in conversation
     [session] = json.loads(call("show", "--view", "conversation", "--json", str(path)).out)[
         "sessions"
     ]

@@ -64,7 +64,7 @@ async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace:
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f2", "f5")
-        await until(pilot, lambda: say(app).count("spawn pid") == 2)
+        await until(pilot, lambda: say(app).count("the agent was started") == 2)
         await until(pilot, lambda: "● ready" in say(app))
         entries = chat_of(app).traffic.pane.traffic.entries
         numbers = [getattr(entries[row], "seq", 0) for row in range(len(entries))]

@@ -93,7 +93,7 @@ async def test_the_columns_of_the_traffic_have_a_heading_from_the_first_look(
     async with app.run_test(size=(200, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("ctrl+t")
-        await until(pilot, lambda: "spawn pid" in say(app))
+        await until(pilot, lambda: "the agent was started" in say(app))
         await until(pilot, lambda: re.search(r" n +time +client +agent +latency +size", say(app)))
 
 

@@ -56,7 +56,7 @@ def test_each_kind_of_entry_has_its_row() -> None:
         False,
     ]
     assert said(5).summary == "panic: ␛[2J"
-    assert said(6).summary == "exit code 1"
+    assert said(6).summary == "the agent ended with exit code 1"
 
 
 def test_an_answer_has_method_session_and_latency_of_its_question() -> None:
