@@ -17,6 +17,7 @@ from tests.warm import WARM
 ROOT = Path(__file__).parent.parent.parent
 PEERS = ROOT / "tests/protocol/dialects/peers"
 CONSOLE = (*WARM, "-m", "acp_console")
+AGENT = (*WARM, "-m", "acp_agent", "--no-config")
 
 
 def conform(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,7 +28,8 @@ def conform(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_demo_agent_passes_cases_on_shared_and_own_processes() -> None:
-    done = conform("demo", "--json", "--case", "session.new*", "--case", "cancel.ends-turn")
+    cases = ("--case", "session.new*", "--case", "cancel.ends-turn")
+    done = conform("--json", *cases, "--", *AGENT)
     report = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
     assert report["counts"]["fail"] == 0
@@ -146,7 +148,7 @@ def test_agent_of_a_dialect_is_judged_in_its_own_words(name: str) -> None:
 @pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide"])
 def test_our_agent_passes_every_case_of_a_dialect(name: str) -> None:
     cases = [f"--case={each}.*" for each in ("session", "load", "permission", "prompt", "modes")]
-    agent = [*WARM, "-m", "acp_agent", "--no-config", "--dialect", name]
+    agent = [*AGENT, "--dialect", name]
     done = conform("--dialect", name, "--json", "--timeout", "60", *cases, "--", *agent)
     report = json.loads(done.stdout)
     failed = [(each["id"], each["reason"]) for each in report["cases"] if each["verdict"] == "fail"]
@@ -185,7 +187,7 @@ def test_name_of_the_report_gives_its_format(
     call: Call, tmp_path: Path, name: str, start: str
 ) -> None:
     report = tmp_path / name
-    done = call("conform", "--case", "session.new", "--report", str(report), "demo")
+    done = call("conform", "--case", "session.new", "--report", str(report), "--", *AGENT)
     assert report.read_text().startswith(start)
     assert done.err == "ACP v1 agent: 1 passed, 0 failed, 0 not offered, 0 not reached\n"
 

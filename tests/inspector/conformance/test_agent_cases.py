@@ -213,11 +213,11 @@ async def test_agent_that_floods_is_given_up(messages: int, bytes_: int) -> None
 def with_others(defect: Defect, profile: Profile, number: int) -> list[str]:
     """Return the cases of a defect with a part of the others, another one for each number.
 
-    One that spreads to several cases gets a third, any other a tenth.
+    One that spreads to several cases gets a sixth, any other a thirtieth.
     """
     cases = [*defect.cases.split(), *defect.shown_by.split()]
     others = [case.id for case in agent_suite().select(profile) if case.id not in cases]
-    parts = 10 if len(cases) == 1 or defect.shown_by else 3
+    parts = 30 if len(cases) == 1 or defect.shown_by else 6
     return cases + (others if PLAYS_ALL else others[number % parts :: parts])
 
 
