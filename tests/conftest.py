@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.warm import warm_server
 
@@ -37,6 +37,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # `make fuzz` many more of them.
 settings.register_profile("acp-console", deadline=None, max_examples=50)
 settings.load_profile("acp-console")
+if examples := os.environ.get("FUZZ_EXAMPLES"):
+    slow = (HealthCheck.too_slow, HealthCheck.data_too_large)
+    settings.register_profile("fuzz", max_examples=int(examples), suppress_health_check=slow)
+    settings.load_profile("fuzz")
 
 
 def pytest_configure(config: pytest.Config) -> None:

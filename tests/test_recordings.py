@@ -16,6 +16,7 @@ from acp_inspector.replay.client_player import PlayLimits, play_as_client, prepa
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.trust import TRUSTED
 from tests.interop.published import misfits
+from tests.warm import WARM
 from tools.stories import RECORDINGS, installed
 
 FOLDER = Path(__file__).parents[1] / "recordings"
@@ -58,7 +59,7 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     prepare_workspace(recording.header, tmp_path)
     directories = replay_directories(recording.frames, tmp_path, tmp_path)
     directories.create()
-    agent = installed(recording.header.command)
+    agent = installed(recording.header.command, WARM)
     with anyio.fail_after(LIMIT):
         result = await play_as_client(
             recording, agent, directories, limits=PlayLimits(timeout=20), trust=TRUSTED

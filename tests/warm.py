@@ -44,7 +44,7 @@ WARM = [sys.executable, *(["-ISB", str(_LAUNCHER), str(_ADDRESS)] if _CAN_WATCH 
 PACKAGES = ("acp_protocol", "acp_inspector", "acp_agent", "acp_console")
 COLD = ("acp_agent.mcp", "acp_console.tui", "acp_inspector.testing")
 """What few programs need, and what would be dear to import."""
-MODULES = ("mcp.server.mcpserver", "starlette.applications", "uvicorn")
+MODULES = ("acp", "mcp.server.mcpserver", "starlette.applications", "uvicorn")
 """What programs of the tests import that is dear."""
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +42,10 @@ WIDTH: Final = "100"
 """Columns that help texts are wrapped to."""
 
 
-def pages() -> dict[str, str]:
-    """Return each page's name and text."""
+def pages(python: Sequence[str] = (sys.executable,)) -> dict[str, str]:
+    """Return each page's name and text; `python` starts our programs."""
     return {
-        "command-line.md": command_line(),
+        "command-line.md": command_line(python),
         "configuration.md": configuration(),
         "keys.md": keys(),
         "rules.md": rule_catalogue(),
@@ -52,16 +53,16 @@ def pages() -> dict[str, str]:
     }
 
 
-def command_line() -> str:
+def command_line(python: Sequence[str]) -> str:
     """Return the page of the commands: what `--help` says of each."""
     parts = ["# Command line\n"]
     for name in ["", *COMMANDS]:
         words = [name] if name else []
         title = f"acp-console {name}".strip()
-        parts.append(f"## {title}\n\n```\n{_help(words)}\n```\n")
+        parts.append(f"## {title}\n\n```\n{_help(python, words)}\n```\n")
         command = None if not name or name in WITHOUT_CLICK else load(name)
         parts += (
-            f"### {title} {sub}\n\n```\n{_help([*words, sub])}\n```\n"
+            f"### {title} {sub}\n\n```\n{_help(python, [*words, sub])}\n```\n"
             for sub in _subcommands(command)
         )
     parts.append(_exit_codes())
@@ -157,8 +158,8 @@ def _scope(scope: str, title: str) -> str:
     return f"\n## {title}\n\n| key | what it does |\n|---|---|\n{lines}"
 
 
-def _help(words: list[str]) -> str:
-    command = [sys.executable, "-m", "acp_console", *words, "--help"]
+def _help(python: Sequence[str], words: list[str]) -> str:
+    command = [*python, "-m", "acp_console", *words, "--help"]
     environment = os.environ | {"COLUMNS": WIDTH, "NO_COLOR": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())

@@ -181,12 +181,12 @@ class RecordingRecipe:
         return [*(model if self.replies else ()), "acp-agent", *version, *self.options]
 
 
-def installed(command: Sequence[str]) -> list[str]:
+def installed(command: Sequence[str], python: Sequence[str] = (sys.executable,)) -> list[str]:
     """Return a command with the programs of this environment in place of their names."""
     modules = {"acp-console": "acp_console", "acp-agent": "acp_agent"}
     words: list[str] = []
     for word in command:
-        words += (sys.executable, "-m", modules[word]) if word in modules else (word,)
+        words += (*python, "-m", modules[word]) if word in modules else (word,)
     return words
 
 

@@ -15,7 +15,7 @@ from tests.inspector.talks import chunk, frames
 
 PORTION = 300
 """Messages in one connection."""
-STRIDE = 1 if "FUZZ_EXAMPLES" in os.environ else 41
+STRIDE = 1 if "FUZZ_EXAMPLES" in os.environ else 101
 """Each such message is read; `make fuzz` takes all of them, which needs minutes."""
 LINT_STRIDE = 5
 """Of those, because lint asks hundreds of rules about each."""

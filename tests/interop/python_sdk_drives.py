@@ -6,8 +6,8 @@ connection where it has none; there the SDK's shapes are used as far as it has t
 
 from __future__ import annotations
 
+import json
 import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from pydantic import BaseModel
 from acp_inspector.recording.reader import Recording, read_recording
 from tests.agent.mcp.rooms import WEATHER
 from tests.interop.python_sdk_editor import Editor, serve
+from tests.warm import WARM
 
 LIMIT = 60.0
 """Seconds after which a drive counts as hung."""
@@ -40,7 +41,8 @@ ABLE = schema.ClientCapabilities(
 )
 US = schema.Implementation(name="sdk-client", version="1")
 TWO_MODELS = '[model]\nname = "demo"\n\n[[model.others]]\nname = "ollama:qwen3"\n'
-BRIDGED = f'[mcp.servers.weather]\ncommand = "{sys.executable}"\nargs = ["{WEATHER}", "stdio"]\n'
+SERVER = [*WARM, WEATHER, "stdio"]
+BRIDGED = f'[mcp.servers.weather]\ncommand = "{SERVER[0]}"\nargs = {json.dumps(SERVER[1:])}\n'
 
 
 @dataclass
@@ -119,9 +121,7 @@ async def prompts(ride: Ride) -> None:
     assert (able.image, able.embedded_context) == (True, True)
     beside = ride.place.parent / "beside"
     beside.mkdir()
-    server = schema.McpServerStdio(
-        name="w", command=sys.executable, args=[WEATHER, "stdio"], env=[]
-    )
+    server = schema.McpServerStdio(name="w", command=SERVER[0], args=SERVER[1:], env=[])
     opened = await ride.agent.new_session(str(ride.place), [str(beside)], [server])
     session_id = opened.session_id
     await ride.say(session_id, "call w__look place=Rome")
@@ -341,7 +341,7 @@ async def ridden(name: str, folder: Path) -> Recording:
     for file, content in {"notes.md": "Buy milk.\n", **drive.files}.items():
         (place / file).write_text(content)
     proxy = ("-m", "acp_console", "proxy", "--record", str(path), "--")
-    command = (sys.executable, *proxy, sys.executable, "-m", "acp_agent", *drive.options)
+    command = (*WARM, *proxy, *WARM, "-m", "acp_agent", *drive.options)
     with anyio.fail_after(LIMIT):
         await (_ride_bare if drive.is_bare else _ride)(drive.deed, place, command)
     return read_recording(path)

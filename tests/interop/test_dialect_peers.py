@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.recording.reader import read_recording
+from tests.warm import WARM
 
 PEERS = Path(__file__).parent.parent / "protocol/dialects/peers"
 LIMIT = 60
 """Seconds after which two processes count as hung."""
-AGENT = (sys.executable, "-m", "acp_agent")
-CONSOLE = (sys.executable, "-m", "acp_console")
+AGENT = (*WARM, "-m", "acp_agent")
+CONSOLE = (*WARM, "-m", "acp_console")
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,13 @@ import pytest
 from acp.schema import ClientCapabilities, FileSystemCapabilities, TextContentBlock
 
 from tests.interop.python_sdk_editor import Editor
+from tests.warm import WARM
 
 LIMIT = 60
 """Seconds after which a talk counts as hung."""
 PEERS = Path(__file__).parent.parent / "protocol/dialects/peers"
-CONSOLE = (sys.executable, "-m", "acp_console")
-AGENT = (sys.executable, "-m", "acp_agent")
+CONSOLE = (*WARM, "-m", "acp_console")
+AGENT = (*WARM, "-m", "acp_agent")
 
 
 def recorder(path: Path, *options: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -15,12 +14,13 @@ from acp_console.chat.connection import connect_agent
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PolicyDecider
 from acp_inspector.journal import Entry, Frame, Journal
+from tests.warm import WARM
 
-AGENT = [sys.executable, str(Path(__file__).parent / "python_sdk_agent.py")]
+AGENT = [*WARM, str(Path(__file__).parent / "python_sdk_agent.py")]
 
 
 def console(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "acp_console", *words]
+    command = [*WARM, "-m", "acp_console", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

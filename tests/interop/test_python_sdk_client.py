@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,6 +30,8 @@ from acp.schema import (
     ToolCallUpdate,
     WriteTextFileResponse,
 )
+
+from tests.warm import WARM
 
 LIMIT = 30.0
 """Seconds after which a talk counts as hung."""
@@ -101,7 +102,7 @@ async def session(
 ) -> AsyncGenerator[tuple[ClientSideConnection, str]]:
     """Start our agent, and open a session in `cwd`."""
     # The SDK does without the methods for what was not offered; its protocol class does not.
-    started = acp.spawn_agent_process(cast("acp.Client", client), sys.executable, "-m", "acp_agent")
+    started = acp.spawn_agent_process(cast("acp.Client", client), *WARM, "-m", "acp_agent")
     with anyio.fail_after(LIMIT):
         async with started as (agent, process):
             hello = await agent.initialize(

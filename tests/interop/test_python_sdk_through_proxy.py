@@ -7,7 +7,6 @@ and stderr. What it wrote has to be the same in both cases, with every kind of p
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,10 +33,11 @@ from acp.schema import (
 )
 
 from acp_inspector.recording.reader import read_recording
+from tests.warm import WARM
 
 ROOT = Path(__file__).parents[2]
-AGENT = (sys.executable, str(Path(__file__).with_name("python_sdk_wide_agent.py")))
-PROXY = (sys.executable, "-m", "acp_console", "proxy")
+AGENT = (*WARM, str(Path(__file__).with_name("python_sdk_wide_agent.py")))
+PROXY = (*WARM, "-m", "acp_console", "proxy")
 LIMIT = 60.0
 """Seconds after which a talk counts as hung."""
 

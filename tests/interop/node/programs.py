@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
+from tests.warm import WARM
+
 LIMIT: Final = 60.0
 """Seconds after which a program counts as hung."""
-CONSOLE: Final = (sys.executable, "-m", "acp_console")
+CONSOLE: Final = (*WARM, "-m", "acp_console")
 MODE_NOTE: Final = (
     "note: running in mode ask, the most restrictive; --allow edits lets it change files\n"
 )
 """What `exec` writes to stderr first about an agent with modes."""
-AGENT: Final = (sys.executable, "-m", "acp_agent")
+AGENT: Final = (*WARM, "-m", "acp_agent")
 
 
 def run(cwd: Path, *command: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from tests.interop.answered import NOTIFIED, all_answered, said
 from tests.interop.node.programs import AGENT, CONSOLE, run
 from tests.interop.published import misfits
 from tests.interop.python_sdk_drives import BRIDGED, TWO_MODELS
+from tests.warm import WARM
 
 Methods: TypeAlias = frozenset[str]
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -28,7 +28,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "bridge": ("--config", "acp-agent.toml"),
 }
 FILES = {"providers": TWO_MODELS, "bridge": BRIDGED}
-SERVER = json.dumps([sys.executable, WEATHER, "stdio"])
+SERVER = json.dumps([*WARM, WEATHER, "stdio"])
 UNPUBLISHED = {"bridge"}
 """What is about a dialect of the protocol."""
 OPENED = {"initialize", "session/new"}

@@ -177,7 +177,6 @@ def test_a_whole_value_of_each_arm_of_each_definition_fits(
         assert fits(name, value) == (validate(name, value, version) == ()), (name, value)
 
 
-@settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_whatever_is_wrong_is_found_where_the_published_schema_finds_it(
     data: st.DataObject,
@@ -195,7 +194,7 @@ def test_whatever_is_wrong_is_found_where_the_published_schema_finds_it(
     assert all(complaint.path.startswith(around) for complaint in complaints)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(suppress_health_check=SLOW)
 @given(data=st.data())
 def test_random_values_are_judged_as_the_published_schema_judges_them(
     data: st.DataObject,
