@@ -93,6 +93,13 @@ def test_a_comparison_ends_with_what_its_progress_raises() -> None:
     assert len(shares) == 1
 
 
+@pytest.mark.parametrize("said", [[], [prompt(1, "x"), chunk("a")]], ids=len)
+def test_progress_of_few_entries_is_reported_at_the_end_alone(said: list[Said]) -> None:
+    shares: list[float] = []
+    compare(frames(*said), frames(*said), progress=shares.append)
+    assert set(shares) == {1.0}
+
+
 @pytest.mark.parametrize("name", TRAFFIC)
 def test_no_real_talk_differs_from_itself(shared: Path, name: str) -> None:
     said = real_frames(shared, name)
