@@ -40,6 +40,8 @@ ROWS_PER_CHECK: Final = 32
 """Rows that are read between two checks of the clock."""
 ROWS_PER_FREEZE: Final = 16_384
 """Rows after which the objects so far are excluded from garbage collection."""
+RENEWAL_REST: Final = 1
+"""A renewal is followed by a rest of so many times its own length."""
 ENTRIES_PER_PORTION: Final = 500_000
 """Entries that are read before the fold pauses: each one costs memory."""
 MAX_FINDINGS_PER_RULE: Final = 200
@@ -146,6 +148,9 @@ class BackgroundFold(Generic[T]):
         self._next: T | None = None
         """What replaces the fold once it has read as much."""
         self._next_read = 0
+        self._next_began = 0.0
+        self._rest_until: float | None = None
+        """When it may be replaced again, if it has been: with each edit, all is read again."""
         self._finish = finish
         self._is_over = is_over
         self._portion = portion
@@ -229,9 +234,8 @@ class BackgroundFold(Generic[T]):
                     self._news()
                 continue
             before = replace(self.progress)
-            fold, is_busy = self._work(fold)
             # Without more to do it waits for the next query, or to be woken.
-            wait_s = self._pause_s if is_busy else None
+            fold, wait_s = self._work(fold)
             if self.progress != before:
                 self._news()
         if isinstance(self._entries, IndexedRecording):
@@ -239,10 +243,10 @@ class BackgroundFold(Generic[T]):
         # The values of this fold are garbage from here on.
         gc.unfreeze()
 
-    def _work(self, fold: T) -> tuple[T, bool]:
-        """Read for a moment; return the fold, and whether there is more to read."""
+    def _work(self, fold: T) -> tuple[T, float | None]:
+        """Read for a moment; return the fold, and when to go on, in seconds; None: if woken."""
         if self.progress.problem or not self.is_wanted:
-            return fold, False
+            return fold, None
         try:
             return self._read_on(fold)
         except AcpError as problem:
@@ -251,9 +255,9 @@ class BackgroundFold(Generic[T]):
             # Boundary: catch everything, because a failing fold must not end the app.
             logger.exception("a fold failed at row %d", self.progress.read)
             self.progress.problem = f"{type(problem).__name__}: {problem}"
-        return fold, False
+        return fold, None
 
-    def _read_on(self, fold: T) -> tuple[T, bool]:
+    def _read_on(self, fold: T) -> tuple[T, float | None]:
         entries, progress = self._entries, self.progress
         if entries is None:
             entries = self._entries = self._open()
@@ -279,13 +283,19 @@ class BackgroundFold(Generic[T]):
             if is_over and len(entries) == progress.read:
                 self._finish(fold)
                 progress.is_finished = True
-        is_busy = self._next is not None or (progress.is_behind and not progress.is_paused)
-        return fold, is_busy
+        if self._next is not None or (progress.is_behind and not progress.is_paused):
+            return fold, self._pause_s
+        if self._rest_until is not None:
+            # What replaced the fold may be outdated as well.
+            return fold, max(self._rest_until - time.monotonic(), 0.0)
+        return fold, None
 
     def _read_again(self, fold: T, entries: EntrySequence, end: float) -> T:
         """Read on until `end` in what replaces the fold, if anything; return what counts now."""
-        if self._next is None:
-            self._next, self._next_read = self._renew(fold), 0
+        now = time.monotonic()
+        if self._next is None and (self._rest_until is None or now >= self._rest_until):
+            self._next, self._next_read, self._next_began = self._renew(fold), 0, now
+            self._rest_until = None
         fresh = self._next
         if fresh is None:
             return fold
@@ -295,6 +305,8 @@ class BackgroundFold(Generic[T]):
             return fold
         self._next = None
         self.progress.renewals += 1
+        now = time.monotonic()
+        self._rest_until = now + RENEWAL_REST * (now - self._next_began)
         # Most of the fold that it replaces was excluded from garbage collection.
         gc.unfreeze()
         return fresh
@@ -326,6 +338,8 @@ class BackgroundFold(Generic[T]):
             rows = [entries[row] for row in range(first, behind)]
         read = [row for row in rows if isinstance(row, ENTRY_TYPES)]
         self._ahead(fold, read)
+        if self._next is not None and self._next is not fold:
+            self._ahead(self._next, read)
         for row in read:
             self._take_one(fold, row)
         if behind // ROWS_PER_FREEZE > first // ROWS_PER_FREEZE:

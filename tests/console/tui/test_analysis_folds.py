@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from acp_console.traffic.analysis import ROWS_PER_CHECK, AnalysisFolds, BackgroundFold, Query
+from acp_console.traffic.analysis import (
+    ROWS_PER_CHECK,
+    SLICE_S,
+    AnalysisFolds,
+    BackgroundFold,
+    Query,
+)
 from acp_console.tui.analysis.tab import progress_text
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
 from acp_inspector.journal import Entry, Frame, JournalEvent
@@ -39,6 +45,17 @@ class Seen:
 
     def finish(self) -> None:
         self.is_over = True
+
+
+def in_turn(folds: Iterable[T]) -> Callable[[T], T | None]:
+    """Return what replaces a fold by one after the other."""
+    left = iter(folds)
+
+    def renew(fold: T) -> T | None:
+        del fold
+        return next(left, None)
+
+    return renew
 
 
 class BriskFold(BackgroundFold[T]):
@@ -291,6 +308,46 @@ def test_an_edit_that_comes_late_changes_the_fold_once_it_is_read_again(texts: i
     until(known.model, lambda: known.model.progress.read == len(whole) + 1)
     assert known.model.progress.renewals == 1
     known.close()
+
+
+def test_what_replaces_a_fold_may_be_outdated_as_well_and_is_replaced_unasked() -> None:
+    said, is_new = EntryList(talk()), threading.Event()
+    fresh = [Seen(), Seen(), Seen()]
+
+    def note() -> None:
+        if seen.progress.renewals == 3:
+            is_new.set()
+
+    seen = BriskFold(lambda: said, Seen, Seen.take, renew=in_turn(fresh), news=note)
+    seen.start()
+    assert is_new.wait(LIMIT)
+    assert answered(seen, lambda fold: fold.numbers).result == list(range(1, 11))
+    seen.close()
+
+
+def test_what_comes_while_it_is_read_again_is_known_to_both_folds() -> None:
+    pieces = edited_prompt(ROWS_PER_CHECK + 7)
+    said, fresh, known = EntryList(pieces[:-1]), Seen(), dict[Seen, list[int]]()
+
+    def take(fold: Seen, entry: Entry) -> None:
+        if fold is fresh and entry.seq == 1:
+            said.extend(pieces[-1:])
+            # The rest is for the next slice.
+            threading.Event().wait(SLICE_S)
+        fold.take(entry)
+
+    def note(fold: Seen, entries: Sequence[Entry]) -> None:
+        known.setdefault(fold, []).extend(entry.seq for entry in entries)
+
+    seen = BriskFold(lambda: said, Seen, take, ahead=note, renew=in_turn([fresh]))
+    seen.start()
+    until(seen, lambda: seen.progress.renewals)
+    last = pieces[-1].seq
+    assert known[fresh] == [
+        *range(1, ROWS_PER_CHECK + 1), last, *range(ROWS_PER_CHECK + 1, last), last
+    ]  # fmt: skip
+    assert answered(seen, lambda fold: fold.numbers).result == list(range(1, last + 1))
+    seen.close()
 
 
 def test_an_edit_that_comes_with_its_frame_needs_no_second_reading() -> None:
