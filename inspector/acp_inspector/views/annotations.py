@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -172,7 +172,10 @@ class Annotations:
         self.findings_revision += 1
 
     def add_entry(self, entry: Entry, notes: FrameNotes) -> None:
-        """Add the notes of the next entry; an event may add notes to an earlier frame."""
+        """Add the notes of the next entry; an event may add notes to an earlier frame.
+
+        If all entries are read again, the notes of each one replace those that it had.
+        """
         if isinstance(entry, JournalEvent):
             match intervention_of(entry):
                 case n, "held" | "edited" as intervention:
@@ -183,17 +186,26 @@ class Annotations:
                 case _:
                     pass
         elif isinstance(entry, Frame) and 0 < entry.seq < MAX_ENTRY:
-            if notes.turn is not None:
-                _reach(self._turns, entry.seq)
-                self._turns[entry.seq] = min(notes.turn, _MAX_TURN)
-                self.entries_revision += 1
-            if notes.gap is not None:
-                _reach(self._gaps, entry.seq)
-                self._gaps[entry.seq] = notes.gap or _NO_TIME
-                self.entries_revision += 1
-            if not self._schemas or self._schemas[-1][1] != notes.version:
-                self._schemas.append((entry.seq, notes.version))
-                self.entries_revision += 1
+            self._add_frame(entry.seq, notes)
+
+    def _add_frame(self, n: int, notes: FrameNotes) -> None:
+        turn, gap = min(notes.turn or 0, _MAX_TURN), notes.gap
+        if turn != _at(self._turns, n):
+            _reach(self._turns, n)
+            self._turns[n] = turn
+            self.entries_revision += 1
+        if gap is not None and gap != self.gap(n):
+            _reach(self._gaps, n)
+            self._gaps[n] = gap or _NO_TIME
+            self.entries_revision += 1
+        schemas = self._schemas
+        if schemas and schemas[-1][0] >= n:
+            # Another thread may read the list meanwhile.
+            schemas = self._schemas = schemas[: bisect_left(schemas, n, key=_first)]
+            self.entries_revision += 1
+        if not schemas or schemas[-1][1] != notes.version:
+            schemas.append((n, notes.version))
+            self.entries_revision += 1
 
     def note_edit(self, entry: Entry) -> None:
         """Add the edit of a frame, if the entry reports one."""
@@ -228,7 +240,7 @@ class Annotations:
         verdicts = self._sets[_at(self._places, n)]
         turn = _at(self._turns, n) or None
         schemas = self._schemas
-        place = bisect_right(schemas, n, key=lambda each: each[0])
+        place = bisect_right(schemas, n, key=_first)
         schema = schemas[place - 1][1] if place and isinstance(entry, Frame) else None
         is_held, is_edited = n in self._held, n in self._edits
         gap = self.gap(n)
@@ -265,6 +277,10 @@ class Annotations:
     @property
     def finding_count(self) -> int:
         return sum(self.finding_counts.values())
+
+
+def _first(each: tuple[int, int | None]) -> int:
+    return each[0]
 
 
 def _reach(column: array[int] | array[float], n: int) -> None:

@@ -66,6 +66,34 @@ def test_turn_version_and_fate_are_noted() -> None:
     assert known.entries_revision == 6
 
 
+FRAMES = st.lists(
+    st.builds(
+        FrameNotes,
+        turn=st.sampled_from([None, 1, 2]),
+        version=st.sampled_from([None, 1, 2]),
+        gap=st.sampled_from([0.0, 1.5]),
+    ),
+    min_size=5,
+    max_size=5,
+)
+
+
+@given(FRAMES, FRAMES, st.integers(0, 5))
+def test_entries_that_are_read_again_have_the_notes_of_the_last_reading(
+    before: list[FrameNotes], after: list[FrameNotes], behind: int
+) -> None:
+    known = Annotations()
+    for n, notes in enumerate(before[:behind], 1):
+        known.add_entry(frame(n), notes)
+    for n, notes in enumerate(after, 1):
+        known.add_entry(frame(n), notes)
+        if n <= behind < len(before):
+            # The first reading goes on while the second one catches up.
+            known.add_entry(frame(behind + 1), before[behind])
+            behind += 1
+    assert [known.notes(frame(n)) for n in range(1, 6)] == after
+
+
 @pytest.mark.parametrize("n", [-1, 0, MAX_ENTRY, 10**18])
 def test_a_number_that_cannot_be_true_takes_no_memory(n: int) -> None:
     known = Annotations()
