@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from acp_inspector.filter.frames import EntryFields
+from acp_protocol.schema.newer import UPDATES as NEWER
 from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS, UpdateKind
 
 ValueType: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
@@ -74,7 +75,7 @@ class Field:
         return attrgetter(self.attribute)
 
 
-_UPDATES: Final = tuple(sorted(get_args(UpdateKind)))
+_UPDATES: Final = tuple(sorted({*get_args(UpdateKind), *NEWER[1], *NEWER[2]}))
 _ALL: Final = (
     Field("n", "number", "entry", "number of the entry, from 1", "seq"),
     Field("t", "time", "entry", "time since the start", "time"),

@@ -11,7 +11,7 @@ from acp_inspector.messages import DecodedFrame, FrameKind
 from acp_inspector.session.exchanges import Exchanges
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import as_list, get, get_list, get_string
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_string
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -26,6 +26,8 @@ from acp_protocol.jsonrpc import (
 
 SUMMARY_WIDTH = 200
 """Characters of a summary, at most."""
+SHOWN_TEXTS = 2
+"""Texts of an update that are shown, where nothing else says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +135,14 @@ def _update(update: Json) -> str:
         case "plan" | "plan_update":
             steps = get_list(get(update, "plan") or update, "entries")
             return f"plan of {len(steps)} entries"
-        case "current_mode_update":
-            return f"{name} {get_string(update, 'currentModeId')}".rstrip()
-        case "session_info_update":
-            return f"{name} {get_string(update, 'title')}".rstrip()
         case _:
-            return name
+            return " ".join([name, *_texts(update)[:SHOWN_TEXTS]])
+
+
+def _texts(update: Json) -> list[str]:
+    """Return the members that are text, but for the kind."""
+    members = as_object(update).items()
+    return [each for key, each in members if isinstance(each, str) and key != "sessionUpdate"]
 
 
 def _result(result: Json) -> str:

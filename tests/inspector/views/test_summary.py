@@ -32,6 +32,11 @@ def row_of(*said: Said) -> FrameRow:
         (chunk(""), "notification", 'agent_message_chunk ""'),
         (update("plan", entries=[1, 2]), "notification", "plan of 2 entries"),
         (update("brand_new"), "notification", "brand_new"),
+        (
+            update("brand_new", number=1, label="first", by="me", of="three"),
+            "notification",
+            "brand_new first me",
+        ),
         (update("session_info_update", title=None), "notification", "session_info_update"),
         (
             update("state_update", state="idle", stopReason="end_turn"),

@@ -20,8 +20,7 @@ rule = LintSubject("extensibility", page="rfds")
 @rule.info(523, "heuristic", "sender", on.call(), on.result())
 @fix("Nothing is wrong; check it with a newer version.")
 def newer_name(context: Context) -> CheckResult:
-    """A name that is newer than the built-in schema (session options, cursors, prompt suggestions,
-    skills, `replay_complete`, the category `speed`) is known, and what belongs to it is not
+    """A name that is newer than the built-in schema is known, and what belongs to it is not
     checked.
     """
     found: list[Problem] = []
