@@ -85,7 +85,7 @@ CASES: dict[Tolerance, tuple[list[Said], list[Said], list[Said]]] = {
     ),
     "call-states": (
         states("pending", "in_progress"),
-        states("pending", "pending", "in_progress", "pending"),
+        states("pending", "pending", "in_progress", "in_progress", "pending"),
         states("pending", "completed", "in_progress"),
     ),
     "replaced-values": (

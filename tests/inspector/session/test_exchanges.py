@@ -178,8 +178,9 @@ def test_who_asks_badly_may_be_answered() -> None:
 
 
 def test_an_id_that_lost_its_last_digits_is_named_as_that() -> None:
-    exchanges = paired(frames(ask("client", 2**53 + 1, "a"), answer("agent", 2**53, {})))
-    (fault,) = exchanges.faults
+    others = [ask("client", "x", "a"), ask("client", str(2**53 + 1), "a")]
+    said = [*others, ask("client", 2**53 + 1, "a"), answer("agent", 2**53, {})]
+    (fault,) = paired(frames(*said)).faults
     assert fault.why == "the id of the request has more digits: it was read as a float"
 
 
