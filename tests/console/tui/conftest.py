@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ from rich.segment import Segment
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.app import App
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from acp_console.agents import spec
+from acp_console.agents.spec import DEMO_AGENT
 from acp_inspector.journal import Entry, Frame
+from tests.warm import WARM
 
 LIMIT = 60.0
 """Seconds after which a screen counts as stuck."""
@@ -46,11 +52,45 @@ def still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_apps() -> Iterator[None]:
+    """Parse each style sheet once for all apps, and draw and collect garbage less often."""
+    parsed: dict[object, list[RuleSet]] = {}
+    parse = Stylesheet._parse_rules  # pyright: ignore[reportPrivateUsage] - there is no other way
+
+    def parse_once(sheet: Stylesheet, css: str, *where: Any, **how: Any) -> list[RuleSet]:
+        variables = tuple(sheet._variables.items())  # pyright: ignore[reportPrivateUsage] - there is no other way
+        key = (css, where, tuple(how.items()), variables)
+        if key not in parsed:
+            parsed[key] = parse(sheet, css, *where, **how)
+        return parsed[key]
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(10_000, 10, 1000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parse_once)
+        # Textual's own is the same, but not in C, and is called a million times.
+        patch.setattr(RuleSet, "__hash__", object.__hash__)
+        patch.setattr("textual.screen.UPDATE_PERIOD", 1 / 60)
+        yield
+    gc.set_threshold(*thresholds)
+
+
+@pytest.fixture(autouse=True)
+def warm_demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start the demo agent without importing it anew."""
+    command, warm = DEMO_AGENT.command, (*WARM, "-m", "acp_agent")
+    monkeypatch.setattr(spec, "ACP_AGENT", warm)
+    object.__setattr__(DEMO_AGENT, "command", (*warm, "--no-config"))
+    yield
+    object.__setattr__(DEMO_AGENT, "command", command)
+
+
 async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
-    """Let the app run until `holds` does."""
+    """Let the app run until `holds` does; it draws by itself, as often as for a user."""
     with anyio.move_on_after(LIMIT):
         while not holds():
-            await pilot.pause(0.01)
+            await anyio.sleep(0.02)
         await pilot.pause()
         return
     pytest.fail(f"what is waited for does not come; the screen is\n{say(pilot.app)}")
@@ -66,7 +106,7 @@ async def settled(pilot: Pilot[Any]) -> str:
     with anyio.fail_after(LIMIT):
         before, same = _drawn(pilot.app), 0
         while same < QUIET:
-            await pilot.pause(0.05)
+            await anyio.sleep(0.05)
             drawn = _drawn(pilot.app)
             before, same = drawn, same + 1 if drawn == before else 0
     return pilot.app.export_screenshot()

@@ -41,7 +41,11 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         assert "- one" in say(app)
         assert "+ changed" in say(app)
-        await pilot.press("f2", "f2", "1")
+        await pilot.press("f2")
+        await until(pilot, lambda: chat_of(app).traffic.pane.traffic.table.has_focus)
+        await pilot.press("f2")
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        await pilot.press("1")
         await until(pilot, lambda: "✓ Edit notes.txt" in say(app))
         await until(pilot, lambda: "● ready" in say(app))
     assert (workplace / "notes.txt").read_text() == "changed\ntwo\n"

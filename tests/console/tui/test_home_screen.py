@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -21,6 +20,7 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.watch.screen import WatchScreen
 from tests.console.tui.conftest import LIMIT, notices, say, until
+from tests.warm import WARM
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 
@@ -216,7 +216,7 @@ async def test_a_running_proxy_is_listed_at_home(
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="acp-") as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-        proxy = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", "cat"]
+        proxy = [*WARM, "-m", "acp_console", "proxy", "--name", "work", "--", "cat"]
         with subprocess.Popen(proxy, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
             mentions = command_agent(["network", "--at-work"])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual.app import App
 from textual.message_pump import MessagePump
 
 from acp_console.agents.spec import DEMO_AGENT
 from acp_console.traffic.comparison import recording_source
 from acp_console.traffic.sources import FileSource
+from acp_console.tui.analysis.pane import TITLES, AnalysisPane
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.compare.screen import CompareScreen
 from tests.console.tui.analysis_app import recording
@@ -37,28 +37,30 @@ async def test_nothing_ticks_at_home(workplace: Path) -> None:
         await until(pilot, lambda: not ticking(app))
 
 
-@pytest.mark.parametrize("keys", [(), ("ctrl+t",), ("ctrl+t", "5"), ("ctrl+t", "9")])
-async def test_nothing_ticks_in_a_chat_without_a_turn(
-    workplace: Path, keys: tuple[str, ...]
-) -> None:
+async def test_nothing_ticks_in_a_chat_without_a_turn_nor_beside_it(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
     async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await pilot.press(*keys)
-        await until(
-            pilot, lambda: ("─ Traffic ─" in say(app) or "─ Analysis ─" in say(app)) == bool(keys)
-        )
-        await until(pilot, lambda: not ticking(app))
+        for key, shown in (
+            (None, "● ready"),
+            ("ctrl+t", "─ Traffic ─"),
+            ("5", "rules applied"),
+            ("9", "Now: no request"),
+        ):
+            await pilot.press(*[key] * (key is not None))
+            await until(pilot, lambda: shown in say(app))  # noqa: B023 - it is waited for at once
+            await until(pilot, lambda: not ticking(app))
 
 
-@pytest.mark.parametrize("keys", [(), *map(tuple, "567890")])
-async def test_nothing_ticks_beside_a_recording(tmp_path: Path, keys: tuple[str, ...]) -> None:
+async def test_nothing_ticks_beside_a_recording(tmp_path: Path) -> None:
     app = ConsoleApp(cwd=tmp_path, watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: "53 entries" in say(app))
-        await pilot.press(*keys)
-        await until(pilot, lambda: "finding" in say(app))
+        await until(pilot, lambda: "53 entries" in say(app) and "finding" in say(app))
         await until(pilot, lambda: not ticking(app))
+        tabs = app.screen.query_one(AnalysisPane)
+        for name, title in TITLES.items():
+            await pilot.press(title[0])
+            await until(pilot, lambda: tabs.open_name == name and "finding" in say(app))  # noqa: B023 - it is waited for at once
+            await until(pilot, lambda: not ticking(app))
 
 
 async def test_nothing_ticks_behind_a_comparison(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from acp_console.agents.spec import DEMO_AGENT
@@ -25,7 +26,9 @@ from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.control.client import find_proxy
+from acp_inspector.journal import Frame
 from tests.console.tui.conftest import LIMIT, notices, say, until
+from tests.warm import WARM
 
 SCRIPT = 'async def prompt(call):\n    await call.text(f"You said: {call.prompt}")\n'
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
@@ -81,7 +84,7 @@ class Editor:
 
 @contextmanager
 def proxied(*command: str, limit: str = "60s") -> Generator[Editor]:
-    proxy = (sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--hold-limit", limit)
+    proxy = (*WARM, "-m", "acp_console", "proxy", "--name", "work", "--hold-limit", limit)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([*proxy, "--", *command], **pipes) as process:  # type: ignore[call-overload]
         editor = Editor(process)
@@ -104,7 +107,7 @@ def scripted(tmp_path: Path) -> tuple[str, ...]:
     """A scripted agent that repeats each prompt."""
     path = tmp_path / "agent.py"
     path.write_text(SCRIPT)
-    return (sys.executable, "-m", "acp_agent", "--script", str(path))
+    return (*WARM, "-m", "acp_agent", "--script", str(path))
 
 
 def begin(editor: Editor, folder: Path) -> None:
@@ -137,12 +140,15 @@ def traffic(app: ConsoleApp) -> TrafficPane:
 
 
 async def break_on(pilot: Pilot[Any], text: str) -> None:
-    """Set a breakpoint by keys."""
+    """Set a breakpoint by keys and a paste."""
     await pilot.press("f2")
     await until(pilot, lambda: isinstance(pilot.app.screen, BreakpointsScreen))
     screen: Any = pilot.app.screen
     screen.filter.focus()
-    await pilot.press(*text, "enter")
+    await until(pilot, lambda: screen.filter.has_focus)
+    pilot.app.post_message(Paste(text))
+    await until(pilot, lambda: screen.filter.value == text)
+    await pilot.press("enter")
     await until(pilot, lambda: f"break on {text}" in say(pilot.app))
     await pilot.press("escape")
     await until(pilot, lambda: isinstance(pilot.app.screen, WatchScreen))
@@ -266,7 +272,7 @@ async def test_first_screen_rings_for_what_others_have_paused(
 ) -> None:
     with proxied(*scripted) as editor:
         begin(editor, tmp_path)
-        other = (sys.executable, "-m", "acp_console", "attach", "work", "--ask")
+        other = (*WARM, "-m", "acp_console", "attach", "work", "--ask")
         command = '{"do": "break", "filter": "method == session/prompt and from == client"}'
         subprocess.run((*other, command), check=True, capture_output=True)
         app = ConsoleApp(cwd=tmp_path)
@@ -292,42 +298,50 @@ ROWS: list[tuple[bytes | dict[str, Any], str, str]] = [
 """A line, the breakpoint for such lines, and what the editor shows of it."""
 
 
-@pytest.mark.parametrize(
-    ("line", "wanted", "text", "by_mouse"),
-    [*((*row, False) for row in ROWS), (*ROWS[0], True)],
-)
-async def test_any_row_makes_a_breakpoint_and_is_sent_again(
-    line: bytes | dict[str, Any], wanted: str, text: str, by_mouse: bool, tmp_path: Path
-) -> None:
-    async def run(pilot: Pilot[Any], key: str) -> None:
-        if by_mouse:
-            (found,) = (each for each in pilot.app.screen.query("FooterKey") if each.key == key)  # pyright: ignore[reportAttributeAccessIssue] - its type is not public
-            assert await pilot.click(found)
-        else:
-            await pilot.press(key)
-
+async def test_any_row_makes_a_breakpoint_and_is_sent_again(tmp_path: Path) -> None:
     with proxied(*ECHO) as editor:
-        # Some in a row: updates are one folded row.
-        for _ in range(3):
-            editor.send(line)
-        while len(editor.lines) < 3:
+        for line, *_ in ROWS:
+            # Some in a row: updates are one folded row.
+            for _ in range(3):
+                editor.send(line)
+        while len(editor.lines) < 3 * len(ROWS):
             threading.Event().wait(0.01)
         app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(find_proxy("work"))])
         async with app.run_test(size=(160, 40)) as pilot:
-            await until(pilot, lambda: "7 entries" in say(app))
-            await pilot.press("end")
+
+            async def click(key: str) -> None:
+                """Click on a key in the footer."""
+                (found,) = (each for each in app.screen.query("FooterKey") if each.key == key)  # pyright: ignore[reportAttributeAccessIssue] - its type is not public
+                assert await pilot.click(found)
+
+            async def breaks(press: Callable[[str], Awaitable[None]], wanted: str) -> None:
+                await press("b")
+                await until(pilot, lambda: isinstance(app.screen, BreakpointsScreen))
+                screen: Any = app.screen
+                await until(pilot, lambda: wanted in screen.filter.value)
+
+            async def sends(press: Callable[[str], Awaitable[None]], text: str) -> None:
+                await press("s")
+                await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
+                compose: Any = app.screen
+                await until(pilot, lambda: text in compose.editor.text)
+                before = len(editor.lines)
+                await pilot.press("f8")
+                await until(pilot, lambda: len(editor.lines) > before)
+                await pilot.press("escape")
+                await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+
+            await until(pilot, lambda: f"{6 * len(ROWS) + 1} entries" in say(app))
             await until(pilot, lambda: "b Break" in say(app))
-            await run(pilot, "b")
-            await until(pilot, lambda: isinstance(app.screen, BreakpointsScreen))
-            screen: Any = app.screen
-            await until(pilot, lambda: wanted in screen.filter.value)
-            await pilot.press("enter")
-            await until(pilot, lambda: isinstance(app.screen, WatchScreen))
-            await until(pilot, lambda: "1 breakpoint" in say(app))
-            await run(pilot, "s")
-            await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
-            compose: Any = app.screen
-            await until(pilot, lambda: text in compose.editor.text)
-            before = len(editor.lines)
-            await pilot.press("f8")
-            await until(pilot, lambda: len(editor.lines) > before)
+            pane = traffic(app)
+            last = {entry.data: entry.seq for entry in pane.entries if isinstance(entry, Frame)}
+            for n, (data, (_, wanted, text)) in enumerate(zip(last, ROWS, strict=True), start=1):
+                pane.go_to_entry(last[data])
+                await until(pilot, lambda: pane.table.under_cursor == last[data])  # noqa: B023 - it is waited for at once
+                # A footer can be clicked as well.
+                press = click if n == 1 else pilot.press
+                await breaks(press, wanted)
+                await pilot.press("enter")
+                await until(pilot, lambda: isinstance(app.screen, WatchScreen))
+                await until(pilot, lambda: f"{n} breakpoint" in say(app))  # noqa: B023
+                await sends(press, text)

@@ -22,6 +22,7 @@ from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import encode_notification
 from tests.console.tui.analysis_app import recording
 from tests.console.tui.conftest import say, settled, until
+from tests.warm import WARM
 
 RECORDINGS = Path(__file__).parents[4] / "recordings"
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
@@ -32,7 +33,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Generator[subprocess.Popen[bytes]]
     """A running proxy, alone in its runtime directory, that sends back what it is told."""
     with tempfile.TemporaryDirectory(prefix="acp-") as home:
         monkeypatch.setenv("XDG_RUNTIME_DIR", home)
-        command = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
+        command = [*WARM, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             tell(process, "first")
             yield process
@@ -156,7 +157,7 @@ async def test_what_a_proxy_records_is_read_from_where_it_lies(
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     record = ("--name", "work", "--record", str(tmp_path / "it.acp.ndjson"))
-    command = [sys.executable, "-m", "acp_console", "proxy", *record, "--", *ECHO]
+    command = [*WARM, "-m", "acp_console", "proxy", *record, "--", *ECHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         tell(process, "first")
         app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])

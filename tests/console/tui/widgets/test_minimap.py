@@ -108,9 +108,7 @@ async def test_it_is_drawn_again_after_it_was_hidden() -> None:
         pane = app.query_one(TrafficPane)
         await until(pilot, lambda: "?" in say(app).splitlines()[-18])
         pane.map.display = False
-        await pilot.pause()
+        await until(pilot, lambda: pane.map.size.width == 0)
         pane.map.sync(3)
-        assert pane.map.size.width == 0
         pane.map.display = True
-        await pilot.pause()
-        assert "?" in say(app).splitlines()[-18]
+        await until(pilot, lambda: "?" in say(app).splitlines()[-18])
