@@ -41,7 +41,7 @@ kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
 
 fuzz: install-dev ## try the properties with more input: make fuzz EXAMPLES=5000
-	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz tests/protocol/schema tests/inspector/conformance tests/inspector/compare/test_mutations.py
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz tests/protocol/schema tests/inspector/conformance tests/inspector/compare/test_mutations.py tests/inspector/replay/test_agent_verdict.py
 
 mutants: install-dev ## change code at random; tests must fail: make mutants SEED=2
 	@$(BIN)/python -m tools.mutants --seed $(or $(SEED),1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
 
+from acp_protocol.schema.validate import validate_params
 from benchmarks import chat
 from benchmarks.chat import Flood
 from benchmarks.flood import KINDS
@@ -25,12 +27,20 @@ def test_terminal_sees_what_a_program_draws_and_ends_it() -> None:
         assert terminal.terminate(20) is not None
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_console_shows_the_end_of_each_flood_and_ends(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["cells", "permissions"])
+def test_console_shows_the_end_of_a_flood_and_ends(kind: str) -> None:
     values = chat.stress(Flood(kind, 3))
     assert values["end"] is not None
     assert values["peak"]
     assert values["stop"] is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_flood_says_what_its_schema_allows(kind: str) -> None:
+    messages = [json.loads(line) for line in KINDS[kind](3)]
+    assert len(messages) >= 3
+    for message in messages:
+        assert validate_params(message["method"], message["params"]) == ()
 
 
 def test_cancel_reaches_the_agent() -> None:

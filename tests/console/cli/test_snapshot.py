@@ -79,14 +79,15 @@ def test_a_recording_without_frames_has_no_snapshot(
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
-def test_each_frame_of_a_recording_counts_in_its_snapshot(
+def test_each_request_and_response_of_a_recording_counts_in_its_snapshot(
     path: Path, call: Call, tmp_path: Path
 ) -> None:
+    """Five of a recording, from its first to its last, are left out in turn."""
     copy = tmp_path / path.name
     shutil.copy(path, copy)
     assert call("snapshot", "--update", str(copy)).code == exit_codes.DONE
     lines = path.read_bytes().splitlines(keepends=True)
     calls = [at for at, line in enumerate(lines) if b'"id":' in line and b'"msg":' in line]
-    for at in calls:
+    for at in calls[:: max(len(calls) // 5, 1)]:
         copy.write_bytes(b"".join(lines[:at] + lines[at + 1 :]))
         assert call("snapshot", str(copy)).code == exit_codes.FOUND, at
