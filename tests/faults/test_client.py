@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, agent
 from tests.faults.disks import Disk
-from tests.faults.processes import CONSOLE, LIMIT, Stage, events, said
+from tests.faults.processes import CONSOLE, LIMIT, Party, Stage, events, said
 
 __all__ = ["agent"]
 
@@ -152,22 +154,28 @@ WRAPPERS = {
 }
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
-@pytest.mark.parametrize("end", ["turn", "SIGINT", "SIGTERM"])
-def test_what_a_wrapper_started_ends_with_the_client(
-    stage: Stage, agent: Agent, end: str, wrapper: list[str]
-) -> None:
+CODES = {"turn": 0, "SIGINT": 130, "SIGTERM": 143}
+"""What ends a client, and with which code."""
+
+
+def test_what_a_wrapper_started_ends_with_the_client(stage: Stage, agent: Agent) -> None:
     """Even what ignores the friendly signs; the wrapper passes on nothing but the pipes."""
-    inner = agent(
-        f"{DEAF}prompt = hear_prompt(); say('inside\\n')\n"
-        f"if {end == 'turn'}: end(prompt)\n{FOR_EVER}"
-    )
-    with stage.party(turn([*wrapper, *inner])) as party:
-        assert party.line() == b"inside\n"
-        if end != "turn":
-            party.process.send_signal(signal.Signals[end])
-        code, _ = party.end()
-    assert code == {"turn": 0, "SIGINT": 130, "SIGTERM": 143}[end]
+    parties: dict[tuple[str, str], Party] = {}
+    with ExitStack() as running:
+        for name, end in product(WRAPPERS, CODES):
+            inner = agent(
+                f"{DEAF}prompt = hear_prompt(); say('inside\\n')\n"
+                f"if {end == 'turn'}: end(prompt)\n{FOR_EVER}"
+            )
+            party = running.enter_context(stage.party(turn([*WRAPPERS[name], *inner])))
+            assert party.line() == b"inside\n"
+            parties[name, end] = party
+        # All wait together for what ignores the signs.
+        for (_, end), party in parties.items():
+            if end != "turn":
+                party.process.send_signal(signal.Signals[end])
+        ended = {key: party.end()[0] for key, party in parties.items()}
+    assert ended == {(name, end): CODES[end] for name, end in parties}
 
 
 def test_a_killed_proxy_is_no_longer_listed(stage: Stage, tmp_path: Path) -> None:

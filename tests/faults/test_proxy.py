@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -143,59 +144,66 @@ def test_a_silent_agent_costs_the_client_nothing(stage: Stage, path: Path) -> No
 # The client
 
 
-@pytest.mark.parametrize("agent", ["polite", "silent", "flooding", "mute"])
-def test_a_client_that_is_gone_takes_the_agent_with_it(
-    stage: Stage, path: Path, agent: str
-) -> None:
-    script = {
+def test_a_client_that_is_gone_takes_the_agent_with_it(stage: Stage, tmp_path: Path) -> None:
+    scripts = {
         "polite": "import sys\nprint('ready', flush=True)\nsys.stdin.read()",
         "silent": "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1000)",
         "flooding": f"{DEAF}import os\nprint('ready', flush=True)\n"
         "while True:\n  try: os.write(1, b'x' * 999 + b'\\n')\n  except OSError: time.sleep(1000)",
         "mute": "import os, time\nprint('ready', flush=True)\nos.close(1)\n"
         "while True: time.sleep(1000)",
-    }[agent]
-    with stage.party(proxy(path, *python(script))) as party:
-        assert party.line() == b"ready\n"
-        party.write(b"last words\n")
-        party.leave()
-        code = party.code()
+    }
+    paths = {name: tmp_path / f"{name}.acp.ndjson" for name in scripts}
+    parties: dict[str, Party] = {}
+    with ExitStack() as running:
+        for name, script in scripts.items():
+            command = proxy(paths[name], *python(script))
+            party = parties[name] = running.enter_context(stage.party(command))
+            assert party.line() == b"ready\n"
+            party.write(b"last words\n")
+            party.leave()
+        codes = {name: party.code() for name, party in parties.items()}
     # An agent that ignores it gets SIGTERM, and one that ignores that too gets SIGKILL.
-    assert (code == 0) == (agent == "polite")
-    assert said(path, "client") == b"last words\n"
-    assert read_recording(path).footer is not None
+    assert [name for name, code in codes.items() if code == 0] == ["polite"]
+    for path in paths.values():
+        assert said(path, "client") == b"last words\n"
+        assert read_recording(path).footer is not None
 
 
-@pytest.mark.parametrize(
-    ("stdin", "hears", "options"),
-    [
-        ("killed", "readline", ()),
-        ("killed", "readline", ("--break", "method == never")),
-        ("killed", "read", ()),
-        ("endless", "readline", ()),
-    ],
-    ids=["chunks", "lines", "mute", "endless"],
-)
+WAITING: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "chunks": ("killed", "readline", ()),
+    "lines": ("killed", "readline", ("--break", "method == never")),
+    "mute": ("killed", "read", ()),
+    "endless": ("endless", "readline", ()),
+}
+"""What becomes of a client's stdin, how the client hears, and the options of the proxy."""
+
+
 def test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it(
-    stage: Stage, path: Path, stdin: str, hears: str, options: Sequence[str]
+    stage: Stage, tmp_path: Path
 ) -> None:
     """The agent never reads, and says so when the way to it is full."""
-    end = "os.close(1)" if hears == "read" else "pass"
-    agent = python(f"import os\n{UNTIL_FULL}print('full', flush=True)\n{end}\ntime.sleep(600)")
-    talk = (
-        "import os, subprocess, sys, threading\n"
-        f"stdin = open('/dev/zero') if {stdin == 'endless'} else subprocess.PIPE\n"
-        "proxy = subprocess.Popen(sys.argv[1:], stdin=stdin, stdout=subprocess.PIPE)\n"
-        "write = lambda: proxy.stdin and proxy.stdin.write((b'x' * 127 + b'\\n') * 4000)\n"
-        "threading.Thread(target=write, daemon=True).start()\n"
-        f"proxy.stdout.{hears}()\nprint('full', flush=True)\nsys.stdin.read()"
-    )
-    with stage.party([*python(talk), *proxy(path, *agent, options=options)]) as party:
-        assert party.line() == b"full\n"
-        party.process.kill()
-        assert party.code() == -signal.SIGKILL
+    paths = {name: tmp_path / f"{name}.acp.ndjson" for name in WAITING}
+    with ExitStack() as running:
+        for name, (stdin, hears, options) in WAITING.items():
+            end = "os.close(1)" if hears == "read" else "pass"
+            full = f"import os\n{UNTIL_FULL}print('full', flush=True)\n{end}\ntime.sleep(600)"
+            talk = (
+                "import os, subprocess, sys, threading\n"
+                f"stdin = open('/dev/zero') if {stdin == 'endless'} else subprocess.PIPE\n"
+                "proxy = subprocess.Popen(sys.argv[1:], stdin=stdin, stdout=subprocess.PIPE)\n"
+                "write = lambda: proxy.stdin and proxy.stdin.write((b'x' * 127 + b'\\n') * 4000)\n"
+                "threading.Thread(target=write, daemon=True).start()\n"
+                f"proxy.stdout.{hears}()\nprint('full', flush=True)\nsys.stdin.read()"
+            )
+            between = proxy(paths[name], *python(full), options=options)
+            party = running.enter_context(stage.party([*python(talk), *between]))
+            assert party.line() == b"full\n"
+            party.process.kill()
+            assert party.code() == -signal.SIGKILL
         assert stage.is_empty()
-    assert events(path)["exit"] == {"signal": signal.SIGTERM}
+    for path in paths.values():
+        assert events(path)["exit"] == {"signal": signal.SIGTERM}
 
 
 def test_a_client_that_has_closed_stdin_still_gets_its_responses(stage: Stage, path: Path) -> None:

@@ -498,7 +498,7 @@ def twisted(value: Any, random: Random) -> Any:
     return value
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(CASES), min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_no_check_breaks_down_whatever_comes(chosen: list[Case], random: Random) -> None:
     linter = Linter(unstable=random.random() < 0.5)
