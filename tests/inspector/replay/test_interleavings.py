@@ -124,7 +124,7 @@ async def play(recorded: list[Said], *, is_reversed: bool) -> ReplayResult:
 
 
 @given(st.data(), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_turns_of_two_sessions_replay_in_every_interleaving(
     data: st.DataObject, is_reversed: bool
 ) -> None:

@@ -66,6 +66,19 @@ async def prompt(call):
 """
 
 
+@pytest.fixture(autouse=True)
+def warm_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the fixtures start of ours starts warm."""
+    console = (*WARM, "-m", "acp_console")
+    for name, command in {
+        "clients._PROXY": (*console, "proxy", "--no-control"),
+        "clients._MOCK": (*console, "mock"),
+        "fixtures._MODEL": (*console, "model"),
+        "fixtures._AGENT": (*WARM, "-m", "acp_agent"),
+    }.items():
+        monkeypatch.setattr(f"acp_inspector.testing.{name}", command)
+
+
 def scripted(folder: Path, script: str, name: str = "agent.py") -> str:
     """Return the command of an agent that plays a script."""
     path = folder / name
@@ -494,7 +507,7 @@ def test_it_works_under_xdist(pytester: pytest.Pytester) -> None:
     done.assert_outcomes(passed=4, failed=1)
     assert "+ one, two" in text_of(done)
     assert "+ one, two" in (pytester.path / "report.xml").read_text()
-    done = pytester.runpytest_subprocess(*PLUGIN, "-n", "2", "--acp-update")
+    done = pytester.runpytest_subprocess(*PLUGIN, "-n", "1", "--acp-update")
     done.assert_outcomes(passed=5)
     assert "d.acp.ndjson: updated; fail: 1 problem" in text_of(done)
 
