@@ -30,7 +30,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import validate_params, validate_result
 from acp_protocol.transport.memory import memory_pair
-from tests.agent.conftest import LIMIT
+from tests.agent.client import LIMIT
 
 HELLO = {"protocolVersion": 2, "info": {"name": "test", "version": "1"}}
 

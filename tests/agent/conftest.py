@@ -24,15 +24,9 @@ from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import validate_params
 from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.memory import memory_pair
+from tests.agent.client import LIMIT
 
-LIMIT = 10.0
-"""Seconds after which a talk counts as hung."""
 Answerer = Callable[[Request], Awaitable[Json]]
-
-
-def selected(option: str) -> Json:
-    """Return the answer of a user who has chosen `option`."""
-    return {"outcome": {"outcome": "selected", "optionId": option}}
 
 
 @dataclass

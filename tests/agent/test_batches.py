@@ -29,7 +29,7 @@ from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.conftest import LIMIT, selected
+from tests.agent.client import LIMIT, selected
 
 End: TypeAlias = Literal["well", "failed", "refused", "broken", "unfit"]
 FINAL = {"completed", "failed"}

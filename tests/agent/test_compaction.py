@@ -31,12 +31,12 @@ from acp_agent.turn.compaction import CLIPPED_CHARS, SUMMARY_REQUEST
 from acp_agent.turn.context import SUMMARY_PROMPT
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import Client, connected, items
 from tests.agent.conftest import talk
-from tests.agent.linted_client import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 TOO_LONG = ModelFailedError("It is too long.", is_too_long=True)
-ABLE: dict[str, Json] = {"clientCapabilities": {"session": {"compaction": {}}}}
+ABLE: dict[str, Json] = {"session": {"compaction": {}}}
 
 
 class Scribe:
@@ -84,10 +84,9 @@ def texts(history: Sequence[HistoryEntry]) -> list[str]:
     return [entry.text for entry in history if isinstance(entry, PromptMessage)]
 
 
-def compactions(it: Visit) -> list[str]:
+def compactions(it: Client) -> list[str]:
     """Return the statuses of compactions as they were told."""
-    updates = [params["update"] for params in it.visitor.updates]
-    told = [each for each in updates if each["sessionUpdate"] == "compaction_update"]
+    told = [each for each in it.updates if each["sessionUpdate"] == "compaction_update"]
     return [each["status"] for each in told]
 
 
@@ -103,17 +102,19 @@ async def test_the_model_goes_on_with_the_summary_and_the_client_keeps_all(
     model = Scribe(
         [ReasoningDelta("hm"), TextDelta("so "), ToolUse("read", {"path": "x"}), TextDelta("far")]
     )
-    hello = ABLE if version == 1 else None
-    async with visit(cwd, version, store=store, model=model, unstable=True, hello=hello) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        assert await it.turn(session_id, "/compact the names") == "end_turn"
+    able = ABLE if version == 1 else None
+    async with connected(
+        cwd, version, store=store, model=model, unstable=True, capabilities=able
+    ) as it:
+        session = await it.new()
+        await session.turn("hello")
+        assert await session.turn("/compact the names") == "end_turn"
         assert compactions(it) == ["in_progress", "completed"]
-        await it.turn(session_id, "and on")
-        fork = await it.ask("session/fork", sessionId=session_id, cwd=str(cwd), **servers(version))
-        await it.turn(fork["sessionId"], "elsewhere")
-        seen = items(it.conversation(session_id))
-        await it.ask("session/close", sessionId=session_id)
+        await session.turn("and on")
+        fork = await session.ask("session/fork", cwd=str(cwd), **servers(version))
+        await it.session(fork["sessionId"]).turn("elsewhere")
+        seen = items(session.conversation)
+        await session.ask("session/close")
     ((said, *_, wanted),) = model.asked
     assert said == PromptMessage("hello")
     assert isinstance(wanted, PromptMessage)
@@ -125,21 +126,22 @@ async def test_the_model_goes_on_with_the_summary_and_the_client_keeps_all(
     assert model.heard[1] == [summary, PromptMessage("and on")]
     assert model.heard[2] == [summary, PromptMessage("and on"), well, PromptMessage("elsewhere")]
     again = Scribe()
-    async with visit(cwd, version, store=store, model=again, hello=hello) as it:
-        await it.reopen(session_id)
-        assert items(it.conversation(session_id)) == seen
+    async with connected(cwd, version, store=store, model=again, capabilities=able) as it:
+        session = it.session(session.id)
+        await session.reopen()
+        assert items(session.conversation) == seen
         assert compactions(it) == ["in_progress", "completed"]
-        await it.turn(session_id, "later")
+        await session.turn("later")
     assert again.heard[0] == [summary, PromptMessage("and on"), well, PromptMessage("later")]
 
 
 async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> None:
-    async with visit(cwd, model=Scribe()) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        await it.turn(session_id, "/compact")
+    async with connected(cwd, model=Scribe()) as it:
+        session = await it.new()
+        await session.turn("hello")
+        await session.turn("/compact")
         assert compactions(it) == []
-        assert it.said(session_id).endswith("goes on with this:\n\n> so far\n\n")
+        assert session.text.endswith("goes on with this:\n\n> so far\n\n")
 
 
 @pytest.mark.parametrize(
@@ -156,31 +158,31 @@ async def test_a_summary_that_fails_leaves_all_as_it_was(
     cwd: Path, summary: Sequence[ModelEvent] | Exception, why: str
 ) -> None:
     model = Scribe(summary)
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        assert await it.turn(session_id, "/compact") == "end_turn"
-        assert it.said(session_id).endswith(f"all is as it was. {why}\n\n")
-        await it.turn(session_id, "and on")
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
+        assert await session.turn("/compact") == "end_turn"
+        assert session.text.endswith(f"all is as it was. {why}\n\n")
+        await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
 
 
 async def test_where_nothing_was_said_there_is_nothing_to_sum_up(cwd: Path) -> None:
     model = Scribe()
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "/compact")
-        assert "Nothing was said yet" in it.said(session_id)
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("/compact")
+        assert "Nothing was said yet" in session.text
     assert model.asked == []
 
 
 async def test_a_model_without_its_key_asks_for_it(cwd: Path) -> None:
     model = Scribe(ModelFailedError("It needs a key.", needs_key=True))
-    async with visit(cwd, model=model, lints=False) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    async with connected(cwd, model=model, lints=False) as it:
+        session = await it.new()
+        await session.turn("hello")
         with pytest.raises(RequestFailedError, match="needs a key") as caught:
-            await it.turn(session_id, "/compact")
+            await session.turn("/compact")
         assert caught.value.code == -32000
 
 
@@ -190,16 +192,16 @@ async def test_a_cancelled_compaction_leaves_all_as_it_was(cwd: Path, version: i
     begun = anyio.Event()
     model.on_summary = begun.set
     model.hangs = True
-    hello = ABLE if version == 1 else None
-    async with visit(cwd, version, model=model, hello=hello) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    able = ABLE if version == 1 else None
+    async with connected(cwd, version, model=model, capabilities=able) as it:
+        session = await it.new()
+        await session.turn("hello")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(it.turn, session_id, "/compact")
+            tasks.start_soon(session.turn, "/compact")
             await begun.wait()
-            await it.cancel(session_id)
+            await session.cancel()
         assert compactions(it) == ["in_progress", "cancelled"]
-        await it.turn(session_id, "and on")
+        await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
 
 
@@ -209,25 +211,26 @@ async def test_a_cancelled_compaction_is_told_in_words_as_well(cwd: Path) -> Non
     begun = anyio.Event()
     model.on_summary, model.hangs = begun.set, True
     told = "No room was made, and all is as it was. It was cancelled.\n\n"
-    async with visit(cwd, store=store, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    async with connected(cwd, store=store, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(it.turn, session_id, "/compact")
+            tasks.start_soon(session.turn, "/compact")
             await begun.wait()
-            await it.cancel(session_id)
-        assert it.said(session_id).endswith(told)
-        await it.ask("session/close", sessionId=session_id)
-    async with visit(cwd, store=store, model=model) as it:
-        await it.reopen(session_id)
-        assert it.said(session_id).endswith(told)
+            await session.cancel()
+        assert session.text.endswith(told)
+        await session.ask("session/close")
+    async with connected(cwd, store=store, model=model) as it:
+        session = it.session(session.id)
+        await session.reopen()
+        assert session.text.endswith(told)
 
 
 @VERSIONS
 async def test_no_room_is_announced_where_nothing_can_be_summed_up(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, model=Scribe()) as it:
-        await it.turn(await it.new(), "/compact")
-        assert "agent_thought_chunk" not in it.visitor.kinds()
+    async with connected(cwd, version, model=Scribe()) as it:
+        await (await it.new()).turn("/compact")
+        assert "agent_thought_chunk" not in it.kinds()
         assert compactions(it) == ([] if version == 1 else ["failed"])
 
 
@@ -250,15 +253,16 @@ async def test_room_is_made_before_a_turn_where_the_window_is_nearly_full(cwd: P
     store = SessionStore()
     model = Scribe([TextDelta("so far"), TokenUsage(900, 30, window=1000)])
     model.answers = [[TextDelta("well"), TokenUsage(890, 10, window=1000)]]
-    async with visit(cwd, store=store, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    async with connected(cwd, store=store, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
         assert model.asked == []
-        await it.ask("session/close", sessionId=session_id)
-    async with visit(cwd, store=store, model=model) as it:
-        await it.reopen(session_id)
-        await it.turn(session_id, "and on")
-        usage = it.conversation(session_id).info.usage
+        await session.ask("session/close")
+    async with connected(cwd, store=store, model=model) as it:
+        session = it.session(session.id)
+        await session.reopen()
+        await session.turn("and on")
+        usage = session.conversation.info.usage
         assert usage is not None
         assert (usage["used"], usage["size"]) == (30, 1000)
     assert texts(model.asked[0])[0] == "hello"
@@ -273,8 +277,8 @@ async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) 
     model = Scribe()
     read = ToolUse("read", {"path": "notes.md"})
     model.answers = [[read, TokenUsage(900, 10, window=1000)], [TextDelta("done")]]
-    async with visit(cwd, model=model) as it:
-        await it.turn(await it.new(), "read it")
+    async with connected(cwd, model=model) as it:
+        await (await it.new()).turn("read it")
     kinds = [PromptMessage, AssistantMessage, ToolResult, PromptMessage]
     assert [type(entry) for entry in model.asked[0]] == kinds
     assert texts(model.heard[-1])[1:] == ["read it"]
@@ -286,17 +290,18 @@ async def test_room_that_was_made_is_known_where_the_service_does_not_tell_of_it
 ) -> None:
     store, model = SessionStore(), Scribe()
     model.answers = [[TextDelta("well"), TokenUsage(940, 10, window=1000)]]
-    async with visit(cwd, store=store, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        await it.turn(session_id, "/compact")
-        usage = it.conversation(session_id).info.usage
+    async with connected(cwd, store=store, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
+        await session.turn("/compact")
+        usage = session.conversation.info.usage
         assert usage is not None
         assert (usage["used"], usage["size"]) == (2, 1000)
-        await it.ask("session/close", sessionId=session_id)
-    async with visit(cwd, store=store, model=model) as it:
-        await it.reopen(session_id)
-        await it.turn(session_id, "and on")
+        await session.ask("session/close")
+    async with connected(cwd, store=store, model=model) as it:
+        session = it.session(session.id)
+        await session.reopen()
+        await session.turn("and on")
     assert len(model.asked) == 1
 
 
@@ -308,22 +313,23 @@ async def test_the_window_of_another_model_is_not_full_because_that_of_the_last_
     large.name = "large"
     full = TokenUsage(940, 10, window=1000)
     small.answers = [[TextDelta("well"), full], [TextDelta("well"), full]]
-    async with visit(cwd, store=store, model=small, others=[large]) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        await it.choose(session_id, "model", "large")
-        await it.turn(session_id, "and on")
-        await it.choose(session_id, "model", "scribe")
+    async with connected(cwd, store=store, model=small, others=[large]) as it:
+        session = await it.new()
+        await session.turn("hello")
+        await session.choose("model", "large")
+        await session.turn("and on")
+        await session.choose("model", "scribe")
         async with anyio.create_task_group() as tasks:
             small.on_answer, small.halt = anyio.Event(), anyio.Event()
-            tasks.start_soon(it.turn, session_id, "once more")
+            tasks.start_soon(session.turn, "once more")
             await small.on_answer.wait()
-            await it.choose(session_id, "model", "large")
+            await session.choose("model", "large")
             small.halt.set()
-        await it.ask("session/close", sessionId=session_id)
-    async with visit(cwd, store=store, model=small, others=[large]) as it:
-        await it.reopen(session_id)
-        await it.turn(session_id, "at last")
+        await session.ask("session/close")
+    async with connected(cwd, store=store, model=small, others=[large]) as it:
+        session = it.session(session.id)
+        await session.reopen()
+        await session.turn("at last")
     assert (len(small.heard), len(large.heard)) == (2, 2)
     assert small.asked + large.asked == []
 
@@ -335,10 +341,10 @@ async def test_room_is_made_once_where_the_window_stays_full(
     model = Scribe(*[summary] * 9)
     read, full = ToolUse("read", {"path": "notes.md"}), TokenUsage(940, 10, window=1000)
     model.answers = [*[[read, full]] * 6, [TextDelta("done"), full]]
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "read it")
-        await it.turn(session_id, "and on")
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("read it")
+        await session.turn("and on")
     assert len(model.asked) == 1
 
 
@@ -348,49 +354,49 @@ async def test_a_prompt_that_is_refused_after_room_was_made_is_told_no_more(cwd:
         [TextDelta("well"), TokenUsage(950, 10, window=1000)],
         [TextDelta("no"), Stop("refusal")],
     ]
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        assert await it.turn(session_id, "bad") == "refusal"
-        await it.turn(session_id, "and on")
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
+        assert await session.turn("bad") == "refusal"
+        await session.turn("and on")
     assert texts(model.heard[1])[1:] == ["bad"]
     assert texts(model.heard[2]) == [SUMMARY_PROMPT.format("so far"), "and on"]
 
 
 async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> None:
     model = Scribe()
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
         model.answers = [TOO_LONG, [TextDelta("now")]]
-        assert await it.turn(session_id, "and on") == "end_turn"
-        assert it.said(session_id).endswith("now")
+        assert await session.turn("and on") == "end_turn"
+        assert session.text.endswith("now")
         model.answers = [TOO_LONG, TOO_LONG]
         with pytest.raises(RequestFailedError, match="too long"):
-            await it.turn(session_id, "and on")
+            await session.turn("and on")
         assert len(model.asked) == 2
 
 
 async def test_a_first_prompt_that_is_too_long_is_refused_as_that(cwd: Path) -> None:
     model = Scribe()
     model.answers = [TOO_LONG]
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
         with pytest.raises(RequestFailedError, match="too long"):
-            await it.turn(session_id, "hello")
+            await session.turn("hello")
     assert model.asked == []
 
 
 async def test_what_is_too_long_to_be_summed_up_is_shortened_until_it_fits(cwd: Path) -> None:
     model = Scribe(TOO_LONG, TOO_LONG, TOO_LONG)
     (cwd / "long.txt").write_text("x" * 3 * CLIPPED_CHARS)
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
         model.answers = [[ToolUse("read", {"path": "long.txt"})], [TextDelta("read")]]
         for text in ("read it", "b", "c", "d"):
-            await it.turn(session_id, text)
-        await it.turn(session_id, "/compact")
-        assert it.said(session_id).endswith("> so far\n\n")
+            await session.turn(text)
+        await session.turn("/compact")
+        assert session.text.endswith("> so far\n\n")
     whole, clipped, half, quarter = model.asked
     read = [entry for entry in clipped if isinstance(entry, ToolResult)]
     assert [len(entry.text) < CLIPPED_CHARS + 10 for entry in read] == [True]
@@ -401,10 +407,10 @@ async def test_what_is_too_long_to_be_summed_up_is_shortened_until_it_fits(cwd: 
 
 async def test_what_no_shortening_helps_is_told_as_that(cwd: Path) -> None:
     model = Scribe(*[TOO_LONG] * 9)
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        await it.turn(session_id, "/compact")
-        assert "Even shortened it is too long" in it.said(session_id)
-        await it.turn(session_id, "and on")
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("hello")
+        await session.turn("/compact")
+        assert "Even shortened it is too long" in session.text
+        await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]

@@ -11,41 +11,32 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.validate import validate_params
-from tests.agent.linted_client import Visit, visit
+from tests.agent.client import SILENCE, connected
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
-def able(version: int, *ways: str) -> dict[str, Json]:
-    """Return what a client claims that can ask in these ways."""
-    name = "clientCapabilities" if version == 1 else "capabilities"
-    return {name: {"elicitation": {way: {} for way in ways}}}
-
-
-def answering(it: Visit, answer: Json) -> list[Json]:
-    """Let the client answer each question so; return the questions as they come."""
-    asked: list[Json] = []
-    it.visitor.answers["elicitation/create"] = answer
-    it.visitor.heard["elicitation/create"] = asked
-    return asked
+def able(*ways: str) -> Json:
+    """Return the capabilities of a client that can ask in these ways."""
+    return {"elicitation": {way: dict[str, Json]() for way in ways}}
 
 
 @VERSIONS
 async def test_a_form_is_filled_in(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, hello=able(version, "form")) as it:
+    async with connected(cwd, version, capabilities=able("form")) as it:
         content = {"name": "Ada", "age": 36.5, "agreed": True, "colour": "red", "days": ["Monday"]}
-        asked = answering(it, {"action": "accept", "content": content})
-        session_id = await it.new()
-        assert await it.turn(session_id, "form") == "end_turn"
-        [params] = asked
+        it.answers["elicitation/create"] = {"action": "accept", "content": content}
+        session = await it.new()
+        assert await session.turn("form") == "end_turn"
+        [params] = [each.params for each in it.requests]
         assert validate_params("elicitation/create", params, version) == ()
         assert params["mode"] == "form"
-        assert params["sessionId"] == session_id
+        assert params["sessionId"] == session.id
         schema = params["requestedSchema"]
         assert list(schema["properties"]) == ["name", "age", "agreed", "colour", "days"]
         assert schema["required"] == ["name", "agreed", "colour", "days"]
-        assert '{"name": "Ada", "age": 36.5, "agreed": true' in it.said(session_id)
-        assert it.visitor.asked == ["elicitation/create"]
+        assert '{"name": "Ada", "age": 36.5, "agreed": true' in session.text
+        assert it.requested == ["elicitation/create"]
 
 
 @VERSIONS
@@ -61,16 +52,16 @@ async def test_a_form_is_filled_in(cwd: Path, version: int) -> None:
 async def test_a_question_without_an_answer_is_told_to_the_model(
     cwd: Path, version: int, answer: Json, told: str
 ) -> None:
-    async with visit(cwd, version, hello=able(version, "form"), lints=False) as it:
-        answering(it, answer)
-        session_id = await it.new()
-        assert await it.turn(session_id, "ask Which colour?: red, green") == "end_turn"
-        assert told in it.said(session_id)
+    async with connected(cwd, version, capabilities=able("form"), lints=False) as it:
+        it.answers["elicitation/create"] = answer
+        session = await it.new()
+        assert await session.turn("ask Which colour?: red, green") == "end_turn"
+        assert told in session.text
         if version == 2:
             states = [
-                params["update"]["state"]
-                for params in it.visitor.updates
-                if params["update"]["sessionUpdate"] == "state_update"
+                update["state"]
+                for update in it.updates
+                if update["sessionUpdate"] == "state_update"
             ]
             assert states == ["running", "requires_action", "running", "idle"]
 
@@ -90,25 +81,25 @@ async def test_a_question_without_an_answer_is_told_to_the_model(
 async def test_an_answer_that_does_not_fit_is_told_as_such(
     cwd: Path, version: int, answer: Json, told: str
 ) -> None:
-    async with visit(cwd, version, hello=able(version, "form"), lints=False) as it:
-        answering(it, answer)
-        session_id = await it.new()
-        assert await it.turn(session_id, "form") == "end_turn"
-        assert f"does not fit the form: {told}" in it.said(session_id)
+    async with connected(cwd, version, capabilities=able("form"), lints=False) as it:
+        it.answers["elicitation/create"] = answer
+        session = await it.new()
+        assert await session.turn("form") == "end_turn"
+        assert f"does not fit the form: {told}" in session.text
 
 
 @VERSIONS
 async def test_a_page_is_opened_and_not_waited_for(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, hello=able(version, "url")) as it:
-        asked = answering(it, {"action": "accept"})
-        session_id = await it.new()
-        await it.turn(session_id, "open https://example.org/login")
-        [params] = asked
+    async with connected(cwd, version, capabilities=able("url")) as it:
+        it.answers["elicitation/create"] = {"action": "accept"}
+        session = await it.new()
+        await session.turn("open https://example.org/login")
+        [params] = [each.params for each in it.requests]
         assert validate_params("elicitation/create", params, version) == ()
         assert (params["mode"], params["url"]) == ("url", "https://example.org/login")
-        done = ("elicitation/complete", {"elicitationId": params["elicitationId"]})
-        assert it.visitor.told == [done]
-        assert "the user agreed to open the page" in it.said(session_id)
+        [done] = [each for each in it.notifications if each.method == "elicitation/complete"]
+        assert done.params == {"elicitationId": params["elicitationId"]}
+        assert "the user agreed to open the page" in session.text
 
 
 @pytest.mark.parametrize(
@@ -123,51 +114,51 @@ async def test_a_page_is_opened_and_not_waited_for(cwd: Path, version: int) -> N
 async def test_a_host_is_shown_in_letters_that_are_no_others(
     cwd: Path, url: str, shown: str
 ) -> None:
-    async with visit(cwd, hello=able(1, "url")) as it:
-        asked = answering(it, {"action": "accept"})
-        await it.turn(await it.new(), f"open {url}")
-        [params] = asked
+    async with connected(cwd, capabilities=able("url")) as it:
+        it.answers["elicitation/create"] = {"action": "accept"}
+        await (await it.new()).turn(f"open {url}")
+        [params] = [each.params for each in it.requests]
         assert params["url"] == f"https://{shown}"
 
 
 async def test_a_host_that_there_cannot_be_is_not_shown(cwd: Path) -> None:
-    async with visit(cwd, hello=able(1, "url")) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "open https://" + "\u0430" * 70 + ".com")
-        assert "the address names no host that there could be" in it.said(session_id)
-        assert it.visitor.asked == []
+    async with connected(cwd, capabilities=able("url")) as it:
+        session = await it.new()
+        await session.turn("open https://" + "\u0430" * 70 + ".com")
+        assert "the address names no host that there could be" in session.text
+        assert it.requested == []
 
 
 @VERSIONS
 async def test_a_cancelled_turn_takes_its_question_back(cwd: Path, version: int) -> None:
     async with (
-        visit(cwd, version, hello=able(version, "form")) as it,
+        connected(cwd, version, capabilities=able("form")) as it,
         anyio.create_task_group() as tasks,
     ):
-        it.visitor.is_silent = True
-        session_id = await it.new()
+        it.answers["elicitation/create"] = SILENCE
+        session = await it.new()
         stops: list[str] = []
         has_ended = anyio.Event()
 
         async def turn() -> None:
-            stops.append(await it.turn(session_id, "ask Why?"))
+            stops.append(await session.turn("ask Why?"))
             has_ended.set()
 
         tasks.start_soon(turn)
-        await it.visitor.until(lambda: it.visitor.asked)
-        await it.cancel(session_id)
+        await it.until(lambda: it.requested)
+        await session.cancel()
         await has_ended.wait()
-        await it.visitor.until(lambda: it.visitor.gave_up)
+        await it.until(lambda: it.cancelled)
         assert stops == ["cancelled"]
 
 
 @VERSIONS
 async def test_a_client_that_cannot_ask_is_not_asked(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, hello=able(version)) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "ask Why? then open https://example.org then tools")
-        said = it.said(session_id)
+    async with connected(cwd, version, capabilities=able()) as it:
+        session = await it.new()
+        await session.turn("ask Why? then open https://example.org then tools")
+        said = session.text
         assert "Your client shows no forms." in said
         assert "Your client opens no pages." in said
         assert "- `ask_user`" not in said
-        assert it.visitor.asked == []
+        assert it.requested == []

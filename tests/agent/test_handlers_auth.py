@@ -15,16 +15,13 @@ from acp_agent.settings.providers import PROVIDERS
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import Visit, visit
+from tests.agent.client import Client, connected
 from tests.agent.models.provider import providing, refused, replied, said, sse, streamed
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 KEY = "sk-canary-0123456789"
 WELL: Json = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
-TERMINALS: dict[int, dict[str, Json]] = {
-    1: {"clientCapabilities": {"auth": {"terminal": True}}},
-    2: {"capabilities": {"auth": {"terminal": {}}}},
-}
+TERMINALS: dict[int, Json] = {1: {"auth": {"terminal": True}}, 2: {"auth": {"terminal": {}}}}
 LOGIN = {1: "authenticate", 2: "auth/login"}
 LOGOUT = {1: "logout", 2: "auth/logout"}
 
@@ -40,14 +37,14 @@ def model(environment: dict[str, str], name: str = "openai:m") -> Model:
     return create_model(ModelSettings(name=name), environment)
 
 
-async def refusal(it: Visit, method: str, **params: Json) -> RequestFailedError:
+async def refusal(it: Client, method: str, **params: Json) -> RequestFailedError:
     """Return the refusal of a question."""
     with pytest.raises(RequestFailedError) as caught:
         await it.connection.request(method, params)
     return caught.value
 
 
-async def opening(it: Visit) -> RequestFailedError:
+async def opening(it: Client) -> RequestFailedError:
     """Return the refusal of a new session."""
     return await refusal(it, "session/new", cwd=str(it.cwd), mcpServers=[])
 
@@ -57,9 +54,9 @@ async def opening(it: Visit) -> RequestFailedError:
 async def test_a_session_wants_the_key_first_and_tells_how_it_is_brought(
     cwd: Path, version: int, has_terminal: bool, environment: dict[str, str]
 ) -> None:
-    hello = TERMINALS[version] if has_terminal else None
-    async with visit(cwd, version, model=model(environment), hello=hello) as it:
-        offered = it.hello["authMethods"]
+    able = TERMINALS[version] if has_terminal else None
+    async with connected(cwd, version, model=model(environment), capabilities=able) as it:
+        offered = it.initialized["authMethods"]
         denied = await opening(it)
         assert (denied.code, denied.data) == (jsonrpc.AUTH_REQUIRED, {"authMethods": offered})
         assert denied.message.startswith("OpenAI needs a key: set OPENAI_API_KEY")
@@ -75,7 +72,7 @@ async def test_a_session_wants_the_key_first_and_tells_how_it_is_brought(
 async def test_who_has_a_key_logs_in_and_out(
     cwd: Path, version: int, environment: dict[str, str]
 ) -> None:
-    async with visit(cwd, version, model=model(environment), unstable=True) as it:
+    async with connected(cwd, version, model=model(environment), unstable=True) as it:
         assert await it.ask("auth/status") == {"state": "unauthenticated"}
         method = {"methodId": "openai-env"}
         assert (await refusal(it, LOGIN[version], **method)).code == jsonrpc.AUTH_REQUIRED
@@ -86,28 +83,32 @@ async def test_who_has_a_key_logs_in_and_out(
             "accounts": [{"label": "OpenAI API key", "active": True}],
         }
         assert await it.ask("auth/status") == status
-        session_id = await it.new()
+        session = await it.new()
         assert await it.ask(LOGOUT[version]) == {}
         assert (await opening(it)).code == jsonrpc.AUTH_REQUIRED
         if version == 1:
             denied = await refusal(
-                it, "session/prompt", sessionId=session_id, prompt=[{"type": "text", "text": "x"}]
+                it, "session/prompt", sessionId=session.id, prompt=[{"type": "text", "text": "x"}]
             )
             assert (denied.code, denied.data["authMethods"][0]["id"]) == (-32000, "openai-env")
         else:
-            assert await it.turn(session_id, "x") == "error"
-            error = it.visitor.idles(session_id)[-1]["error"]
+            assert await session.turn("x") == "error"
+            error = session.idles()[-1]["error"]
             assert (error["code"], error["data"]["authMethods"][0]["type"]) == (-32000, "agent")
         assert await it.ask(LOGIN[version], **method) == {}
         await it.new()
-        told = [params["state"] for name, params in it.visitor.told if name == "auth/status_update"]
-        assert told == ["authenticated", "unauthenticated", "authenticated"]
+        told = [each for each in it.notifications if each.method == "auth/status_update"]
+        assert [each.params["state"] for each in told] == [
+            "authenticated",
+            "unauthenticated",
+            "authenticated",
+        ]
 
 
 async def test_a_key_that_comes_later_is_found_without_a_login(
     cwd: Path, environment: dict[str, str]
 ) -> None:
-    async with visit(cwd, model=model(environment)) as it:
+    async with connected(cwd, model=model(environment)) as it:
         await opening(it)
         keyring(environment).put("openai", KEY)
         await it.new()
@@ -119,10 +120,10 @@ async def test_a_key_that_comes_later_is_found_without_a_login(
 async def test_a_model_that_needs_nothing_needs_no_login(
     cwd: Path, version: int, environment: dict[str, str]
 ) -> None:
-    async with visit(cwd, version, unstable=True) as it:
-        assert it.hello["authMethods"] == []
+    async with connected(cwd, version, unstable=True) as it:
+        assert it.initialized["authMethods"] == []
         assert await it.ask("auth/status") == {"state": "not_required"}
-    async with visit(
+    async with connected(
         cwd, version, model=DemoModel(), others=[model(environment)], unstable=True
     ) as it:
         await it.new()
@@ -131,7 +132,9 @@ async def test_a_model_that_needs_nothing_needs_no_login(
 
 @VERSIONS
 async def test_a_stub_takes_everybody(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, auth="stub", unstable=True, lints=False) as it:
+    async with connected(
+        cwd, version, settings={"auth.mode": "stub"}, unstable=True, lints=False
+    ) as it:
         await it.new()
         assert await it.ask(LOGIN[version], methodId="api_key") == {}
         assert await it.ask("auth/status") == {"state": "authenticated"}
@@ -139,8 +142,8 @@ async def test_a_stub_takes_everybody(cwd: Path, version: int) -> None:
 
 @VERSIONS
 async def test_a_login_may_be_required(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, auth="required", unstable=True) as it:
-        [offered] = it.hello["authMethods"]
+    async with connected(cwd, version, settings={"auth.mode": "required"}, unstable=True) as it:
+        [offered] = it.initialized["authMethods"]
         id_ = offered["id" if version == 1 else "methodId"]
         assert (await opening(it)).code == jsonrpc.AUTH_REQUIRED
         assert await it.ask("auth/status") == {"state": "unauthenticated"}
@@ -154,8 +157,10 @@ async def test_a_login_may_be_required(cwd: Path, version: int) -> None:
 async def test_a_method_that_is_none_is_refused(
     cwd: Path, version: int, environment: dict[str, str]
 ) -> None:
-    hello = TERMINALS[version]
-    async with visit(cwd, version, model=model(environment), hello=hello, lints=False) as it:
+    able = TERMINALS[version]
+    async with connected(
+        cwd, version, model=model(environment), capabilities=able, lints=False
+    ) as it:
         for id_ in ("nobody", "openai-login"):
             denied = await refusal(it, LOGIN[version], methodId=id_)
             assert denied.code == jsonrpc.INVALID_PARAMS
@@ -165,7 +170,7 @@ async def test_a_keyring_that_is_none_is_told_in_a_sentence(
     cwd: Path, environment: dict[str, str]
 ) -> None:
     ring = keyring(environment)
-    async with visit(cwd, model=model(environment)) as it:
+    async with connected(cwd, model=model(environment)) as it:
         ring.put("anthropic", KEY)
         ring.path.write_text("[]")
         denied = await opening(it)
@@ -180,16 +185,16 @@ async def test_a_refusal_at_an_address_of_ones_own_asks_for_no_login_that_is_non
     async with providing(refused(401)) as provider:
         environment |= {"OPENAI_BASE_URL": provider.url}
         environment |= {"OPENAI_API_KEY": key} if key else {}
-        async with visit(cwd, version, model=model(environment), lints=False) as it:
-            assert it.hello["authMethods"] == []
-            session_id = await it.new()
+        async with connected(cwd, version, model=model(environment), lints=False) as it:
+            assert it.initialized["authMethods"] == []
+            session = await it.new()
             if version == 1:
                 prompt = [{"type": "text", "text": "x"}]
-                error = await refusal(it, "session/prompt", sessionId=session_id, prompt=prompt)
+                error = await refusal(it, "session/prompt", sessionId=session.id, prompt=prompt)
                 code, message = error.code, error.message
             else:
-                assert await it.turn(session_id, "x") == "error"
-                idle = it.visitor.idles(session_id)[-1]["error"]
+                assert await session.turn("x") == "error"
+                idle = session.idles()[-1]["error"]
                 code, message = idle["code"], idle["message"]
             none = (
                 await refusal(it, "authenticate", methodId="openai-env") if version == 1 else None
@@ -211,8 +216,8 @@ async def test_no_key_is_to_be_typed_in_that_would_not_be_used(
     cwd: Path, environment: dict[str, str], choice: ModelSettings, held: dict[str, str]
 ) -> None:
     routed = create_model(choice, environment | held)
-    async with visit(cwd, model=routed, hello=TERMINALS[1]) as it:
-        assert [each["id"] for each in it.hello["authMethods"]] == ["openai-env"]
+    async with connected(cwd, model=routed, capabilities=TERMINALS[1]) as it:
+        assert [each["id"] for each in it.initialized["authMethods"]] == ["openai-env"]
 
 
 async def test_a_key_that_was_refused_is_replaced_by_the_next_one_that_is_typed_in(

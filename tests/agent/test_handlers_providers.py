@@ -15,7 +15,7 @@ from acp_agent.settings.model import ModelSettings
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import Visit, visit
+from tests.agent.client import Client, connected
 from tests.agent.models.provider import providing, refused, sse, streamed
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -39,7 +39,7 @@ def model(name: str = "openai:m") -> Model:
     return create_model(ModelSettings(name=name), {"OPENAI_API_KEY": "sk-of-the-user-012345"})
 
 
-async def set_(it: Visit, url: str, id_: str = "openai", **members: Json) -> Json:
+async def set_(it: Client, url: str, id_: str = "openai", **members: Json) -> Json:
     """Set where a provider is reached."""
     params: dict[str, Json] = {"providerId": id_, "apiType": id_, "baseUrl": url}
     return await it.ask("providers/set", **(params | members))
@@ -51,7 +51,7 @@ async def test_a_provider_is_asked_where_the_client_says_and_with_its_headers(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with providing(HELLO) as provider:
-        async with visit(cwd, version, model=model(), unstable=True) as it:
+        async with connected(cwd, version, model=model(), unstable=True) as it:
             [listed] = (await it.ask("providers/list"))["providers"]
             assert listed["current"]["baseUrl"] == "https://api.openai.com/v1"
             headers = {"Authorization": f"Bearer {CANARY}", "X-Team": "a", "user-agent": "mine"}
@@ -63,9 +63,9 @@ async def test_a_provider_is_asked_where_the_client_says_and_with_its_headers(
                 "required": True,
                 "current": {"apiType": "openai", "baseUrl": f"{provider.url}/v1"},
             }
-            session_id = await it.new()
-            await it.turn(session_id, "hello")
-            assert it.said(session_id) == "Hello."
+            session = await it.new()
+            await session.turn("hello")
+            assert session.text == "Hello."
         [asked] = provider.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["authorization"] == f"Bearer {CANARY}"
@@ -76,19 +76,19 @@ async def test_a_provider_is_asked_where_the_client_says_and_with_its_headers(
 
 async def test_a_key_of_the_user_does_not_follow_to_where_the_client_leads(cwd: Path) -> None:
     async with providing(HELLO) as provider:
-        async with visit(cwd, model=model(), unstable=True) as it:
+        async with connected(cwd, model=model(), unstable=True) as it:
             await set_(it, provider.url)
-            await it.turn(await it.new(), "hello")
+            await (await it.new()).turn("hello")
         assert "authorization" not in provider.asked[0].headers
 
 
 async def test_a_key_for_anthropic_goes_as_it_came(cwd: Path) -> None:
     async with providing(GREETING) as provider:
-        async with visit(cwd, model=model("anthropic:m"), unstable=True) as it:
+        async with connected(cwd, model=model("anthropic:m"), unstable=True) as it:
             await set_(it, provider.url, "anthropic", headers={"X-Api-Key": CANARY})
-            session_id = await it.new()
-            await it.turn(session_id, "hello")
-            assert it.said(session_id) == "Hi."
+            session = await it.new()
+            await session.turn("hello")
+            assert session.text == "Hi."
         assert provider.asked[0].headers["x-api-key"] == CANARY
 
 
@@ -96,12 +96,12 @@ async def test_a_refusal_that_repeats_the_key_is_told_without_it(cwd: Path) -> N
     said = {"error": {"message": f"Incorrect API key provided: {CANARY}"}}
     async with (
         providing(refused(401, said)) as provider,
-        visit(cwd, model=model(), unstable=True) as it,
+        connected(cwd, model=model(), unstable=True) as it,
     ):
         await set_(it, provider.url, headers={"authorization": f"bearer {CANARY}"})
-        session_id = await it.new()
+        session = await it.new()
         with pytest.raises(RequestFailedError) as caught:
-            await it.say(session_id, "hello")
+            await session.prompt("hello")
     # No login of the agent would help: the key is the client's.
     assert caught.value.code == jsonrpc.INTERNAL_ERROR
     assert CANARY not in json.dumps([caught.value.message, caught.value.data])
@@ -111,10 +111,10 @@ async def test_a_refusal_that_repeats_the_key_is_told_without_it(cwd: Path) -> N
 async def test_a_provider_is_switched_off_until_it_is_set(cwd: Path, version: int) -> None:
     async with (
         providing(HELLO) as provider,
-        visit(cwd, version, model=DemoModel(), others=[model()], unstable=True) as it,
+        connected(cwd, version, model=DemoModel(), others=[model()], unstable=True) as it,
     ):
-        session_id = await it.new()
-        await it.choose(session_id, "model", "openai:m")
+        session = await it.new()
+        await session.choose("model", "openai:m")
         for _ in range(2):
             assert await it.ask("providers/disable", providerId="openai") == {}
         assert await it.ask("providers/disable", providerId="nobody") == {}
@@ -122,12 +122,12 @@ async def test_a_provider_is_switched_off_until_it_is_set(cwd: Path, version: in
         assert (listed["required"], listed.get("current")) == (False, None)
         if version == 1:
             with pytest.raises(RequestFailedError, match="OpenAI was switched off"):
-                await it.say(session_id, "hello")
+                await session.prompt("hello")
         else:
-            assert await it.turn(session_id, "hello") == "error"
+            assert await session.turn("hello") == "error"
         await set_(it, provider.url)
-        await it.turn(session_id, "hello")
-        assert it.said(session_id) == "Hello."
+        await session.turn("hello")
+        assert session.text == "Hello."
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ async def test_what_cannot_be_set_is_refused(
     params: dict[str, Json] = {"providerId": "openai"}
     if method == "set":
         params |= {"apiType": "openai", "baseUrl": "https://localhost"}
-    async with visit(cwd, model=model(), unstable=True) as it:
+    async with connected(cwd, model=model(), unstable=True) as it:
         before = await it.ask("providers/list")
         with pytest.raises(RequestFailedError) as caught:
             await it.connection.request(f"providers/{method}", params | members)
@@ -160,8 +160,8 @@ async def test_what_cannot_be_set_is_refused(
 
 
 async def test_providers_are_unstable(cwd: Path) -> None:
-    async with visit(cwd, lints=False) as it:
-        assert "providers" not in it.hello["agentCapabilities"]
+    async with connected(cwd, lints=False) as it:
+        assert "providers" not in it.initialized["agentCapabilities"]
         with pytest.raises(RequestFailedError) as caught:
             await it.connection.request("providers/list", {})
         assert caught.value.code == jsonrpc.METHOD_NOT_FOUND

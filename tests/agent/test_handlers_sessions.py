@@ -12,13 +12,13 @@ from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import Visit, visit
+from tests.agent.client import PERMISSION, SILENCE, Client, connected
 from tests.agent.test_suspended_sessions import handlers_of
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
-async def listed(it: Visit, **params: Json) -> list[str]:
+async def listed(it: Client, **params: Json) -> list[str]:
     """Return the ids of all listed sessions, page by page."""
     ids: list[str] = []
     while True:
@@ -31,11 +31,11 @@ async def listed(it: Visit, **params: Json) -> list[str]:
 
 @VERSIONS
 async def test_all_sessions_are_listed_page_by_page(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it:
+    async with connected(cwd, version) as it:
         handlers_of(it).page_size = 3
-        here = [await it.new() for _ in range(7)]
-        there = [await it.new(cwd=str(cwd / "src")) for _ in range(3)]
-        await it.turn(here[0], "hello")
+        here = [(await it.new()).id for _ in range(7)]
+        there = [(await it.new(cwd=str(cwd / "src"))).id for _ in range(3)]
+        await it.session(here[0]).turn("hello")
         found = await listed(it)
         assert sorted(found) == sorted(here + there)
         assert found[0] == here[0]
@@ -45,7 +45,7 @@ async def test_all_sessions_are_listed_page_by_page(cwd: Path, version: int) -> 
 
 @VERSIONS
 async def test_a_cursor_belongs_to_its_filter(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, lints=False) as it:
+    async with connected(cwd, version, lints=False) as it:
         handlers_of(it).page_size = 1
         await it.new()
         await it.new()
@@ -57,54 +57,54 @@ async def test_a_cursor_belongs_to_its_filter(cwd: Path, version: int) -> None:
 
 @VERSIONS
 async def test_what_was_deleted_is_gone_and_may_be_deleted_again(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it:
+    async with connected(cwd, version) as it:
         gone, kept = await it.new(), await it.new()
-        await it.turn(gone, "hello")
+        await gone.turn("hello")
         for _ in range(2):
-            await it.ask("session/delete", sessionId=gone)
-        assert await listed(it) == [kept]
+            await gone.ask("session/delete")
+        assert await listed(it) == [kept.id]
         with pytest.raises(RequestFailedError) as caught:
-            await it.reopen(gone)
+            await gone.reopen()
         assert caught.value.code == jsonrpc.RESOURCE_NOT_FOUND
-        assert caught.value.data == {"sessionId": gone}
+        assert caught.value.data == {"sessionId": gone.id}
 
 
 @VERSIONS
 async def test_deleting_ends_what_runs(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it, anyio.create_task_group() as tasks:
-        it.visitor.is_silent = True
-        session_id = await it.new()
-        tasks.start_soon(it.turn, session_id, "write a.txt: x")
-        await it.visitor.until(lambda: it.visitor.asked)
-        await it.ask("session/delete", sessionId=session_id)
+    async with connected(cwd, version) as it, anyio.create_task_group() as tasks:
+        it.answers[PERMISSION] = SILENCE
+        session = await it.new()
+        tasks.start_soon(session.turn, "write a.txt: x")
+        await it.until(lambda: it.requested)
+        await session.ask("session/delete")
         assert await listed(it) == []
     assert not (cwd / "a.txt").exists()
 
 
 @VERSIONS
 async def test_archived_sessions_are_listed_for_who_asks_for_them(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True) as it:
+    async with connected(cwd, version, unstable=True) as it:
         away, here = await it.new(), await it.new()
-        await it.turn(away, "hello")
+        await away.turn("hello")
         for _ in range(2):
-            await it.ask("session/archive", sessionId=away)
-        assert await listed(it) == [here]
-        assert await listed(it, archived="exclude") == [here]
-        assert await listed(it, archived="only") == [away]
-        assert sorted(await listed(it, archived="include")) == sorted([away, here])
+            await away.ask("session/archive")
+        assert await listed(it) == [here.id]
+        assert await listed(it, archived="exclude") == [here.id]
+        assert await listed(it, archived="only") == [away.id]
+        assert sorted(await listed(it, archived="include")) == sorted([away.id, here.id])
         flags = (await it.ask("session/list", archived="only"))["sessions"]
         assert [session["archived"] for session in flags] == [True]
-        assert (await it.ask("session/status", sessionId=away))["status"] == "saved"
+        assert (await away.ask("session/status"))["status"] == "saved"
         for _ in range(2):
-            await it.ask("session/unarchive", sessionId=away)
-        assert sorted(await listed(it)) == sorted([away, here])
-        await it.reopen(away)
-        assert await it.turn(away, "hello") == "end_turn"
+            await away.ask("session/unarchive")
+        assert sorted(await listed(it)) == sorted([away.id, here.id])
+        await away.reopen()
+        assert await away.turn("hello") == "end_turn"
 
 
 @VERSIONS
 async def test_a_filter_that_nobody_knows_is_refused(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True, lints=False) as it:
+    async with connected(cwd, version, unstable=True, lints=False) as it:
         with pytest.raises(RequestFailedError) as caught:
             await it.ask("session/list", archived="sometimes")
         assert caught.value.code == jsonrpc.INVALID_PARAMS
@@ -113,76 +113,73 @@ async def test_a_filter_that_nobody_knows_is_refused(cwd: Path, version: int) ->
 @VERSIONS
 async def test_the_title_of_the_user_stays(cwd: Path, version: int) -> None:
     store = SessionStore()
-    async with visit(cwd, version, store=store, unstable=True) as it:
-        session_id, other = await it.new(), await it.new()
-        answer = await it.ask(
-            "session/set_title", sessionId=session_id, title="  My\n\x1b[1m talk "
-        )
+    async with connected(cwd, version, store=store, unstable=True) as it:
+        session, other = await it.new(), await it.new()
+        answer = await session.ask("session/set_title", title="  My\n\x1b[1m talk ")
         assert answer == {"title": "My ␛[1m talk"}
-        await it.turn(session_id, "hello")
-        await it.turn(other, "hello there")
+        await session.turn("hello")
+        await other.turn("hello there")
         sessions: list[Json] = (await it.ask("session/list"))["sessions"]
         titles = {each["sessionId"]: each["title"] for each in sessions}
-        assert titles == {session_id: answer["title"], other: "hello there"}
-        assert it.conversation(session_id).info.title == answer["title"]
-        await it.ask("session/close", sessionId=other)
-        await it.ask("session/set_title", sessionId=other, title="Else")
-        await it.reopen(other)
-        assert it.conversation(other).info.title == "Else"
+        assert titles == {session.id: answer["title"], other.id: "hello there"}
+        assert session.conversation.info.title == answer["title"]
+        await other.ask("session/close")
+        await other.ask("session/set_title", title="Else")
+        await other.reopen()
+        assert other.conversation.info.title == "Else"
 
 
 @VERSIONS
 async def test_the_list_says_of_times_what_the_updates_have_said(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, unstable=True) as it:
+        session = await it.new()
 
         async def told() -> list[str]:
             """Return all times that were told; the last one has to be that of the list."""
             (listed,) = (await it.ask("session/list"))["sessions"]
-            updates = [params["update"] for params in it.visitor.updates]
-            times = [each["updatedAt"] for each in updates if "updatedAt" in each]
+            times = [each["updatedAt"] for each in it.updates if "updatedAt" in each]
             assert times[-1:] in ([], [listed["updatedAt"]])
             return times
 
         assert await told() == []
-        await it.turn(session_id, "hello")
-        await it.turn(session_id, "/tour")
+        await session.turn("hello")
+        await session.turn("/tour")
         first, second = await told()
         assert first < second
-        await it.ask("session/set_title", sessionId=session_id, title="Else")
-        await it.reopen(session_id)
+        await session.ask("session/set_title", title="Else")
+        await session.reopen()
         assert await told() == [first, second, second, second]
 
 
 @VERSIONS
 async def test_a_title_of_nothing_is_refused(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True, lints=False) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, unstable=True, lints=False) as it:
+        session = await it.new()
         with pytest.raises(RequestFailedError) as caught:
-            await it.ask("session/set_title", sessionId=session_id, title=" \n ")
+            await session.ask("session/set_title", title=" \n ")
         assert caught.value.code == jsonrpc.INVALID_PARAMS
 
 
 @VERSIONS
 async def test_the_status_of_a_session_changes_nothing(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True) as it, anyio.create_task_group() as tasks:
-        it.visitor.is_silent = True
-        session_id = await it.new()
-        status = await it.ask("session/status", sessionId=session_id)
+    async with connected(cwd, version, unstable=True) as it, anyio.create_task_group() as tasks:
+        it.answers[PERMISSION] = SILENCE
+        session = await it.new()
+        status = await session.ask("session/status")
         assert status == {"status": "open"} | ({"state": {"state": "idle"}} if version == 2 else {})
-        tasks.start_soon(it.turn, session_id, "write a.txt: x")
-        await it.visitor.until(lambda: it.visitor.asked)
-        status = await it.ask("session/status", sessionId=session_id)
+        tasks.start_soon(session.turn, "write a.txt: x")
+        await it.until(lambda: it.requested)
+        status = await session.ask("session/status")
         if version == 2:
             assert status["state"] == {"state": "requires_action"}
-        await it.ask("session/close", sessionId=session_id)
-        assert await it.ask("session/status", sessionId=session_id) == {"status": "saved"}
+        await session.ask("session/close")
+        assert await session.ask("session/status") == {"status": "saved"}
 
 
 @VERSIONS
 @pytest.mark.parametrize("method", ["archive", "unarchive", "status", "set_title"])
 async def test_a_session_that_is_not_there_is_named(cwd: Path, version: int, method: str) -> None:
-    async with visit(cwd, version, unstable=True, lints=False) as it:
+    async with connected(cwd, version, unstable=True, lints=False) as it:
         title = {"title": "x"} if method == "set_title" else {}
         with pytest.raises(RequestFailedError) as caught:
             await it.ask(f"session/{method}", sessionId="none", **title)
@@ -193,24 +190,24 @@ async def test_a_session_that_is_not_there_is_named(cwd: Path, version: int, met
 @VERSIONS
 async def test_half_a_sign_is_said_again_and_names_nothing(cwd: Path, version: int) -> None:
     store = SessionStore()
-    async with visit(cwd, version, store=store) as it:
-        session_id = await it.new()
-        assert await it.turn(session_id, "think \ud800") == "end_turn"
+    async with connected(cwd, version, store=store) as it:
+        opened_session = await it.new()
+        assert await opened_session.turn("think \ud800") == "end_turn"
         assert await listed(it, cwd="/tmp/\ud800") == []
         with pytest.raises(RequestFailedError, match="no such session") as refusal:
-            await it.reopen("\ud800")
+            await it.session("\ud800").reopen()
         assert refusal.value.code == jsonrpc.RESOURCE_NOT_FOUND
         [session] = (await it.ask("session/list"))["sessions"]
         assert session["title"] == "think \ud800"
-        before = len(it.visitor.updates)
-        await it.reopen(session_id)
-        told = [each["update"] for each in it.visitor.updates[before:]]
+        before = len(it.updates)
+        await opened_session.reopen()
+        told = it.updates[before:]
         assert "think \ud800" in json.dumps(told, ensure_ascii=False)
 
 
 @VERSIONS
 async def test_a_list_of_a_relative_directory_is_refused(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, lints=False) as it:
+    async with connected(cwd, version, lints=False) as it:
         with pytest.raises(RequestFailedError, match="cwd is no absolute path") as refusal:
             await it.ask("session/list", cwd="src")
         assert refusal.value.code == jsonrpc.INVALID_PARAMS

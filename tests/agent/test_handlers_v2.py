@@ -11,8 +11,8 @@ import pytest
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import LIMIT, selected
 from tests.agent.client_v2 import Broken, Waiting, code_of, talk
-from tests.agent.conftest import LIMIT, selected
 
 
 async def test_each_version_has_its_own_methods(cwd: Path) -> None:

@@ -29,7 +29,8 @@ from acp_agent.turn.instructions import (
 )
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
-from tests.agent.conftest import selected, talk
+from tests.agent.client import selected
+from tests.agent.conftest import talk
 
 
 class Attentive:

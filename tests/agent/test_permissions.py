@@ -17,7 +17,7 @@ from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.call_rules.subjects import command_subject, path_subject
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.conftest import selected
+from tests.agent.client import selected
 
 SEED = PermissionPolicy(
     "ask_always",

@@ -14,8 +14,8 @@ from acp_agent.turn.prompt import read_prompt
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import Counting, connected
 from tests.agent.conftest import talk
-from tests.agent.linted_client import Counting, visit
 
 CWD = Path("/home/ada/it")
 
@@ -86,24 +86,24 @@ def test_an_image_that_is_none_is_refused(block: Json, reason: str) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_model_that_sees_nothing_gets_no_images(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, model=Counting(), lints=False) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, model=Counting(), lints=False) as it:
+        session = await it.new()
         with pytest.raises(RequestFailedError) as caught:
-            await it.ask("session/prompt", sessionId=session_id, prompt=[image()])
+            await session.ask("session/prompt", prompt=[image()])
     assert "the model counting does not look at images" in caught.value.message
-    claimed = json.dumps(it.hello)
+    claimed = json.dumps(it.initialized)
     assert '"image": true' not in claimed
     assert '"image": {}' not in claimed
 
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_model_that_sees_gets_the_images_of_a_prompt(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await it.ask("session/prompt", sessionId=session_id, prompt=[image()])
+    async with connected(cwd, version) as it:
+        session = await it.new()
+        await session.ask("session/prompt", prompt=[image()])
         told = "- an image, image/png, 3 bytes"
-        await it.visitor.until(lambda: told in it.said(session_id))
-    able = it.hello["agentCapabilities" if version == 1 else "capabilities"]
+        await it.until(lambda: told in session.text)
+    able = it.initialized["agentCapabilities" if version == 1 else "capabilities"]
     prompts = able["promptCapabilities"] if version == 1 else able["session"]["prompt"]
     assert prompts["image"] in ({}, True)
 

@@ -21,10 +21,11 @@ from acp_protocol.jsonrpc import UNSUPPORTED_VERSION, Json, Request
 from acp_protocol.schema.validate import validate_result
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.version import VERSION
+from tests.agent.client import LIMIT, selected
 from tests.agent.client_v2 import HELLO as HELLO_V2
 from tests.agent.client_v2 import before_hello as hello_v2
 from tests.agent.client_v2 import code_of
-from tests.agent.conftest import LIMIT, ScriptedClient, selected, talk
+from tests.agent.conftest import ScriptedClient, talk
 
 HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {}}
 

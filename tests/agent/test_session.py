@@ -16,8 +16,8 @@ from acp_agent.models.types import (
     ToolSpec,
 )
 from acp_protocol.jsonrpc import Json, Request
-from tests.agent.conftest import Talk, selected, talk
-from tests.agent.linted_client import visit
+from tests.agent.client import connected, selected
+from tests.agent.conftest import Talk, talk
 
 
 class EndlessModel:
@@ -229,13 +229,13 @@ async def test_a_prompt_without_words_gives_no_title(cwd: Path) -> None:
 async def test_commands_bear_the_name_of_the_agent_where_that_is_wanted(
     cwd: Path, version: int
 ) -> None:
-    async with visit(cwd, version, namespace="acp") as it:
-        session_id = await it.new()
+    async with connected(cwd, version, settings={"agent.namespace": "acp"}) as it:
+        session = await it.new()
         for order in ("/acp:think aloud", "/think again", "/other:think"):
-            await it.turn(session_id, order)
-        conversation = it.conversation(session_id)
+            await session.turn(order)
+        conversation = session.conversation
         names = [command["name"] for command in conversation.info.commands]
         assert names[:2] == ["acp:tour", "acp:plan"]
-        said = it.said(session_id)
+        said = session.text
         assert said.count("I have thought about it.") == 2
         assert "> /other:think" in said

@@ -15,7 +15,7 @@ from acp_agent.sessions.session import SessionTasks
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
-from tests.agent.linted_client import Visit, items, visit
+from tests.agent.client import Client, connected, items
 from tests.agent.test_suspended_sessions import handlers_of, lulled
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -33,7 +33,7 @@ class Bar:
 
 @asynccontextmanager
 async def barred(
-    it: Visit, monkeypatch: pytest.MonkeyPatch, passing: int = 3
+    it: Client, monkeypatch: pytest.MonkeyPatch, passing: int = 3
 ) -> AsyncGenerator[Bar]:
     """Let only so many more updates leave until the bar is opened."""
     bar = Bar(passing)
@@ -61,12 +61,12 @@ async def refused(
     refusals.append(caught.value)
 
 
-async def told(it: Visit) -> str:
+async def told(it: Client) -> str:
     """Return the id of a session in which something was said."""
-    session_id = await it.new()
+    session = await it.new()
     for number in range(4):
-        await it.turn(session_id, f"think of {number}")
-    return session_id
+        await session.turn(f"think of {number}")
+    return session.id
 
 
 @VERSIONS
@@ -75,7 +75,7 @@ async def told(it: Visit) -> str:
 async def test_a_session_that_ends_while_it_is_told_again_is_refused_and_told_no_more(
     cwd: Path, version: int, end: str, was: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version, unstable=True, lints=False) as it:
+    async with connected(cwd, version, unstable=True, lints=False) as it:
         session_id = await told(it)
         if was == "asleep":
             await lulled(it, session_id)
@@ -84,20 +84,20 @@ async def test_a_session_that_ends_while_it_is_told_again_is_refused_and_told_no
         refusals: list[RequestFailedError] = []
         before = 0
         async with barred(it, monkeypatch) as bar, anyio.create_task_group() as tasks:
-            tasks.start_soon(refused, lambda: it.reopen(session_id), refusals)
+            tasks.start_soon(refused, lambda: it.session(session_id).reopen(), refusals)
             await bar.is_reached.wait()
             await it.ask(end, sessionId=session_id)
             assert [(each.code, each.message) for each in refusals] == [
                 (jsonrpc.RESOURCE_NOT_FOUND, "The session was closed meanwhile")
             ]
-            before = len(it.visitor.updates)
+            before = len(it.updates)
             bar.is_open.set()
         await it.ask("session/list")
-        assert len(it.visitor.updates) == before
+        assert len(it.updates) == before
         assert session_id not in handlers_of(it).sessions.awake
         if end != "session/delete":
-            await it.reopen(session_id)
-            assert await it.turn(session_id, "hello") == "end_turn"
+            await it.session(session_id).reopen()
+            assert await it.session(session_id).turn("hello") == "end_turn"
 
 
 @VERSIONS
@@ -105,39 +105,39 @@ async def test_a_session_that_ends_while_it_is_told_again_is_refused_and_told_no
 async def test_a_replay_that_is_given_up_leaves_the_session_as_it_was(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch, *, is_open: bool
 ) -> None:
-    async with visit(cwd, version, lints=False) as it:
+    async with connected(cwd, version, lints=False) as it:
         session_id = await told(it)
-        live = items(it.conversation(session_id))
+        live = items(it.session(session_id).conversation)
         if not is_open:
             await it.ask("session/close", sessionId=session_id)
         async with barred(it, monkeypatch) as bar, anyio.create_task_group() as tasks:
-            tasks.start_soon(it.reopen, session_id)
+            tasks.start_soon(it.session(session_id).reopen)
             await bar.is_reached.wait()
             # The question is given up, and the agent is told so.
             tasks.cancel_scope.cancel()
         await it.ask("session/list")
         assert (session_id in handlers_of(it).sessions.awake) is is_open
-        await it.reopen(session_id)
-        assert items(it.conversation(session_id)) == live
+        await it.session(session_id).reopen()
+        assert items(it.session(session_id).conversation) == live
 
 
 @VERSIONS
 async def test_two_replays_of_a_session_come_one_behind_the_other(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version, lints=False) as it:
+    async with connected(cwd, version, lints=False) as it:
         session_id = await told(it)
-        before = len(it.visitor.updates)
-        await it.reopen(session_id)
-        once = it.visitor.kinds()[before:]
+        before = len(it.updates)
+        await it.session(session_id).reopen()
+        once = it.kinds()[before:]
         async with barred(it, monkeypatch) as bar, anyio.create_task_group() as tasks:
-            before = len(it.visitor.updates)
-            tasks.start_soon(it.reopen, session_id)
-            tasks.start_soon(it.reopen, session_id)
+            before = len(it.updates)
+            tasks.start_soon(it.session(session_id).reopen)
+            tasks.start_soon(it.session(session_id).reopen)
             await bar.is_reached.wait()
             bar.is_open.set()
         await it.ask("session/list")
-        replayed = [kind for kind in it.visitor.kinds()[before:] if "available" not in kind]
+        replayed = [kind for kind in it.kinds()[before:] if "available" not in kind]
         assert replayed == [kind for kind in once if "available" not in kind] * 2
 
 
@@ -145,20 +145,20 @@ async def test_two_replays_of_a_session_come_one_behind_the_other(
 async def test_a_prompt_waits_for_the_end_of_a_replay_and_is_no_part_of_it(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version, lints=False) as it, anyio.create_task_group() as tasks:
+    async with connected(cwd, version, lints=False) as it, anyio.create_task_group() as tasks:
         session_id = await told(it)
-        before = len(it.visitor.updates)
+        before = len(it.updates)
         async with barred(it, monkeypatch) as bar:
-            tasks.start_soon(it.reopen, session_id)
+            tasks.start_soon(it.session(session_id).reopen)
             await bar.is_reached.wait()
             async with anyio.create_task_group() as inner:
-                inner.start_soon(it.turn, session_id, "think of rain")
+                inner.start_soon(it.session(session_id).turn, "think of rain")
                 await it.ask("session/list")
                 bar.is_open.set()
         said = [
-            params["update"]
-            for params in it.visitor.updates[before:]
-            if params["update"]["sessionUpdate"].startswith("user_message")
+            update
+            for update in it.updates[before:]
+            if update["sessionUpdate"].startswith("user_message")
         ]
         # In version 1 the client knows its prompt; in version 2 it is told it once.
         assert len(said) == (4 if version == 1 else 5)
@@ -167,16 +167,16 @@ async def test_a_prompt_waits_for_the_end_of_a_replay_and_is_no_part_of_it(
 async def test_what_follows_on_an_answer_is_not_told_of_a_session_that_was_closed(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, lints=False) as it:
+    async with connected(cwd, lints=False) as it:
         session_id = await told(it)
         async with barred(it, monkeypatch, 0) as bar:
             await it.ask("session/resume", sessionId=session_id, cwd=str(cwd), mcpServers=[])
             await bar.is_reached.wait()
             await it.ask("session/close", sessionId=session_id)
-            before = len(it.visitor.updates)
+            before = len(it.updates)
             bar.is_open.set()
         await it.ask("session/list")
-        assert len(it.visitor.updates) == before
+        assert len(it.updates) == before
 
 
 @VERSIONS
@@ -184,7 +184,7 @@ async def test_what_follows_on_an_answer_is_not_told_of_a_session_that_was_close
 async def test_what_is_asked_behind_a_reopening_comes_behind_it(
     cwd: Path, version: int, was: str
 ) -> None:
-    async with visit(cwd, version) as it:
+    async with connected(cwd, version) as it:
         session_id = await told(it)
 
         async def close() -> None:
@@ -197,7 +197,7 @@ async def test_what_is_asked_behind_a_reopening_comes_behind_it(
                 await it.ask("session/resume", sessionId=session_id, cwd=str(cwd), **servers)
 
         async def prompt() -> None:
-            await it.say(session_id, "hello")
+            await it.session(session_id).prompt("hello")
 
         for then in (prompt, close):
             if was == "asleep":
@@ -208,7 +208,7 @@ async def test_what_is_asked_behind_a_reopening_comes_behind_it(
                 tasks.start_soon(resume)
                 tasks.start_soon(then)
             if version == 2:
-                await it.visitor.until(lambda: it.visitor.idles(session_id))
+                await it.until(lambda: it.session(session_id).idles())
             await it.server.connection.wait_settled()
             assert (session_id in handlers_of(it).sessions.awake) is (then is prompt)
 

@@ -49,8 +49,7 @@ from acp_agent.turn.slash_commands import (
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import selected
-from tests.agent.linted_client import Counting, items, visit
+from tests.agent.client import Counting, connected, items, selected
 
 
 def test_a_model_that_understands_words_can_be_given_every_command() -> None:
@@ -177,20 +176,21 @@ async def test_the_agent_answers_by_itself_and_the_model_learns_nothing_of_it(
     cwd: Path, version: int
 ) -> None:
     store, model = SessionStore(), Hearing()
-    async with visit(cwd, version, store=store, model=model) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, store=store, model=model) as it:
+        session = await it.new()
         for name in ("help", "tools", "usage", "permissions"):
-            assert await it.turn(session_id, f"/{name}") == "end_turn"
+            assert await session.turn(f"/{name}") == "end_turn"
         assert model.heard == []
-        assert it.conversation(session_id).info.title is None
-        await it.turn(session_id, "hello")
-        seen = items(it.conversation(session_id))
-        await it.ask("session/close", sessionId=session_id)
+        assert session.conversation.info.title is None
+        await session.turn("hello")
+        seen = items(session.conversation)
+        await session.ask("session/close")
     again = Hearing()
-    async with visit(cwd, version, store=store, model=again) as it:
-        await it.reopen(session_id)
-        assert items(it.conversation(session_id)) == seen
-        await it.turn(session_id, "and on")
+    async with connected(cwd, version, store=store, model=again) as it:
+        session = it.session(session.id)
+        await session.reopen()
+        assert items(session.conversation) == seen
+        await session.turn("and on")
     said = [PromptMessage("hello"), AssistantMessage((TextDelta("well"),)), PromptMessage("and on")]
     assert again.heard == [said]
 
@@ -200,34 +200,34 @@ async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
     cwd: Path, version: int
 ) -> None:
     model = Hearing()
-    async with visit(cwd, version, model=model, namespace="acp") as it:
-        session_id = await it.new()
-        await it.turn(session_id, "/acp:help")
-        await it.turn(session_id, "/help")
-        names = [command["name"] for command in it.conversation(session_id).info.commands]
+    async with connected(cwd, version, model=model, settings={"agent.namespace": "acp"}) as it:
+        session = await it.new()
+        await session.turn("/acp:help")
+        await session.turn("/help")
+        names = [command["name"] for command in session.conversation.info.commands]
         assert names[0] == "acp:help"
-        assert it.said(session_id).count("`/acp:init [what matters]`") == 2
+        assert session.text.count("`/acp:init [what matters]`") == 2
     assert model.heard == []
 
 
 async def test_what_is_no_command_is_told_as_it_was_said_behind_the_namespace(cwd: Path) -> None:
     model = Hearing()
     model.commands = [SlashCommand("go", "Goes on")]
-    async with visit(cwd, model=model, namespace="acp") as it:
-        session_id = await it.new()
+    async with connected(cwd, model=model, settings={"agent.namespace": "acp"}) as it:
+        session = await it.new()
         for text in ("/acp:nope x", "/acp:", "/acp:go on", "/acp:go\non", "/go"):
-            await it.turn(session_id, text)
-        assert it.said(session_id).count("well") == 5
+            await session.turn(text)
+        assert session.text.count("well") == 5
     said = [each.text for each in model.heard[-1] if isinstance(each, PromptMessage)]
     assert said == ["/acp:nope x", "/acp:", "/go on", "/go\non", "/go"]
 
 
 async def test_an_answer_names_commands_as_the_client_knows_them(cwd: Path) -> None:
-    async with visit(cwd, model=Hearing(), namespace="acp") as it:
-        session_id = await it.new()
-        await it.turn(session_id, "/acp:permissions foo")
-        assert "`/acp:permissions` shows" in it.said(session_id)
-        assert "`/acp:permissions forget` forgets" in it.said(session_id)
+    async with connected(cwd, model=Hearing(), settings={"agent.namespace": "acp"}) as it:
+        session = await it.new()
+        await session.turn("/acp:permissions foo")
+        assert "`/acp:permissions` shows" in session.text
+        assert "`/acp:permissions forget` forgets" in session.text
 
 
 @VERSIONS
@@ -239,26 +239,31 @@ async def test_a_command_that_was_cut_off_before_it_began_is_one_still(
     cwd: Path, version: int, text: str, heard: list[str]
 ) -> None:
     store, model = SessionStore(), Hearing()
-    async with visit(cwd, version, store=store, model=model, namespace="acp") as it:
-        session_id = await it.new()
-        await it.ask("session/close", sessionId=session_id)
-        record = store.get(session_id)
+    async with connected(
+        cwd, version, store=store, model=model, settings={"agent.namespace": "acp"}
+    ) as it:
+        session = await it.new()
+        await session.ask("session/close")
+        record = store.get(session.id)
         assert record is not None
         SessionLog(store, record).append(events.user("m", [{"type": "text", "text": text}]))
     for again in (1, 2):
-        async with visit(cwd, version, store=store, model=model, namespace="acp") as it:
-            await it.reopen(session_id)
-            await it.turn(session_id, "and on")
+        async with connected(
+            cwd, version, store=store, model=model, settings={"agent.namespace": "acp"}
+        ) as it:
+            session = it.session(session.id)
+            await session.reopen()
+            await session.turn("and on")
         said = [each.text for each in model.heard[-1] if isinstance(each, PromptMessage)]
         assert said == [*heard, *["and on"] * again]
 
 
 async def test_init_is_told_to_the_model_as_a_task(cwd: Path) -> None:
     model = Hearing()
-    async with visit(cwd, model=model) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "/init the tests are slow")
-        assert it.conversation(session_id).info.title == "/init the tests are slow"
+    async with connected(cwd, model=model) as it:
+        session = await it.new()
+        await session.turn("/init the tests are slow")
+        assert session.conversation.info.title == "/init the tests are slow"
     ((task,),) = model.heard
     assert isinstance(task, PromptMessage)
     assert "write an AGENTS.md" in task.text
@@ -267,6 +272,6 @@ async def test_init_is_told_to_the_model_as_a_task(cwd: Path) -> None:
 
 async def test_another_command_is_a_text_for_the_model(cwd: Path) -> None:
     model = Hearing()
-    async with visit(cwd, model=model) as it:
-        await it.turn(await it.new(), "/etc/hosts is what?")
+    async with connected(cwd, model=model) as it:
+        await (await it.new()).turn("/etc/hosts is what?")
     assert model.heard == [[PromptMessage("/etc/hosts is what?")]]

@@ -15,19 +15,18 @@ from acp_agent.store.database import SessionQuery, SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import selected
-from tests.agent.linted_client import Visit, items, visit
+from tests.agent.client import PERMISSION, SILENCE, Client, connected, items, selected
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
-def handlers_of(it: Visit) -> Handlers:
+def handlers_of(it: Client) -> Handlers:
     handlers = it.server._handlers
     assert handlers is not None
     return handlers
 
 
-async def lulled(it: Visit, session_id: str) -> None:
+async def lulled(it: Client, session_id: str) -> None:
     """Put a session away."""
     handlers = handlers_of(it)
     await handlers.sessions.suspend(handlers.sessions.awake[session_id])
@@ -37,16 +36,16 @@ async def lulled(it: Visit, session_id: str) -> None:
 async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothing_of_it(
     cwd: Path, version: int
 ) -> None:
-    async with visit(cwd, version, limit=2) as it:
+    async with connected(cwd, version, settings={"sessions.max_concurrent": 2}) as it:
         first, second, third = await it.new(), await it.new(), await it.new()
-        assert list(handlers_of(it).sessions.suspended) == [first]
-        assert await it.turn(first, "hello") == "end_turn"
-        assert list(handlers_of(it).sessions.suspended) == [second]
-        assert await it.turn(third, "hello") == "end_turn"
-        await it.choose(second, "mode", "code")
-        assert list(handlers_of(it).sessions.suspended) == [first]
-        await it.reopen(first)
-        assert list(handlers_of(it).sessions.suspended) == [third]
+        assert list(handlers_of(it).sessions.suspended) == [first.id]
+        assert await first.turn("hello") == "end_turn"
+        assert list(handlers_of(it).sessions.suspended) == [second.id]
+        assert await third.turn("hello") == "end_turn"
+        await second.choose("mode", "code")
+        assert list(handlers_of(it).sessions.suspended) == [first.id]
+        await first.reopen()
+        assert list(handlers_of(it).sessions.suspended) == [third.id]
 
 
 @pytest.mark.parametrize("sleeps", [True, False])
@@ -56,44 +55,47 @@ async def test_what_goes_wrong_again_after_it_went_well_is_told_again(
     troubles = [("The MCP server w is down", "Its tools cannot be used.")]
     now: list[tuple[str, str]] = []
     monkeypatch.setattr(McpServers, "warnings", property(lambda _: now))
-    async with visit(cwd) as it:
-        session_id = await it.new()
+    async with connected(cwd) as it:
+        session = await it.new()
         told: list[int] = []
         for is_down in (True, True, False, True):
             now[:] = troubles if is_down else []
             if sleeps:
-                await lulled(it, session_id)
+                await lulled(it, session.id)
                 # It wakes for something else first, which is no turn.
-                await it.choose(session_id, "mode", "ask")
+                await session.choose("mode", "ask")
                 if not is_down:
                     continue
-            await it.turn(session_id, "hello")
-            told.append(it.said(session_id).count("w is down"))
+            await session.turn("hello")
+            told.append(session.text.count("w is down"))
         assert told == ([1, 1, 2] if sleeps else [1, 1, 1, 2])
 
 
 @VERSIONS
 async def test_only_where_all_are_at_work_one_more_is_refused(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, limit=1) as it, anyio.create_task_group() as tasks:
+    async with (
+        connected(cwd, version, settings={"sessions.max_concurrent": 1}) as it,
+        anyio.create_task_group() as tasks,
+    ):
         first, second = await it.new(), await it.new()
-        it.visitor.is_silent = True
-        tasks.start_soon(it.turn, second, "write a.txt: x")
-        await it.visitor.until(lambda: it.visitor.asked)
-        for refused in (it.new(), it.reopen(first), it.say(first, "hello")):
+        it.answers[PERMISSION] = SILENCE
+        tasks.start_soon(second.turn, "write a.txt: x")
+        await it.until(lambda: it.requested)
+        for refused in (it.new(), first.reopen(), first.prompt("hello")):
             with pytest.raises(RequestFailedError, match="Too many sessions are at work: 1") as no:
                 await refused
             assert no.value.code == jsonrpc.INVALID_REQUEST
-        await it.ask("session/close", sessionId=first)
-        await it.cancel(second)
+        await first.ask("session/close")
+        await second.cancel()
 
 
 @VERSIONS
 async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, limit=2) as it:
+    async with connected(cwd, version, settings={"sessions.max_concurrent": 2}) as it:
         sessions: list[str] = []
 
         async def open_one() -> None:
-            sessions.append(await it.new())
+            sessions.append((await it.new()).id)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(7):
@@ -102,31 +104,34 @@ async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: i
         assert (len(handlers.sessions.awake), len(handlers.sessions.suspended)) == (2, 5)
         async with anyio.create_task_group() as tasks:
             for session_id in sessions:
-                tasks.start_soon(it.reopen, session_id)
+                tasks.start_soon(it.session(session_id).reopen)
         assert (len(handlers.sessions.awake), len(handlers.sessions.suspended)) == (2, 5)
 
 
 @VERSIONS
 async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, limit=1) as it, anyio.create_task_group() as tasks:
+    async with (
+        connected(cwd, version, settings={"sessions.max_concurrent": 1}) as it,
+        anyio.create_task_group() as tasks,
+    ):
         first = await it.new()
         handlers = handlers_of(it)
         opened: list[str] = []
 
         async def open_one() -> None:
-            opened.append(await it.new())
+            opened.append((await it.new()).id)
 
-        with handlers.sessions.in_use(handlers.sessions.awake[first]):
+        with handlers.sessions.in_use(handlers.sessions.awake[first.id]):
             tasks.start_soon(open_one)
             await it.ask("session/list")
             assert opened == []
 
 
 async def test_nobody_waits_for_ever_for_a_place(cwd: Path) -> None:
-    async with visit(cwd, limit=1) as it:
+    async with connected(cwd, settings={"sessions.max_concurrent": 1}) as it:
         handlers = handlers_of(it)
         handlers.sessions.slot_timeout_s = 0.01
-        session = handlers.sessions.awake[await it.new()]
+        session = handlers.sessions.awake[(await it.new()).id]
         refusal = pytest.raises(RequestFailedError, match="Too many sessions are at work: 1")
         with handlers.sessions.in_use(session), refusal:
             await it.new()
@@ -134,45 +139,45 @@ async def test_nobody_waits_for_ever_for_a_place(cwd: Path) -> None:
 
 @VERSIONS
 async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, unstable=True) as it:
+        session = await it.new()
         handlers = handlers_of(it)
         await handlers.sessions.suspend_idle(3600.0)
-        await it.choose(session_id, "mode", "ask")
-        await it.turn(session_id, "read notes.md")
-        known = list(handlers.sessions.awake[session_id]._context.history)
+        await session.choose("mode", "ask")
+        await session.turn("read notes.md")
+        known = list(handlers.sessions.awake[session.id]._context.history)
         await handlers.sessions.suspend_idle(0.0)
         assert (list(handlers.sessions.awake), list(handlers.sessions.suspended)) == (
             [],
-            [session_id],
+            [session.id],
         )
         (listed,) = (await it.ask("session/list"))["sessions"]
         assert listed["_meta"] == {"acp-agent": {"asleep": True}}
-        status = await it.ask("session/status", sessionId=session_id)
+        status = await session.ask("session/status")
         assert (status["status"], status["_meta"]) == ("open", listed["_meta"])
-        before = len(it.visitor.updates)
-        assert await it.turn(session_id, "hello") == "end_turn"
-        kinds = {params["update"]["sessionUpdate"] for params in it.visitor.updates[before:]}
+        before = len(it.updates)
+        assert await session.turn("hello") == "end_turn"
+        kinds = set(it.kinds()[before:])
         expected = {"session_info_update", "agent_message_chunk"}
         assert kinds == expected | ({"state_update", "user_message"} if version == 2 else set())
-        assert list(handlers.sessions.awake[session_id]._context.history)[: len(known)] == known
+        assert list(handlers.sessions.awake[session.id]._context.history)[: len(known)] == known
         assert "_meta" not in (await it.ask("session/list"))["sessions"][0]
 
 
 @VERSIONS
 async def test_what_was_allowed_always_is_known_after_sleep(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it:
-        it.visitor.answers["session/request_permission"] = selected("allow-always")
-        session_id = await it.new()
-        await it.turn(session_id, "write a.txt: one")
-        assert it.visitor.asked == ["session/request_permission"]
-        await lulled(it, session_id)
-        await it.turn(session_id, "write a.txt: two")
-        await lulled(it, session_id)
-        await it.reopen(session_id)
-        await it.turn(session_id, "write a.txt: three")
-        assert it.visitor.asked == ["session/request_permission"]
-        calls = [item for item in items(it.conversation(session_id)) if len(item) == 7]
+    async with connected(cwd, version) as it:
+        it.answers["session/request_permission"] = selected("allow-always")
+        session = await it.new()
+        await session.turn("write a.txt: one")
+        assert it.requested == ["session/request_permission"]
+        await lulled(it, session.id)
+        await session.turn("write a.txt: two")
+        await lulled(it, session.id)
+        await session.reopen()
+        await session.turn("write a.txt: three")
+        assert it.requested == ["session/request_permission"]
+        calls = [item for item in items(session.conversation) if len(item) == 7]
         assert [call[2] for call in calls] == ["completed"] * 3
 
 
@@ -181,75 +186,75 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store, other = SessionStore(tmp_path / "store"), SessionStore(tmp_path / "store")
-    async with visit(cwd, version, store=store, unstable=True, lints=False) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
-        await lulled(it, session_id)
-        fork = (await it.ask("session/fork", sessionId=session_id, cwd=str(cwd)))["sessionId"]
-        async with visit(cwd, version, store=other, unstable=True, lints=False) as elsewhere:
+    async with connected(cwd, version, store=store, unstable=True, lints=False) as it:
+        session = await it.new()
+        await session.turn("hello")
+        await lulled(it, session.id)
+        fork = (await session.ask("session/fork", cwd=str(cwd)))["sessionId"]
+        async with connected(cwd, version, store=other, unstable=True, lints=False) as elsewhere:
             with pytest.raises(RequestFailedError, match="open in another process"):
-                await elsewhere.reopen(session_id)
+                await elsewhere.session(session.id).reopen()
             with pytest.raises(RequestFailedError, match="open in another process"):
-                await elsewhere.say(session_id, "hello")
+                await elsewhere.session(session.id).prompt("hello")
             if version == 1:
                 with pytest.raises(RequestFailedError, match="open in another process"):
-                    await elsewhere.ask("session/close", sessionId=session_id)
-            status = await elsewhere.ask("session/status", sessionId=session_id)
+                    await elsewhere.ask("session/close", sessionId=session.id)
+            status = await elsewhere.ask("session/status", sessionId=session.id)
             assert (status["status"], "_meta" in status) == ("open", False)
-            await it.ask("session/close", sessionId=session_id)
+            await session.ask("session/close")
             with pytest.raises(RequestFailedError, match="not open"):
-                await it.say(session_id, "hello")
-            await elsewhere.reopen(session_id)
+                await session.prompt("hello")
+            await elsewhere.session(session.id).reopen()
             await lulled(it, fork)
             await it.ask("session/delete", sessionId=fork)
-            assert [each.id for each in other.page(SessionQuery(), 9)] == [session_id]
+            assert [each.id for each in other.page(SessionQuery(), 9)] == [session.id]
         assert handlers_of(it).sessions.suspended == {}
 
 
 @VERSIONS
 async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, unstable=True) as it:
-        session_id = await it.new()
-        await lulled(it, session_id)
-        await it.ask("session/set_title", sessionId=session_id, title="Mine")
-        assert it.conversation(session_id).info.title == "Mine"
-        assert list(handlers_of(it).sessions.suspended) == [session_id]
+    async with connected(cwd, version, unstable=True) as it:
+        session = await it.new()
+        await lulled(it, session.id)
+        await session.ask("session/set_title", title="Mine")
+        assert session.conversation.info.title == "Mine"
+        assert list(handlers_of(it).sessions.suspended) == [session.id]
 
 
 async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
-    async with visit(cwd, 2) as it, anyio.create_task_group() as tasks:
-        session_id = await it.new()
-        await lulled(it, session_id)
+    async with connected(cwd, 2) as it, anyio.create_task_group() as tasks:
+        session = await it.new()
+        await lulled(it, session.id)
         for number in range(3):
-            tasks.start_soon(it.say, session_id, f"think of {number}")
-        tasks.start_soon(it.choose, session_id, "policy", "allow_all")
-        await it.visitor.until(lambda: len(it.visitor.idles(session_id)) == 3)
-        assert [each["stopReason"] for each in it.visitor.idles(session_id)] == ["end_turn"] * 3
+            tasks.start_soon(session.prompt, f"think of {number}")
+        tasks.start_soon(session.choose, "policy", "allow_all")
+        await it.until(lambda: len(session.idles()) == 3)
+        assert [each["stopReason"] for each in session.idles()] == ["end_turn"] * 3
 
 
 @VERSIONS
 async def test_a_prompt_is_cancelled_while_its_session_wakes(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await lulled(it, session_id)
+    async with connected(cwd, version) as it:
+        session = await it.new()
+        await lulled(it, session.id)
         with monkeypatch.context() as patch:
             has_begun = hanging(patch)
             async with anyio.create_task_group() as tasks:
 
                 async def prompt() -> None:
                     if version == 1:
-                        assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+                        assert (await session.prompt("hello"))["stopReason"] == "cancelled"
                     else:
                         with pytest.raises(RequestFailedError, match="Request cancelled"):
-                            await it.say(session_id, "hello")
+                            await session.prompt("hello")
 
                 tasks.start_soon(prompt)
                 await has_begun.wait()
-                await it.cancel(session_id)
-        assert list(handlers_of(it).sessions.suspended) == [session_id]
-        assert await it.turn(session_id, "hello") == "end_turn"
+                await session.cancel()
+        assert list(handlers_of(it).sessions.suspended) == [session.id]
+        assert await session.turn("hello") == "end_turn"
 
 
 def hanging(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
@@ -276,16 +281,16 @@ async def refused(asking: Awaitable[Json], code: int) -> None:
 async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
     cwd: Path, version: int, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await lulled(it, session_id)
+    async with connected(cwd, version) as it:
+        session = await it.new()
+        await lulled(it, session.id)
         has_begun = hanging(monkeypatch)
 
         async def prompt() -> None:
             if version == 1:
-                assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+                assert (await session.prompt("hello"))["stopReason"] == "cancelled"
             else:
-                await refused(it.say(session_id, "hello"), jsonrpc.REQUEST_CANCELLED)
+                await refused(session.prompt("hello"), jsonrpc.REQUEST_CANCELLED)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(prompt)
@@ -293,8 +298,8 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
             if version == 2:
                 tasks.start_soon(prompt)
             await it.ask("session/list")
-            await it.ask(f"session/{end}", sessionId=session_id)
-        assert session_id not in {
+            await session.ask(f"session/{end}")
+        assert session.id not in {
             *handlers_of(it).sessions.awake,
             *handlers_of(it).sessions.suspended,
         }
@@ -304,20 +309,20 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
 async def test_a_session_is_closed_that_is_about_to_be_opened(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await it.ask("session/close", sessionId=session_id)
+    async with connected(cwd, version) as it:
+        session = await it.new()
+        await session.ask("session/close")
         with monkeypatch.context() as patch:
             has_begun = hanging(patch)
             async with anyio.create_task_group() as tasks:
                 missing = jsonrpc.RESOURCE_NOT_FOUND
-                tasks.start_soon(refused, it.reopen(session_id), missing)
+                tasks.start_soon(refused, session.reopen(), missing)
                 await has_begun.wait()
-                tasks.start_soon(refused, it.choose(session_id, "mode", "code"), missing)
+                tasks.start_soon(refused, session.choose("mode", "code"), missing)
                 await it.ask("session/list")
-                await it.ask("session/close", sessionId=session_id)
-        await it.reopen(session_id)
-        assert await it.turn(session_id, "hello") == "end_turn"
+                await session.ask("session/close")
+        await session.reopen()
+        assert await session.turn("hello") == "end_turn"
 
 
 @VERSIONS
@@ -325,34 +330,37 @@ async def test_nothing_waits_for_servers_any_more_when_the_client_leaves(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled = jsonrpc.REQUEST_CANCELLED
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await lulled(it, session_id)
+    async with connected(cwd, version) as it:
+        session = await it.new()
+        await lulled(it, session.id)
         has_begun = hanging(monkeypatch)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(refused, it.new(), cancelled)
             await has_begun.wait()
             if version == 2:
-                tasks.start_soon(refused, it.say(session_id, "hello"), cancelled)
+                tasks.start_soon(refused, session.prompt("hello"), cancelled)
             else:
-                tasks.start_soon(it.say, session_id, "hello")
+                tasks.start_soon(session.prompt, "hello")
             await it.ask("session/list")
             it.server.cancel_all()
             await refused(it.new(), cancelled)
 
 
 async def test_those_asleep_longest_are_closed_where_there_are_too_many(cwd: Path) -> None:
-    async with visit(cwd, limit=1) as it:
+    async with connected(cwd, settings={"sessions.max_concurrent": 1}) as it:
         handlers_of(it).sessions.max_suspended = 2
-        sessions = [await it.new() for _ in range(4)]
+        sessions = [(await it.new()).id for _ in range(4)]
         assert list(handlers_of(it).sessions.suspended) == sessions[1:3]
         with pytest.raises(RequestFailedError, match="not open"):
-            await it.say(sessions[0], "hello")
-        await it.reopen(sessions[0])
+            await it.session(sessions[0]).prompt("hello")
+        await it.session(sessions[0]).reopen()
 
 
 async def test_idle_sessions_fall_asleep_by_and_by(cwd: Path) -> None:
-    async with visit(cwd, idle_timeout=0.001) as it, anyio.create_task_group() as tasks:
+    async with (
+        connected(cwd, settings={"sessions.idle_timeout": 0.001}) as it,
+        anyio.create_task_group() as tasks,
+    ):
         await it.new()
         handlers = handlers_of(it)
         tasks.start_soon(it.server.suspend_idle)

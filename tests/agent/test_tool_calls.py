@@ -20,7 +20,8 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.schema.words import ToolKind
-from tests.agent.conftest import Answerer, selected, talk
+from tests.agent.client import selected
+from tests.agent.conftest import Answerer, talk
 
 TOOLS = builtin_tools()
 

@@ -39,7 +39,7 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import selected
+from tests.agent.client import selected
 
 TOOLS = builtin_tools()
 

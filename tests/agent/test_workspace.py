@@ -14,7 +14,8 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError
 from acp_protocol.jsonrpc import Json, Request
-from tests.agent.conftest import Answerer, selected, talk
+from tests.agent.client import selected
+from tests.agent.conftest import Answerer, talk
 
 
 class Editor:

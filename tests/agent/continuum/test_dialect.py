@@ -2,75 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-import anyio
 import pytest
 
-from acp_agent.continuum.dialect import ContinuumDialect
-from acp_agent.door.server import AgentServer
-from acp_agent.models.demo import DemoModel
-from acp_agent.models.types import HistoryEntry, Model, ModelEvent, ToolSpec
+from acp_agent.models.types import HistoryEntry, ModelEvent, ToolSpec
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.services import AgentServices
-from acp_agent.settings.keys import settings_with
 from acp_protocol import jsonrpc
-from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.connection import Connection
 from acp_protocol.dialects.continuum import Continuum
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.memory import memory_pair
-from tests.agent.conftest import LIMIT
-from tests.agent.linted_client import Counting, Visitor, visit
-
-HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": False}}
+from tests.agent.client import PERMISSION, Client, Counting, connected
 
 
-@asynccontextmanager
-async def continuum(
-    cwd: Path,
-    visitor: Visitor,
-    sessions: int = 9,
-    models: Sequence[Model] = (),
-    permissions: PermissionPolicy | None = None,
-) -> AsyncGenerator[Connection]:
+def continuum(cwd: Path, sessions: int = 9, **options: Any) -> AbstractAsyncContextManager[Client]:
     """Connect a client that speaks as those of the Continuum Router do."""
-    ours, theirs = memory_pair()
-    settings = settings_with({"sessions.max_concurrent": sessions})
-    services = AgentServices(settings=settings, models=models or [DemoModel()])
-    if permissions is not None:
-        services = replace(services, permissions=permissions)
-    server = AgentServer(services, ContinuumDialect())
-    spoken = DialectTransport(theirs, "agent", Continuum(str(cwd)))
-    server.connection = Connection(spoken, server)
-    with anyio.fail_after(LIMIT):
-        async with (
-            BackgroundTasks() as server.tasks,
-            server.connection,
-            Connection(ours, visitor) as connection,
-        ):
-            await connection.request("initialize", HELLO)
-            yield connection
+    dialect, limit = Continuum(str(cwd)), {"sessions.max_concurrent": sessions}
+    able = {"readTextFile": False}
+    return connected(cwd, dialect=dialect, settings=limit, capabilities=able, **options)
 
 
 async def test_a_continuum_client_begins_in_the_mode_it_names(cwd: Path) -> None:
-    visitor = Visitor()
-    async with continuum(cwd, visitor) as client:
-        opened = await client.request("session/new", {"mode": "code"})
+    async with continuum(cwd) as client:
+        opened = await client.connection.request("session/new", {"mode": "code"})
         assert (opened["mode"], opened["historyLength"]) == ("code", 0)
         content = [{"type": "text", "text": "run true"}]
         asked = {"sessionId": opened["sessionId"], "content": content}
-        assert await client.request("session/prompt", asked) == {"stopReason": "end_turn"}
-        assert visitor.asked == ["session/request_permission"]
-        loaded = await client.request("session/load", {"sessionId": opened["sessionId"]})
+        assert await client.connection.request("session/prompt", asked) == {
+            "stopReason": "end_turn"
+        }
+        assert client.requested == ["session/request_permission"]
+        loaded = await client.connection.request("session/load", {"sessionId": opened["sessionId"]})
         assert (loaded["mode"], loaded["historyLength"]) == ("code", 4)
-        (listed,) = (await client.request("session/list"))["sessions"]
+        (listed,) = (await client.connection.request("session/list"))["sessions"]
         made, used = (datetime.fromisoformat(loaded[each]) for each in ("createdAt", "updatedAt"))
         assert made <= used == datetime.fromisoformat(listed["updatedAt"]).replace(microsecond=0)
 
@@ -91,7 +59,7 @@ ORDERS = {
 @pytest.mark.parametrize(
     ("permissions", "asked"),
     [
-        (None, {"edit", "move", "execute", "fetch", "delete"}),
+        (PermissionPolicy(), {"edit", "move", "execute", "fetch", "delete"}),
         (
             PermissionPolicy("allow_all", always_ask=frozenset({"delete"})),
             # This machine is asked about in any case.
@@ -109,34 +77,39 @@ ORDERS = {
     ids=["no configuration", "another configuration", "the router's configuration"],
 )
 async def test_in_the_mode_code_of_continuum_the_kind_of_a_call_decides_whether_to_ask(
-    permissions: PermissionPolicy | None, asked: set[str], is_set_later: bool, cwd: Path
+    permissions: PermissionPolicy, asked: set[str], is_set_later: bool, cwd: Path
 ) -> None:
     for order, kind in ORDERS.items():
-        visitor = Visitor(answers={"session/request_permission": {"outcome": "rejected"}})
-        async with continuum(cwd, visitor, permissions=permissions) as client:
+        async with continuum(cwd, permissions=permissions) as client:
+            client.answers[PERMISSION] = {"outcome": "rejected"}
             if is_set_later:
-                opened = await client.request("session/new", {"cwd": str(cwd), "mcpServers": []})
-                await client.request("session/set_mode", {"mode": "code"})
+                opened = await client.connection.request(
+                    "session/new", {"cwd": str(cwd), "mcpServers": []}
+                )
+                await client.connection.request("session/set_mode", {"mode": "code"})
             else:
-                opened = await client.request("session/new", {"mode": "code"})
+                opened = await client.connection.request("session/new", {"mode": "code"})
             content = [{"type": "text", "text": order}]
             prompt = {"sessionId": opened["sessionId"], "content": content}
-            await client.request("session/prompt", prompt)
+            await client.connection.request("session/prompt", prompt)
         (cwd / "notes.md").write_text("Buy milk.\n")
-        assert (visitor.asked != []) == (kind in asked), order
+        assert (client.requested != []) == (kind in asked), order
 
 
 async def test_a_continuum_client_is_told_the_mode_before(cwd: Path) -> None:
-    async with continuum(cwd, Visitor()) as client:
-        await client.request("session/new", {"mode": "code"})
+    async with continuum(cwd) as client:
+        await client.connection.request("session/new", {"mode": "code"})
         for mode, before in [("architect", "code"), ("ask", "architect"), ("ask", "ask")]:
-            told = await client.request("session/set_mode", {"mode": mode})
+            told = await client.connection.request("session/set_mode", {"mode": mode})
             assert told == {"mode": mode, "previousMode": before}
 
 
 async def test_a_continuum_client_logs_in_by_whatever_it_has(cwd: Path) -> None:
-    async with continuum(cwd, Visitor()) as client:
-        assert await client.request("authenticate", {"method": "api_key", "token": "k"}) == {}
+    async with continuum(cwd) as client:
+        assert (
+            await client.connection.request("authenticate", {"method": "api_key", "token": "k"})
+            == {}
+        )
 
 
 @pytest.mark.parametrize(
@@ -145,22 +118,22 @@ async def test_a_continuum_client_logs_in_by_whatever_it_has(cwd: Path) -> None:
 async def test_a_continuum_client_reads_why_no_session_is_opened(
     cwd: Path, mode: str, sessions: int, code: int
 ) -> None:
-    async with continuum(cwd, Visitor(), sessions) as client:
+    async with continuum(cwd, sessions) as client:
         with pytest.raises(RequestFailedError) as refusal:
-            await client.request("session/new", {"mode": mode})
+            await client.connection.request("session/new", {"mode": mode})
         assert refusal.value.code == code
 
 
 async def test_a_session_is_loaded_where_it_was_opened(cwd: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    async with continuum(cwd, Visitor()) as client:
-        opened = await client.request("session/new", {"cwd": str(elsewhere)})
-        loaded = await client.request("session/load", {"sessionId": opened["sessionId"]})
+    async with continuum(cwd) as client:
+        opened = await client.connection.request("session/new", {"cwd": str(elsewhere)})
+        loaded = await client.connection.request("session/load", {"sessionId": opened["sessionId"]})
         assert loaded["sessionId"] == opened["sessionId"]
         for wrong in [{"sessionId": "nope"}, {"sessionId": opened["sessionId"], "cwd": str(cwd)}]:
             with pytest.raises(RequestFailedError):
-                await client.request("session/load", wrong)
+                await client.connection.request("session/load", wrong)
 
 
 class Named(Counting):
@@ -180,30 +153,32 @@ class Named(Counting):
 
 async def test_a_continuum_prompt_is_answered_by_the_model_it_names(cwd: Path) -> None:
     first, second = Named("openai:gpt-4o"), Named("openai:gpt-5")
-    async with continuum(cwd, Visitor(), models=[first, second]) as client:
-        opened = await client.request("session/new", {"mode": "code"})
+    async with continuum(cwd, model=first, others=[second]) as client:
+        opened = await client.connection.request("session/new", {"mode": "code"})
         prompt: Json = {"sessionId": opened["sessionId"], "content": []}
         for model in ["openai:gpt-5", "gpt-5", None, "gpt-4o"]:
             prompt["model"] = model
-            await client.request("session/prompt", prompt)
+            await client.connection.request("session/prompt", prompt)
         assert (first.asked, second.asked) == (1, 3)
         for name in ["gpt-nope", "gpt", "", 5]:
             with pytest.raises(RequestFailedError, match="model: there is no model") as refusal:
                 prompt["model"] = name
-                await client.request("session/prompt", prompt)
+                await client.connection.request("session/prompt", prompt)
             assert refusal.value.code == jsonrpc.INVALID_PARAMS
         assert (first.asked, second.asked) == (1, 3)
 
 
 async def test_the_demo_stands_in_for_every_model(cwd: Path) -> None:
-    async with continuum(cwd, Visitor()) as client:
-        opened = await client.request("session/new", {"mode": "code"})
+    async with continuum(cwd) as client:
+        opened = await client.connection.request("session/new", {"mode": "code"})
         prompt: Json = {"sessionId": opened["sessionId"], "content": [], "model": "gpt-4o"}
-        assert await client.request("session/prompt", prompt) == {"stopReason": "end_turn"}
+        assert await client.connection.request("session/prompt", prompt) == {
+            "stopReason": "end_turn"
+        }
 
 
 async def test_an_official_client_hears_nothing_of_the_dialect(cwd: Path) -> None:
-    async with visit(cwd, lints=False) as it:
-        assert "_meta" not in await it.reopen(await it.new())
+    async with connected(cwd, lints=False) as it:
+        assert "_meta" not in await (await it.new()).reopen()
         with pytest.raises(RequestFailedError, match="there is no method"):
             await it.ask("authenticate", methodId="api_key")

@@ -27,7 +27,8 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import Talk, selected, talk
+from tests.agent.client import selected
+from tests.agent.conftest import Talk, talk
 from tests.agent.mcp.rooms import LIMITS, weather
 
 TOOLS = builtin_tools()

@@ -21,7 +21,7 @@ from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import visit
+from tests.agent.client import connected
 from tests.agent.models.provider import Answer, LocalProvider, found, providing, sse, streamed
 from tests.agent.models.provider import refused as service_refused
 
@@ -289,33 +289,33 @@ async def test_a_client_is_told_what_fails_and_the_session_goes_on(
     well = replying(*words("Fine."), STOP)
     async with (
         providing(*answers, well) as provider,
-        visit(cwd, version, model=messages_at(provider)) as it,
+        connected(cwd, version, model=messages_at(provider)) as it,
     ):
-        session_id = await it.new()
+        session = await it.new()
         if version == 1:
             with pytest.raises(RequestFailedError) as caught:
-                await it.turn(session_id, "hello")
+                await session.turn("hello")
             told = (caught.value.code, caught.value.message)
         else:
-            assert await it.turn(session_id, "hello") == "error"
-            error = it.visitor.idles(session_id)[-1]["error"]
+            assert await session.turn("hello") == "error"
+            error = session.idles()[-1]["error"]
             told = (error["code"], error["message"])
         assert told[0] == code
         assert sentence in told[1]
         assert "canary" not in told[1]
-        assert it.visitor.asked == []
-        assert await it.turn(session_id, "again") == "end_turn"
-        assert it.said(session_id).endswith("Fine.")
+        assert it.requested == []
+        assert await session.turn("again") == "end_turn"
+        assert session.text.endswith("Fine.")
 
 
 async def test_two_calls_of_one_id_are_both_carried_out_and_told_apart(cwd: Path) -> None:
     twice = [*CALL, CLOSED, *CALL, CLOSED, CALLS_END, STOP]
     async with (
         providing(replying(*twice), replying(*words("Done."), STOP)) as provider,
-        visit(cwd, model=messages_at(provider)) as it,
+        connected(cwd, model=messages_at(provider)) as it,
     ):
-        session_id = await it.new()
-        assert await it.turn(session_id, "look twice") == "end_turn"
+        session = await it.new()
+        assert await session.turn("look twice") == "end_turn"
     sent = provider.asked[1].body["messages"]
     ids = [block["id"] for block in sent[1]["content"]]
     assert len(set(ids)) == 2
@@ -331,10 +331,10 @@ async def test_arguments_that_are_broken_are_told_to_the_model_which_tries_again
         providing(
             replying(*CALL, cut, CLOSED, CALLS_END, STOP), replying(*words("Sorry."), STOP)
         ) as provider,
-        visit(cwd, model=messages_at(provider)) as it,
+        connected(cwd, model=messages_at(provider)) as it,
     ):
-        session_id = await it.new()
-        assert await it.turn(session_id, "look") == "end_turn"
+        session = await it.new()
+        assert await session.turn("look") == "end_turn"
     (result,) = provider.asked[1].body["messages"][2]["content"]
     assert result["is_error"]
     assert "the arguments are no JSON" in result["content"]
@@ -347,10 +347,10 @@ async def test_a_paused_reply_goes_on_in_the_same_turn(cwd: Path, version: int) 
         providing(
             replying(*words("I look"), paused, STOP), replying(*words(" and see."), STOP)
         ) as provider,
-        visit(cwd, version, model=messages_at(provider)) as it,
+        connected(cwd, version, model=messages_at(provider)) as it,
     ):
-        session_id = await it.new()
-        assert await it.turn(session_id, "look") == "end_turn"
-        assert it.said(session_id) == "I look and see."
+        session = await it.new()
+        assert await session.turn("look") == "end_turn"
+        assert session.text == "I look and see."
     sent = provider.asked[1].body["messages"]
     assert sent[1] == {"role": "assistant", "content": [{"type": "text", "text": "I look"}]}

@@ -9,7 +9,7 @@ import pytest
 from acp_agent.models.factory import create_model
 from acp_agent.models.types import Model, PromptMessage, SupportsEffort
 from acp_agent.settings.model import Effort, ModelSettings
-from tests.agent.linted_client import visit
+from tests.agent.client import connected
 from tests.agent.models.provider import LocalProvider, providing, replied, said, sse, streamed
 
 _CHOICE = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
@@ -36,19 +36,19 @@ async def test_an_effort_holds_for_whoever_chose_it() -> None:
 @pytest.mark.parametrize("version", [1, 2])
 async def test_an_effort_is_chosen_for_a_session(cwd: Path, version: int) -> None:
     async with providing(WELL, WELL, WELL) as provider:
-        async with visit(cwd, version, model=model(provider)) as it:
+        async with connected(cwd, version, model=model(provider)) as it:
             one, other = await it.new(), await it.new()
-            await it.choose(one, "effort", "medium")
-            await it.turn(one, "hello")
-            await it.turn(other, "hello")
-            await it.choose(one, "effort", "default")
-            await it.turn(one, "hello")
+            await one.choose("effort", "medium")
+            await one.turn("hello")
+            await other.turn("hello")
+            await one.choose("effort", "default")
+            await one.turn("hello")
         efforts = [asked.body.get("reasoning_effort") for asked in provider.asked]
     assert efforts == ["medium", None, None]
 
 
 async def test_the_demo_model_has_no_effort(cwd: Path) -> None:
-    async with visit(cwd) as it:
-        session_id = await it.new()
-        options = (await it.choose(session_id, "mode", "ask"))["configOptions"]
+    async with connected(cwd) as it:
+        session = await it.new()
+        options = (await session.choose("mode", "ask"))["configOptions"]
     assert [option["id"] for option in options] == ["mode", "model", "thinking", "policy"]

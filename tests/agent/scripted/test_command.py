@@ -36,7 +36,7 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 from acp_protocol.schema.validate import validate_params, validate_result
-from tests.agent.linted_client import lint_errors
+from tests.agent.client import lint_errors
 from tests.agent.scripted.sdk_client import AGENT, LIMIT, sdk
 from tests.agent.scripted.stage import HELLO
 from tests.warm import WARM

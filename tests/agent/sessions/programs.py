@@ -14,7 +14,7 @@ from typing import Any
 from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import HELLO, folded
+from tests.agent.client import INITIALIZE, folded
 from tests.warm import WARM
 
 
@@ -92,7 +92,7 @@ def program(store: Path, cwd: Path, version: int, *options: str) -> Generator[Pr
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         it = Program(process, cwd, version)
         try:
-            it.ask("initialize", **HELLO[version])
+            it.ask("initialize", **INITIALIZE[version])
             yield it
         finally:
             if process.poll() is None:

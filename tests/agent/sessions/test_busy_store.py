@@ -13,7 +13,7 @@ import pytest
 from acp_agent.store.database import FILE, BusyError, SessionQuery, SessionStore
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import Visit, items, visit
+from tests.agent.client import PERMISSION, SILENCE, Client, connected, items, selected
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
@@ -52,25 +52,25 @@ async def test_a_turn_is_cancelled_while_the_store_is_busy(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = SessionStore(tmp_path / "kept")
-    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
-        session_id = await it.new()
-        it.visitor.is_silent = True
+    async with connected(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session = await it.new()
+        it.answers[PERMISSION] = SILENCE
         has_ended = anyio.Event()
 
         async def turn() -> None:
-            assert await it.turn(session_id, "write a.txt: x") == "cancelled"
+            assert await session.turn("write a.txt: x") == "cancelled"
             has_ended.set()
 
         tasks.start_soon(turn)
-        await it.visitor.until(lambda: it.visitor.asked)
+        await it.until(lambda: it.requested)
         with locked(tmp_path / "kept"):
             assert len((await it.ask("session/list"))["sessions"]) == 1
-            await it.cancel(session_id)
+            await session.cancel()
             await has_ended.wait()
-            (call,) = [item for item in items(it.conversation(session_id)) if len(item) == 7]
+            (call,) = [item for item in items(session.conversation) if len(item) == 7]
             assert call[2] in {"failed", "cancelled"}
-        it.visitor.is_silent = False
-        assert await it.turn(session_id, "hello") == "end_turn"
+        it.answers[PERMISSION] = selected("allow")
+        assert await session.turn("hello") == "end_turn"
     await tells_the_same(it, store, tmp_path / "kept")
 
 
@@ -79,14 +79,14 @@ async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = SessionStore(tmp_path / "kept")
-    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
-        session_id = await it.new()
+    async with connected(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session = await it.new()
         with locked(tmp_path / "kept"):
-            tasks.start_soon(it.turn, session_id, "hello")
-            tasks.start_soon(it.choose, session_id, "mode", "code")
+            tasks.start_soon(session.turn, "hello")
+            tasks.start_soon(session.choose, "mode", "code")
             for _ in range(3):
                 await it.ask("session/list")
-            assert {"available_commands_update"} >= set(it.visitor.kinds())
+            assert {"available_commands_update"} >= set(it.kinds())
     await tells_the_same(it, store, tmp_path / "kept")
 
 
@@ -94,23 +94,23 @@ async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
 async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_nothing(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    async with visit(cwd, version, store=SessionStore(tmp_path / "kept")) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, store=SessionStore(tmp_path / "kept")) as it:
+        opened_session = await it.new()
         with locked(tmp_path / "kept"):
             async with anyio.create_task_group() as tasks:
 
                 async def prompt() -> None:
                     if version == 1:
-                        assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+                        assert (await opened_session.prompt("hello"))["stopReason"] == "cancelled"
                     else:
                         with pytest.raises(RequestFailedError, match="Request cancelled"):
-                            await it.say(session_id, "hello")
+                            await opened_session.prompt("hello")
 
                 tasks.start_soon(prompt)
                 await it.ask("session/list")
-                await it.cancel(session_id)
+                await opened_session.cancel()
         assert it.server.sessions is not None
-        session = it.server.sessions.awake[session_id]
+        session = it.server.sessions.awake[opened_session.id]
         assert list(session.log.replayable()) == []
 
 
@@ -118,19 +118,19 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
 async def test_a_store_that_stays_busy_is_told_as_such(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True) as it:
+        session = await it.new()
         it.server.services.store.busy_timeout_s = 0.02
         with locked(tmp_path / "kept"):
             for asked in (
-                it.say(session_id, "hello"),
-                it.choose(session_id, "mode", "code"),
-                it.ask("session/set_title", sessionId=session_id, title="it"),
+                session.prompt("hello"),
+                session.choose("mode", "code"),
+                session.ask("session/set_title", title="it"),
                 it.new(),
             ):
                 with pytest.raises(RequestFailedError, match="another process keeps the store"):
                     await asked
-        assert await it.turn(session_id, "hello") == "end_turn"
+        assert await session.turn("hello") == "end_turn"
 
 
 @VERSIONS
@@ -139,21 +139,21 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
     cwd: Path, version: int, tmp_path: Path, *, is_asleep: bool
 ) -> None:
     store = SessionStore(tmp_path / "kept")
-    async with visit(cwd, version, store=store) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    async with connected(cwd, version, store=store) as it:
+        session = await it.new()
+        await session.turn("hello")
         handlers = it.server._handlers
         assert handlers is not None
         if is_asleep:
-            await handlers.sessions.suspend(handlers.sessions.awake[session_id])
+            await handlers.sessions.suspend(handlers.sessions.awake[session.id])
         async with anyio.create_task_group() as tasks:
 
             async def delete() -> None:
-                await it.ask("session/delete", sessionId=session_id)
+                await session.ask("session/delete")
 
             async def reopen() -> None:
                 with pytest.raises(RequestFailedError, match="no such session"):
-                    await it.reopen(session_id)
+                    await session.reopen()
 
             with locked(tmp_path / "kept"):
                 tasks.start_soon(delete)
@@ -171,18 +171,18 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = SessionStore(tmp_path / "kept")
-    async with visit(cwd, version, store=store) as it:
-        session_id = await it.new()
-        await it.turn(session_id, "hello")
+    async with connected(cwd, version, store=store) as it:
+        opened_session = await it.new()
+        await opened_session.turn("hello")
         handlers = it.server._handlers
         assert handlers is not None
-        session = handlers.sessions.awake[session_id]
+        session = handlers.sessions.awake[opened_session.id]
         with locked(tmp_path / "kept"):
             session.log.update(title="it")
             await handlers.sessions.suspend_idle(0.0)
-            assert session_id in handlers.sessions.awake
+            assert opened_session.id in handlers.sessions.awake
         await handlers.sessions.suspend_idle(0.0)
-        assert session_id in handlers.sessions.suspended
+        assert opened_session.id in handlers.sessions.suspended
         assert session.log.current().title == "it"
 
 
@@ -190,18 +190,20 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
 async def test_a_place_is_free_as_soon_as_the_store_is(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    async with visit(cwd, version, store=SessionStore(tmp_path / "kept"), limit=1) as it:
+    async with connected(
+        cwd, version, store=SessionStore(tmp_path / "kept"), settings={"sessions.max_concurrent": 1}
+    ) as it:
         first, second = await it.new(), await it.new()
         handlers = it.server._handlers
         assert handlers is not None
         async with anyio.create_task_group() as tasks:
             with locked(tmp_path / "kept"):
-                handlers.sessions.awake[second].log.update(title="it")
-                tasks.start_soon(it.choose, first, "mode", "code")
+                handlers.sessions.awake[second.id].log.update(title="it")
+                tasks.start_soon(first.choose, "mode", "code")
                 await it.ask("session/list")
         assert (list(handlers.sessions.awake), list(handlers.sessions.suspended)) == (
-            [first],
-            [second],
+            [first.id],
+            [second.id],
         )
 
 
@@ -210,33 +212,33 @@ async def test_where_the_store_keeps_a_place_taken_that_is_told(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = SessionStore(tmp_path / "kept", busy_timeout_s=0.0)
-    async with visit(cwd, version, store=store, limit=1) as it:
+    async with connected(cwd, version, store=store, settings={"sessions.max_concurrent": 1}) as it:
         first, second = await it.new(), await it.new()
         handlers = it.server._handlers
         assert handlers is not None
         with locked(tmp_path / "kept"):
-            handlers.sessions.awake[second].log.update(title="it")
+            handlers.sessions.awake[second.id].log.update(title="it")
             with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
-                await it.say(first, "hello")
-        assert await it.turn(first, "hello") == "end_turn"
+                await first.prompt("hello")
+        assert await first.turn("hello") == "end_turn"
 
 
-async def tells_the_same(it: Visit, store: SessionStore, directory: Path) -> None:
+async def tells_the_same(it: Client, store: SessionStore, directory: Path) -> None:
     """Hold what is told again in another process to what was told."""
     store.close()
     kept = SessionStore(directory)
     (record,) = kept.page(SessionQuery(), 2)
     session_id = record.id
-    async with visit(it.cwd, it.version, store=kept) as again:
-        await again.reopen(session_id)
-    assert it.said(session_id)
+    async with connected(it.cwd, it.version, store=kept) as again:
+        await again.session(session_id).reopen()
+    assert it.session(session_id).text
     assert spoken(again, session_id) == spoken(it, session_id)
 
 
-def spoken(it: Visit, session_id: str) -> list[Json]:
+def spoken(it: Client, session_id: str) -> list[Json]:
     """Return what a user sees; in version 1 a mode that changes meanwhile parts a message."""
     joined: list[Json] = []
-    for item in items(it.conversation(session_id)):
+    for item in items(it.session(session_id).conversation):
         if joined and len(item) == 3 and joined[-1][0] == item[0]:
             joined[-1] = (item[0], joined[-1][1] + item[1], joined[-1][2] + item[2])
         else:

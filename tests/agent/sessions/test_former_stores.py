@@ -34,7 +34,7 @@ from acp_agent.models.types import (
 )
 from acp_agent.store.database import FILE, SessionStore
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import items, visit
+from tests.agent.client import connected, items
 
 STORES = Path(__file__).parent / "stores"
 FORMER = pytest.mark.parametrize("name", sorted(path.stem for path in STORES.glob("*.sql")))
@@ -133,28 +133,28 @@ async def test_sessions_of_former_stores_are_listed_replayed_and_continued(
     store = restored(name, tmp_path / "kept", cwd)
     model = Remembering()
     found: dict[str, Json] = {}
-    async with visit(
+    async with connected(
         cwd, version, store=store, unstable=True, model=DemoModel(), others=[model]
     ) as it:
         listed = (await it.ask("session/list", archived="include"))["sessions"]
         shown = ("sessionId", "title", "archived", "updatedAt", "additionalDirectories")
         found["listed"] = [[session.get(each) for each in shown] for session in listed]
         for session_id in sorted(session["sessionId"] for session in listed):
-            await it.reopen(session_id)
-            seen = items(it.conversation(session_id))
-            await it.choose(session_id, "model", "service")
-            assert await it.turn(session_id, "go on") == "end_turn"
+            await it.session(session_id).reopen()
+            seen = items(it.session(session_id).conversation)
+            await it.session(session_id).choose("model", "service")
+            assert await it.session(session_id).turn("go on") == "end_turn"
             found[session_id] = {"seen": seen, "known": known(model.history)}
-            assert items(it.conversation(session_id))[: len(seen)] == seen
+            assert items(it.session(session_id).conversation)[: len(seen)] == seen
     assert plain(found, cwd) == expected[str(version)]
     # What was migrated and mended is the same when it is opened again.
     store.close()
-    async with visit(
+    async with connected(
         cwd, version, store=SessionStore(tmp_path / "kept"), model=DemoModel(), others=[model]
     ) as it:
         for session_id in sorted(each for each in found if each != "listed"):
-            await it.reopen(session_id)
-            seen = items(it.conversation(session_id))
+            await it.session(session_id).reopen()
+            seen = items(it.session(session_id).conversation)
             before = found[session_id]["seen"]
             assert seen[: len(before)] == before
             assert [each[:2] for each in seen[len(before) :]] == [

@@ -23,8 +23,7 @@ from acp_agent.store.database import BusyError, SessionStore, StoreError
 from acp_agent.store.log import History, SessionLog
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from tests.agent.conftest import selected
-from tests.agent.linted_client import Visit, items, visit
+from tests.agent.client import PERMISSION, SILENCE, Client, connected, items, selected
 from tests.agent.sessions.test_busy_store import locked, tells_the_same
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -155,22 +154,24 @@ async def test_what_was_refused_for_want_of_room_is_not_kept_later(tmp_path: Pat
     assert pieces(log) == ["known " * 99]
 
 
-def calls(it: Visit, session_id: str) -> list[Any]:
+def calls(it: Client, session_id: str) -> list[Any]:
     """Return status and content of the tool calls so far."""
     return [
-        (item[2], str(item[3])) for item in items(it.conversation(session_id)) if len(item) == 7
+        (item[2], str(item[3]))
+        for item in items(it.session(session_id).conversation)
+        if len(item) == 7
     ]
 
 
-async def fails(it: Visit, session_id: str, text: str) -> str:
+async def fails(it: Client, session_id: str, text: str) -> str:
     """Say something; return with what error its turn ends."""
     if it.version == 1:
         with pytest.raises(RequestFailedError) as caught:
-            await it.say(session_id, text)
+            await it.session(session_id).prompt(text)
         assert caught.value.code == jsonrpc.INTERNAL_ERROR
         return caught.value.message
-    assert await it.turn(session_id, text) == "error"
-    error = it.visitor.idles(session_id)[-1]["error"]
+    assert await it.session(session_id).turn(text) == "error"
+    error = it.session(session_id).idles()[-1]["error"]
     assert error["code"] == jsonrpc.INTERNAL_ERROR
     return error["message"]
 
@@ -183,32 +184,32 @@ async def test_a_disk_that_fills_up_amid_a_turn_ends_its_calls_and_the_turn(
     cwd: Path, version: int, text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = fillable(tmp_path / "kept")
-    async with visit(cwd, version, store=store, lints=False) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, store=store, lints=False) as it:
+        session = await it.new()
 
         def allowed(_: object) -> object:
             if text.startswith("write"):
                 fill(store)
             return selected("allow")
 
-        it.visitor.answers["session/request_permission"] = allowed
+        it.answers["session/request_permission"] = allowed
         async with anyio.create_task_group() as tasks:
 
             async def fill_amid() -> None:
                 # In version 2 it is told in base64.
-                await it.visitor.until(lambda: re.search("42x|NDJ4", str(it.visitor.updates)))
+                await it.until(lambda: re.search("42x|NDJ4", str(it.updates)))
                 fill(store)
 
             if text.startswith("run"):
                 tasks.start_soon(fill_amid)
-            assert FULL in await fails(it, session_id, text)
-        ((status, content),) = calls(it, session_id)
+            assert FULL in await fails(it, session.id, text)
+        ((status, content),) = calls(it, session.id)
         assert status == "failed"
         assert f"broken off: {FULL}" in content
         assert "Traceback" not in caplog.text
         make_room(store)
-        assert await it.turn(session_id, "hello") == "end_turn"
-        known = [type(entry).__name__ for entry in history_of(it, session_id)]
+        assert await session.turn("hello") == "end_turn"
+        known = [type(entry).__name__ for entry in history_of(it, session.id)]
     assert known[:3] == ["PromptMessage", "AssistantMessage", "ToolResult"]
     store.delete(1)
     await tells_the_same(it, store, tmp_path / "kept")
@@ -219,19 +220,19 @@ async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = fillable(tmp_path / "kept")
-    async with visit(cwd, version, store=store) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, store=store) as it:
+        session = await it.new()
         await it.ask("session/list")
-        before = len(it.visitor.updates)
+        before = len(it.updates)
         fill(store)
         with pytest.raises(RequestFailedError, match=FULL) as caught:
-            await it.say(session_id, "hello " * 99)
+            await session.prompt("hello " * 99)
         assert caught.value.code == jsonrpc.INTERNAL_ERROR
-        assert len(it.visitor.updates) == before
-        assert history_of(it, session_id) == []
+        assert len(it.updates) == before
+        assert history_of(it, session.id) == []
         make_room(store)
-        assert await it.turn(session_id, "hello") == "end_turn"
-        record = store.get(session_id)
+        assert await session.turn("hello") == "end_turn"
+        record = store.get(session.id)
         assert record is not None
         told = [event["what"] for event in SessionLog(store, record).replayable()]
         assert told.count("user") == 1
@@ -242,20 +243,20 @@ async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = fillable(tmp_path / "kept")
-    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
-        session_id = await it.new()
-        it.visitor.is_silent = True
+    async with connected(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session = await it.new()
+        it.answers[PERMISSION] = SILENCE
 
         async def turn() -> None:
-            assert await it.turn(session_id, "write a.txt: x") == "cancelled"
+            assert await session.turn("write a.txt: x") == "cancelled"
 
         tasks.start_soon(turn)
-        await it.visitor.until(lambda: it.visitor.asked)
+        await it.until(lambda: it.requested)
         fill(store)
-        await it.cancel(session_id)
-        await it.visitor.until(lambda: calls(it, session_id)[0][0] in {"failed", "cancelled"})
+        await session.cancel()
+        await it.until(lambda: calls(it, session.id)[0][0] in {"failed", "cancelled"})
 
 
-def history_of(it: Visit, session_id: str) -> list[Any]:
+def history_of(it: Client, session_id: str) -> list[Any]:
     assert it.server.sessions is not None
     return list(it.server.sessions.awake[session_id]._context.history)

@@ -9,40 +9,40 @@ import pytest
 from acp_agent.options import options_for
 from acp_agent.store.database import SessionStore
 from acp_protocol.errors import RequestFailedError
-from tests.agent.linted_client import Counting, items, visit
+from tests.agent.client import Counting, connected, items
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
 async def test_a_mode_is_a_mode_and_an_option_at_once(cwd: Path) -> None:
-    async with visit(cwd) as it:
-        session_id = await it.new()
-        await it.ask("session/set_mode", sessionId=session_id, modeId="architect")
-        answer = await it.choose(session_id, "mode", "code")
+    async with connected(cwd) as it:
+        session = await it.new()
+        await session.ask("session/set_mode", modeId="architect")
+        answer = await session.choose("mode", "code")
         assert answer["configOptions"][0]["currentValue"] == "code"
-        kinds = [kind for kind in it.visitor.kinds() if kind != "available_commands_update"]
+        kinds = [kind for kind in it.kinds() if kind != "available_commands_update"]
         assert kinds == ["current_mode_update", "config_option_update"] * 2
-        assert it.conversation(session_id).info.current_mode == "code"
-        await it.ask("session/close", sessionId=session_id)
-        again = await it.reopen(session_id)
+        assert session.conversation.info.current_mode == "code"
+        await session.ask("session/close")
+        again = await session.reopen()
         assert again["modes"]["currentModeId"] == "code"
 
 
 @VERSIONS
 async def test_options_do_what_they_say(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await it.choose(session_id, "thinking", "hide")
-        await it.turn(session_id, "/think of the sea")
-        assert "agent_thought_chunk" not in it.visitor.kinds()
-        await it.choose(session_id, "policy", "ask_always")
-        await it.turn(session_id, "read notes.md")
-        assert it.visitor.asked == ["session/request_permission"]
-        await it.choose(session_id, "policy", "allow_all")
-        await it.turn(session_id, "write a.txt: x")
-        assert it.visitor.asked == ["session/request_permission"]
+    async with connected(cwd, version) as it:
+        session = await it.new()
+        await session.choose("thinking", "hide")
+        await session.turn("/think of the sea")
+        assert "agent_thought_chunk" not in it.kinds()
+        await session.choose("policy", "ask_always")
+        await session.turn("read notes.md")
+        assert it.requested == ["session/request_permission"]
+        await session.choose("policy", "allow_all")
+        await session.turn("write a.txt: x")
+        assert it.requested == ["session/request_permission"]
         for option, value in [("model", "demo"), ("mode", "ask")]:
-            await it.choose(session_id, option, value)
+            await session.choose(option, value)
 
 
 @pytest.mark.parametrize(
@@ -61,28 +61,28 @@ def test_a_policy_holds_until_another_one_is_chosen(settings: dict[str, str], va
 
 @VERSIONS
 async def test_what_cannot_be_chosen_changes_nothing(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, lints=False) as it:
-        session_id = await it.new()
+    async with connected(cwd, version, lints=False) as it:
+        session = await it.new()
         for option, value in [("nope", "demo"), ("model", "none")]:
             with pytest.raises(RequestFailedError, match="there is no"):
-                await it.choose(session_id, option, value)
-        assert "config_option_update" not in it.visitor.kinds()
+                await session.choose(option, value)
+        assert "config_option_update" not in it.kinds()
 
 
 @VERSIONS
 async def test_another_model_answers_where_it_is_chosen(cwd: Path, version: int) -> None:
     store = SessionStore()
-    async with visit(cwd, version, store=store, others=[Counting()]) as it:
-        session_id = await it.new()
-        await it.choose(session_id, "model", "counting")
-        await it.turn(session_id, "hello")
-        names = [command["name"] for command in it.conversation(session_id).info.commands]
+    async with connected(cwd, version, store=store, others=[Counting()]) as it:
+        session = await it.new()
+        await session.choose("model", "counting")
+        await session.turn("hello")
+        names = [command["name"] for command in session.conversation.info.commands]
         assert names == ["help", "tools", "usage", "permissions", "compact", "init"]
-        assert items(it.conversation(session_id))[-1] == ("AgentMessage", "well", [])
-        await it.ask("session/close", sessionId=session_id)
-    async with visit(cwd, version, store=store, others=[Counting()]) as again:
-        answer = await again.reopen(session_id)
+        assert items(session.conversation)[-1] == ("AgentMessage", "well", [])
+        await session.ask("session/close")
+    async with connected(cwd, version, store=store, others=[Counting()]) as again:
+        answer = await again.session(session.id).reopen()
         assert answer["configOptions"][1]["currentValue"] == "counting"
-    async with visit(cwd, version, store=store) as without:
-        answer = await without.reopen(session_id)
+    async with connected(cwd, version, store=store) as without:
+        answer = await without.session(session.id).reopen()
         assert answer["configOptions"][1]["currentValue"] == "demo"

@@ -15,7 +15,7 @@ from acp_agent.store.database import SessionStore
 from acp_agent.store.entries import LocalExchange, Summary
 from acp_agent.store.log import SessionLog
 from acp_protocol.jsonrpc import Json
-from tests.agent.linted_client import items, lint_errors
+from tests.agent.client import items, lint_errors
 from tests.agent.sessions.programs import program
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])

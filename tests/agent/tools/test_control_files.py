@@ -16,7 +16,7 @@ from acp_agent.tools.registry import builtin_tools
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.subjects import command_subject, path_subject
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import selected
+from tests.agent.client import selected
 
 TOOLS = builtin_tools()
 

@@ -16,7 +16,8 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.conftest import selected, talk
+from tests.agent.client import selected
+from tests.agent.conftest import talk
 
 
 @pytest.fixture(params=["ripgrep", "ourselves"], autouse=True)

@@ -18,7 +18,8 @@ from acp_agent.tools import fetch
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.fetch import fetch_tool
 from acp_agent.world.workspace import Workspace
-from tests.agent.conftest import LIMIT, selected, talk
+from tests.agent.client import LIMIT, selected
+from tests.agent.conftest import talk
 
 
 class Site:

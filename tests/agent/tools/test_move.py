@@ -21,8 +21,9 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from tests.agent.client import selected
 from tests.agent.client_v2 import talk as talk_v2
-from tests.agent.conftest import selected, talk
+from tests.agent.conftest import talk
 
 
 async def ignore(content: Content) -> None:
