@@ -109,6 +109,8 @@ class ChatWanted:
 class ChatScreen(Screen[None]):
     """One agent, one session."""
 
+    AUTO_FOCUS = "#editor"
+
     CSS_PATH = "chat.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("chat")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own

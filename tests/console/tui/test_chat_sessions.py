@@ -72,6 +72,19 @@ async def test_keys_that_come_at_once_act_in_their_order(workplace: Path) -> Non
         await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "Continue" in say(app))
 
 
+async def test_what_is_typed_at_once_is_a_prompt_of_the_new_chat(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        first = app.screen
+        app.post_message(Key("ctrl+n", None))
+        # In a transcript `e` goes to an error, and Enter folds.
+        for letter in "help me":
+            app.post_message(Key("space" if letter == " " else letter, letter))
+        app.post_message(Key("enter", "\r"))
+        await until(pilot, lambda: app.screen is not first and "▍ help me" in say(app))
+
+
 async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     workplace: Path, tmp_path: Path
 ) -> None:
