@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
+from acp_console.agents import spec
+from acp_console.agents.spec import DEMO_AGENT
 from acp_console.cli.main import run
+from tests.warm import WARM
 
 TALK = '''
 import json, os, sys, time
@@ -75,6 +78,16 @@ class Outcome:
 
 
 Call: TypeAlias = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def warm_demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start the demo agent without importing it anew."""
+    command, warm = DEMO_AGENT.command, (*WARM, "-m", "acp_agent")
+    monkeypatch.setattr(spec, "ACP_AGENT", warm)
+    object.__setattr__(DEMO_AGENT, "command", (*warm, "--no-config"))
+    yield
+    object.__setattr__(DEMO_AGENT, "command", command)
 
 
 @pytest.fixture

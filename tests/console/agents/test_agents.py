@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from acp_console.agents.spec import DEMO_AGENT, START_TIMEOUT_S, command_agent
+from acp_console.agents.spec import ACP_AGENT, DEMO_AGENT, START_TIMEOUT_S, command_agent
+
+
+def test_our_agent_is_run_and_no_package_of_its_name_in_the_working_directory() -> None:
+    assert (sys.executable, "-P", "-m", "acp_agent") == ACP_AGENT
 
 
 def test_a_command_is_kept_word_for_word_and_named_after_its_program() -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
+from acp_console.agents.spec import DEMO_AGENT
 from acp_console.cli import exit_codes
 from tests.console.cli.conftest import Configure, Install, on_terminal
 from tests.console.conftest import Agent, Call
@@ -23,7 +23,7 @@ def test_agents_are_listed_for_people_and_for_programs(call: Call, install: Inst
     assert lines[1].startswith("demo ")
     assert lines[2].split()[:3] == ["goose", "Goose", "found"]
     listed = [json.loads(line) for line in call("agents", "--json").out.splitlines()]
-    assert listed[0]["command"] == [sys.executable, "-P", "-m", "acp_agent", "--no-config"]
+    assert listed[0]["command"] == list(DEMO_AGENT.command)
     assert listed[1]["program"].endswith("bin/goose")
     assert (listed[1]["state"], listed[1]["confirmed"]) == ("ready", False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -259,7 +260,7 @@ def place(tmp_path: Path, alone: None) -> dict[str, str]:
     del alone
     for name, module in (("acp-console", "-m acp_console"), ("my-agent", "agent.py")):
         path = tmp_path / name
-        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        path.write_text(f'#!/bin/sh\nexec {shlex.join(WARM)} {module} "$@"\n')
         path.chmod(0o700)
     (tmp_path / "agent.py").write_text(RESPONDER)
     (tmp_path / "faults.toml").write_text(examples("toml")[0])

@@ -19,10 +19,7 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
-from acp_console.agents import spec
-from acp_console.agents.spec import DEMO_AGENT
 from acp_inspector.journal import Entry, Frame
-from tests.warm import WARM
 
 LIMIT = 60.0
 """Seconds after which a screen counts as stuck."""
@@ -74,16 +71,6 @@ def quick_apps() -> Iterator[None]:
         patch.setattr("textual.screen.UPDATE_PERIOD", 1 / 60)
         yield
     gc.set_threshold(*thresholds)
-
-
-@pytest.fixture(autouse=True)
-def warm_demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Start the demo agent without importing it anew."""
-    command, warm = DEMO_AGENT.command, (*WARM, "-m", "acp_agent")
-    monkeypatch.setattr(spec, "ACP_AGENT", warm)
-    object.__setattr__(DEMO_AGENT, "command", (*warm, "--no-config"))
-    yield
-    object.__setattr__(DEMO_AGENT, "command", command)
 
 
 async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
