@@ -15,7 +15,9 @@ help: ## list these targets
 run: install ## set up and start the console with the embedded demo agent
 	@$(BIN)/acp-console
 
-test: install-dev check pytest ## set up with the development tools and run every check
+# Types are checked by one process, which leaves a core to the tests.
+test: install-dev ## set up with the development tools and run every check
+	@$(MAKE) --no-print-directory --jobs=2 check pytest
 
 install: $(STAMPS)/install ## set up .venv with the pinned dependencies
 
