@@ -10,6 +10,7 @@ import pytest
 from acp_console.cli import exit_codes
 from acp_console.cli.reading import annotate
 from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.journal import Frame
 from tests.console.cli.test_lint import write
 from tests.console.conftest import Call
 from tests.inspector.lint.talk import Talk
@@ -22,9 +23,10 @@ def recording(tmp_path: Path) -> Path:
     talk.open()
     talk.turn("first")
     prompt = talk.prompt("second")
+    sent = next(each.data for each in talk.entries if isinstance(each, Frame) and each.seq == 8)
     talk.say()
     talk.finish(prompt, "tired")
-    talk.event("edited", of=8, by="rule", was="{}", now="{}")
+    talk.event("edited", of=8, by="rule", was="{}", now=sent.decode())
     talk.event("held", of=9, by="breakpoint", filter="error")
     return write(tmp_path / "it.acp.ndjson", talk)
 
