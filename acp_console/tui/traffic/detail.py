@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from textual import getters, on
@@ -64,7 +64,8 @@ def subject_of(view: TrafficModel, row: int | None) -> DetailSubject:
         edit = view.edit_of(entry.seq) if isinstance(entry, Frame) else None
         if edit is None or not isinstance(entry, Frame):
             return DetailSubject(entry, *pair)
-        sent = edit.sent(entry)
+        # Of several edits each has the line before it.
+        sent, edit = edit.sent(entry), replace(edit, was=entry.data)
         request, response = (
             sent if each is not None and each.seq == entry.seq else each for each in pair
         )

@@ -65,16 +65,21 @@ class Edits:
             self.note(entry)
 
     def note(self, entry: Entry) -> Edit | None:
-        """Take note of an entry; return the edit that it reports, unless that was known."""
+        """Take note of an entry; return the edit that it reports, unless that was known.
+
+        An edit of what an earlier one has sent replaces what that one found.
+        """
         edit = edit_of(entry) if isinstance(entry, JournalEvent) else None
         known = None if edit is None else self._last.get(edit.of)
         if edit is None or (known is not None and known.seq >= edit.seq):
             return None
+        if known is not None:
+            edit = replace(edit, was=known.was)
         self._last[edit.of] = edit
         return edit
 
     def of(self, n: int) -> Edit | None:
-        """Return the last edit of frame `n`; None if it was sent as it came."""
+        """Return the last edit of frame `n`, from what came; None if it was sent as it came."""
         return self._last.get(n)
 
     def copy(self) -> Edits:

@@ -178,6 +178,19 @@ async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[i
         await until(pilot, lambda: detail.tabs.active == "tree")
 
 
+async def test_a_frame_that_was_edited_twice_shows_what_came_and_what_was_sent() -> None:
+    frame, edit, *others = edited()
+    assert isinstance(edit, JournalEvent)
+    last = str(edit.data["now"]).replace("cheese", "honey")
+    again = replace(edit, seq=3, data={**edit.data, "was": edit.data["now"], "now": last})
+    app = InspectionApp([frame, edit, again, *others])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "✎ session/prompt" in say(app))
+        await pilot.press("home", "o")
+        await until(pilot, lambda: '"text": "milk and bread"' in say(app))
+        assert '"text": "milk and honey"' in say(app)
+
+
 async def test_an_edit_that_comes_later_changes_the_row() -> None:
     said = edited()
     app = InspectionApp(said[:1])
