@@ -146,7 +146,7 @@ async def called(name: str, arguments: dict[str, Json], workspace: Workspace) ->
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 async def test_whatever_a_model_makes_up_ends_in_a_clear_result(
     name: str, data: st.DataObject
