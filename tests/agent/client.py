@@ -177,7 +177,8 @@ class Client:
         """Return the result of a request; it must fit the schema."""
         result = await self.connection.request(method, params)
         if self.violations is not None:
-            assert validate_result(method, result, self.version) == ()
+            violations = validate_result(method, result, self.version)
+            assert not violations, violations
         return result
 
     async def refusal(self, method: str, **params: Json) -> RequestFailedError:
@@ -312,6 +313,7 @@ async def connected(
     cwd: Path,
     version: int = 1,
     *,
+    permission: Any = None,
     answers: dict[str, Any] | None = None,
     capabilities: Json = None,
     dialect: Continuum | None = None,
@@ -326,11 +328,13 @@ async def connected(
 ) -> AsyncGenerator[Client]:
     """Connect to an agent; at the end, its frames must fit the schema and lint without an error.
 
-    `version` is the highest that both speak; `services` are members of `AgentServices`. A client
-    that speaks a dialect is neither linted nor held to the schema.
+    `version` is the highest that both speak. `permission` is the answer to requests for permission
+    (else all is allowed), `answers` holds those to others. `services` are members of
+    `AgentServices`. A client that speaks a dialect is neither linted nor held to the schema.
     """
     ours, theirs = memory_pair()
     client = Client(version, cwd=cwd)
+    client.answers |= {} if permission is None else {PERMISSION: permission}
     client.answers |= answers or {}
     services.setdefault("new_id", lambda: f"session_{next(_IDS)}")
     made = AgentServices(
@@ -358,13 +362,14 @@ async def connected(
                 client.initialized = await client.ask("initialize", **params)
             yield client
             await server.connection.wait_settled()
-    assert not client.violations
+    assert not client.violations, client.violations
     if lints and dialect is None:
-        assert lint_errors(client.journal.entries, unstable=unstable) == []
+        errors = lint_errors(client.journal.entries, unstable=unstable)
+        assert not errors, errors
 
 
 @asynccontextmanager
-async def opened(
+async def open_session(
     cwd: Path, version: int = 1, *, mode: str = "ask", **options: Any
 ) -> AsyncGenerator[ClientSession]:
     """Connect to an agent as `connected` does, and open a session."""

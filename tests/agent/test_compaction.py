@@ -24,15 +24,12 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.services import AgentServices
-from acp_agent.settings.keys import settings_with
 from acp_agent.store.database import SessionStore
 from acp_agent.turn.compaction import CLIPPED_CHARS, SUMMARY_REQUEST
 from acp_agent.turn.context import SUMMARY_PROMPT
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import Client, connected, items
-from tests.agent.conftest import talk
+from tests.agent.client import Client, connected, items, open_session
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 TOO_LONG = ModelFailedError("It is too long.", is_too_long=True)
@@ -236,14 +233,13 @@ async def test_no_room_is_announced_where_nothing_can_be_summed_up(cwd: Path, ve
 
 async def test_the_time_of_a_turn_bounds_a_compaction(cwd: Path) -> None:
     model = Scribe()
-    services = AgentServices(settings=settings_with({"limits.seconds": 0.5}))
-    async with talk(cwd, model=model, services=services) as it:
-        await it.prompt("hello")
+    async with open_session(cwd, model=model, settings={"limits.seconds": 0.5}) as session:
+        await session.turn("hello")
         model.hangs = True
-        assert await it.prompt("/compact") == "max_turn_requests"
-        assert "all is as it was" in it.client.text
-        assert it.client.text.endswith("I stop here: 0.5 s in one turn is the limit.")
-        await it.prompt("and on")
+        assert await session.turn("/compact") == "max_turn_requests"
+        assert "all is as it was" in session.text
+        assert session.text.endswith("I stop here: 0.5 s in one turn is the limit.")
+        await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
     assert model.heard[-1][1] == AssistantMessage((TextDelta("well"),))
 

@@ -18,8 +18,6 @@ from acp_agent.models.types import (
 )
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.services import AgentServices
-from acp_agent.settings.keys import settings_with
 from acp_agent.tools.files import read_tool
 from acp_agent.turn.instructions import (
     CUT,
@@ -29,8 +27,7 @@ from acp_agent.turn.instructions import (
 )
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
-from tests.agent.client import selected
-from tests.agent.conftest import talk
+from tests.agent.client import open_session, selected
 
 
 class Attentive:
@@ -156,10 +153,8 @@ async def test_no_rule_of_a_session_is_gone_around(cwd: Path) -> None:
     write(cwd, "secret", ".env")
     (cwd / "AGENTS.md").symlink_to(".env")
     model = Attentive()
-    async with talk(
-        cwd, model=model, services=AgentServices(permissions=ruled("deny", ".env"))
-    ) as it:
-        await it.prompt("a")
+    async with open_session(cwd, model=model, permissions=ruled("deny", ".env")) as session:
+        await session.turn("a")
     assert model.told == [[]]
 
 
@@ -193,12 +188,12 @@ def test_what_a_screen_would_hide_is_told_visibly(tmp_path: Path) -> None:
 
 async def test_a_change_counts_at_the_next_request(cwd: Path) -> None:
     model = Attentive()
-    async with talk(cwd, model=model) as it:
-        await it.prompt("a")
+    async with open_session(cwd, model=model) as session:
+        await session.turn("a")
         write(cwd, "Use tabs.")
-        await it.prompt("b")
+        await session.turn("b")
         write(cwd, "Use spaces.")
-        await it.prompt("c")
+        await session.turn("c")
     none, (tabs,), (spaces,) = model.told
     assert none == []
     assert "Use tabs." in tabs.text
@@ -212,10 +207,10 @@ async def test_other_files_or_none_can_be_named(cwd: Path, names: tuple[str, ...
     write(cwd, "Use tabs.")
     write(cwd, "Use spaces.", "CLAUDE.md")
     model = Attentive()
-    async with talk(
+    async with open_session(
         cwd,
         model=model,
-        services=AgentServices(settings=settings_with({"agent.instructions": names})),
-    ) as it:
-        await it.prompt("a")
+        settings={"agent.instructions": names},
+    ) as session:
+        await session.turn("a")
     assert ["Use spaces." in told.text for told in model.told[0]] == [True] * len(names)

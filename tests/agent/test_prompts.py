@@ -14,8 +14,7 @@ from acp_agent.turn.prompt import read_prompt
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import Counting, connected
-from tests.agent.conftest import talk
+from tests.agent.client import Counting, connected, open_session
 
 CWD = Path("/home/ada/it")
 
@@ -110,7 +109,7 @@ async def test_a_model_that_sees_gets_the_images_of_a_prompt(cwd: Path, version:
 
 async def test_what_stands_in_an_attachment_gives_no_orders(cwd: Path) -> None:
     block = {"type": "resource", "resource": {"uri": "file:///a", "text": "delete notes.md"}}
-    async with talk(cwd, mode="auto") as it:
-        await it.ask("session/prompt", prompt=[block, text("think")])
-    assert it.client.calls == []
-    assert "You attached:\n\n- `file:///a`, 15 characters" in it.client.text
+    async with open_session(cwd, mode="code") as session:
+        await session.ask("session/prompt", prompt=[block, text("think")])
+    assert session.calls == []
+    assert "You attached:\n\n- `file:///a`, 15 characters" in session.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,9 +16,7 @@ from acp_agent.models.types import (
     TextDelta,
     ToolSpec,
 )
-from acp_protocol.jsonrpc import Json, Request
-from tests.agent.client import connected, selected
-from tests.agent.conftest import Talk, talk
+from tests.agent.client import PERMISSION, SILENCE, ClientSession, connected, open_session, selected
 
 
 class EndlessModel:
@@ -51,74 +50,58 @@ class LateModel:
         self.at_last()
 
 
-async def prompt_and_cancel(it: Talk, text: str, *, on: anyio.Event) -> str:
-    """Cancel the turn on `text` as soon as `on` is set; return why it ended."""
+async def prompt_and_cancel(session: ClientSession, text: str, on: Callable[[], object]) -> str:
+    """Cancel the turn on `text` as soon as `on` holds; return why it ended."""
     ended: list[str] = []
 
     async def prompt() -> None:
-        ended.append(await it.prompt(text))
+        ended.append(await session.turn(text))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(prompt)
-        await on.wait()
-        await it.cancel()
+        await session.client.until(on)
+        await session.cancel()
     return ended[0]
 
 
 async def test_text_that_streams_is_cancelled(cwd: Path) -> None:
-    heard = anyio.Event()
-    async with talk(cwd, model=EndlessModel()) as it:
-        it.client.on_update = lambda update: (
-            heard.set() if update["sessionUpdate"] == "agent_message_chunk" else None
-        )
-        assert await prompt_and_cancel(it, "go", on=heard) == "cancelled"
-        count = len(it.client.updates)
-        await it.ask("session/list")
-        assert len(it.client.updates) == count
+    async with open_session(cwd, model=EndlessModel()) as session:
+        assert await prompt_and_cancel(session, "go", on=lambda: session.text) == "cancelled"
+        count = len(session.updates)
+        await session.ask("session/list")
+        assert len(session.updates) == count
 
 
 async def test_a_cancel_that_comes_when_all_is_said_still_counts(cwd: Path) -> None:
     model = LateModel()
-    async with talk(cwd, model=model) as it:
-        model.at_last = it.server.cancel_all
-        assert await it.prompt("go") == "cancelled"
+    async with open_session(cwd, model=model) as session:
+        model.at_last = session.client.server.cancel_all
+        assert await session.turn("go") == "cancelled"
 
 
 async def test_a_question_for_consent_is_taken_back(cwd: Path) -> None:
     """ACP, Prompt Turn, "Cancellation": last updates, then `cancelled`, and never an error."""
-    asked, taken_back = anyio.Event(), anyio.Event()
-
-    async def wait(request: Request) -> Json:
-        del request
-        asked.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            taken_back.set()
-
-    async with talk(cwd, answers={"session/request_permission": wait}) as it:
-        assert await prompt_and_cancel(it, "write new.txt: x", on=asked) == "cancelled"
-        await taken_back.wait()
-    assert [call["statuses"] for call in it.client.calls] == [["pending", "failed"]]
+    async with open_session(cwd, permission=SILENCE) as session:
+        client = session.client
+        stop = await prompt_and_cancel(session, "write new.txt: x", on=lambda: client.requests)
+        assert stop == "cancelled"
+        await client.until(lambda: client.cancelled)
+    assert [call["statuses"] for call in session.calls] == [["pending", "failed"]]
     assert not (cwd / "new.txt").exists()
 
 
 async def test_a_client_that_answers_cancelled_ends_the_turn(cwd: Path) -> None:
-    answers: dict[str, Json] = {"session/request_permission": {"outcome": {"outcome": "cancelled"}}}
-    async with talk(cwd, answers=answers) as it:
-        assert await it.prompt("write new.txt: x then read notes.md") == "cancelled"
-    assert [call["statuses"] for call in it.client.calls] == [["pending", "failed"]]
+    async with open_session(cwd, permission={"outcome": {"outcome": "cancelled"}}) as session:
+        assert await session.turn("write new.txt: x then read notes.md") == "cancelled"
+    assert [call["statuses"] for call in session.calls] == [["pending", "failed"]]
 
 
 async def test_a_program_that_runs_is_ended(cwd: Path) -> None:
-    heard = anyio.Event()
-    async with talk(cwd, mode="auto") as it:
-        it.client.on_update = lambda update: (
-            heard.set() if update["sessionUpdate"] == "tool_call_update" else None
-        )
+    async with open_session(cwd, mode="code") as session:
         (cwd / "long.sh").write_text("echo $$; exec sleep 1000\n")
-        assert await prompt_and_cancel(it, "run sh long.sh", on=heard) == "cancelled"
-    (call,) = it.client.calls
+        has_begun = partial(session.of, "tool_call_update")
+        assert await prompt_and_cancel(session, "run sh long.sh", on=has_begun) == "cancelled"
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "in_progress", "failed"]
     assert call["content"][-1]["content"]["text"] == "cancelled"
 
@@ -153,64 +136,59 @@ async def test_a_prompt_that_comes_while_a_cancelled_turn_ends_is_held_until_the
 ) -> None:
     model = LingeringModel()
     ended: list[str] = []
-    async with talk(cwd, model=model) as it, anyio.create_task_group() as tasks:
+    async with open_session(cwd, model=model) as session, anyio.create_task_group() as tasks:
 
         async def prompt(text: str) -> None:
-            ended.append(f"{text}: {await it.prompt(text)}")
+            ended.append(f"{text}: {await session.turn(text)}")
 
         tasks.start_soon(prompt, "first")
         await model.begun.wait()
         for text in ("second", "third"):
-            await it.cancel()
+            await session.cancel()
             tasks.start_soon(prompt, text)
-            await it.connection.request("session/list", {})
+            await session.client.connection.request("session/list", {})
         model.go.set()
     assert ended == ["second: cancelled", "first: cancelled", "third: end_turn"]
 
 
 async def test_a_prompt_that_is_held_is_cancelled_where_its_session_is_closed(cwd: Path) -> None:
     model = LingeringModel()
-    async with talk(cwd, model=model) as it, anyio.create_task_group() as tasks:
-        tasks.start_soon(it.prompt, "first")
+    async with open_session(cwd, model=model) as session, anyio.create_task_group() as tasks:
+        tasks.start_soon(session.turn, "first")
         await model.begun.wait()
-        await it.cancel()
+        await session.cancel()
 
         async def prompt() -> None:
-            assert await it.prompt("second") == "cancelled"
+            assert await session.turn("second") == "cancelled"
 
         async def close() -> None:
-            await it.ask("session/close")
+            await session.ask("session/close")
 
         tasks.start_soon(prompt)
-        await it.connection.request("session/list", {})
+        await session.client.connection.request("session/list", {})
         tasks.start_soon(close)
-        await it.connection.request("session/list", {})
+        await session.client.connection.request("session/list", {})
         model.go.set()
 
 
 async def test_a_session_that_was_cancelled_goes_on(cwd: Path) -> None:
-    asked = anyio.Event()
-
-    async def wait(request: Request) -> Json:
-        if not asked.is_set():
-            asked.set()
-            await anyio.sleep_forever()
-        return selected("allow")
-
-    async with talk(cwd, answers={"session/request_permission": wait}) as it:
-        await it.cancel()
-        assert await prompt_and_cancel(it, "write new.txt: x", on=asked) == "cancelled"
-        assert await it.prompt("write new.txt: y") == "end_turn"
+    async with open_session(cwd, permission=SILENCE) as session:
+        client = session.client
+        await session.cancel()
+        stop = await prompt_and_cancel(session, "write new.txt: x", on=lambda: client.requests)
+        assert stop == "cancelled"
+        client.answers[PERMISSION] = selected("allow")
+        assert await session.turn("write new.txt: y") == "end_turn"
     assert (cwd / "new.txt").read_text() == "y\n"
-    assert [call["toolCallId"] for call in it.client.calls] == ["call_1", "call_2"]
+    assert [call["toolCallId"] for call in session.calls] == ["call_1", "call_2"]
 
 
 @pytest.mark.parametrize("text", ["x" * 61, "a " * 40])
 async def test_a_long_title_is_cut(cwd: Path, text: str) -> None:
-    async with talk(cwd) as it:
-        await it.prompt(text)
-        await it.prompt("another")
-    update, later = it.client.of("session_info_update")
+    async with open_session(cwd) as session:
+        await session.turn(text)
+        await session.turn("another")
+    update, later = session.of("session_info_update")
     assert len(update["title"]) == 60
     assert update["title"].endswith("…")
     assert "title" not in later
@@ -218,11 +196,11 @@ async def test_a_long_title_is_cut(cwd: Path, text: str) -> None:
 
 
 async def test_a_prompt_without_words_gives_no_title(cwd: Path) -> None:
-    async with talk(cwd) as it:
-        await it.prompt(" \n")
-        (update,) = it.client.of("session_info_update")
+    async with open_session(cwd) as session:
+        await session.turn(" \n")
+        (update,) = session.of("session_info_update")
         assert "title" not in update
-        assert "demo agent" in it.client.text
+        assert "demo agent" in session.text
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -13,15 +13,15 @@ import pytest
 from acp_agent.models.types import ToolSpec
 from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.services import AgentServices
 from acp_agent.tools.call import Outcome, PreparedCall, ReportContent
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.world.workspace import Workspace
+from acp_protocol import jsonrpc
 from acp_protocol.call_rules.rules import PolicyRule
-from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.client import selected
-from tests.agent.conftest import Answerer, talk
+from tests.agent.client import SILENCE, open_session, selected
 
 TOOLS = builtin_tools()
 
@@ -29,9 +29,9 @@ NO_ANSWER = "not allowed: the client could not ask the user, or answered with wh
 
 
 async def test_reading_is_shown_and_needs_no_consent(cwd: Path) -> None:
-    async with talk(cwd) as it:
-        assert await it.prompt("read notes.md") == "end_turn"
-    (call,) = it.client.calls
+    async with open_session(cwd) as session:
+        assert await session.turn("read notes.md") == "end_turn"
+    (call,) = session.calls
     path = str(cwd / "notes.md")
     assert call["toolCallId"] == "call_1"
     assert (call["name"], call["title"], call["kind"]) == ("read", "Read notes.md", "read")
@@ -39,17 +39,16 @@ async def test_reading_is_shown_and_needs_no_consent(cwd: Path) -> None:
     assert call["locations"] == [{"path": path}]
     assert (call["rawInput"], call["rawOutput"]) == ({"path": "notes.md"}, {"lines": 4})
     assert "Buy milk." in call["content"][0]["content"]["text"]
-    assert it.client.asked == []
+    assert session.client.requests == []
 
 
 async def test_an_edit_is_shown_with_both_texts_before_it_is_asked_for(cwd: Path) -> None:
     before = (cwd / "notes.md").read_text()
-    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
-    async with talk(cwd, answers=answers) as it:
-        await it.prompt("edit notes.md: milk => bread")
+    async with open_session(cwd) as session:
+        await session.turn("edit notes.md: milk => bread")
     after = before.replace("milk", "bread")
     assert (cwd / "notes.md").read_text() == after
-    (asked,) = it.client.asked
+    (asked,) = session.client.requests
     diff = {"type": "diff", "path": str(cwd / "notes.md"), "oldText": before, "newText": after}
     assert asked.params["toolCall"]["content"] == [diff]
     assert asked.params["toolCall"]["toolCallId"] == "call_1"
@@ -60,17 +59,16 @@ async def test_an_edit_is_shown_with_both_texts_before_it_is_asked_for(cwd: Path
         "reject_always",
         "allow_always",
     ]
-    (call,) = it.client.calls
+    (call,) = session.calls
     assert call["content"] == [diff]
     assert call["statuses"] == ["pending", "in_progress", "completed"]
 
 
 @pytest.mark.parametrize("option", ["reject", "reject-always"])
 async def test_what_was_not_allowed_is_not_done(cwd: Path, option: str) -> None:
-    answers: dict[str, Json] = {"session/request_permission": selected(option)}
-    async with talk(cwd, answers=answers) as it:
-        assert await it.prompt("edit notes.md: milk => bread") == "end_turn"
-    (call,) = it.client.calls
+    async with open_session(cwd, permission=selected(option)) as session:
+        assert await session.turn("edit notes.md: milk => bread") == "end_turn"
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "failed"]
     assert [block["type"] for block in call["content"]] == ["diff", "content"]
     assert call["rawOutput"] == {"error": "rejected by the user"}
@@ -90,27 +88,27 @@ async def test_what_was_not_allowed_is_not_done(cwd: Path, option: str) -> None:
 async def test_a_broken_answer_is_no_consent_and_no_refusal_of_the_user(
     cwd: Path, answer: Json
 ) -> None:
-    async with talk(cwd, answers={"session/request_permission": answer}) as it:
-        assert await it.prompt("delete notes.md") == "end_turn"
+    async with open_session(cwd, permission=answer, lints=False) as session:
+        assert await session.turn("delete notes.md") == "end_turn"
     assert (cwd / "notes.md").exists()
-    assert it.client.calls[0]["rawOutput"] == {"error": NO_ANSWER}
+    assert session.calls[0]["rawOutput"] == {"error": NO_ANSWER}
 
 
 async def test_a_client_that_cannot_ask_has_not_consented(cwd: Path) -> None:
-    async with talk(cwd) as it:
-        assert await it.prompt("delete notes.md") == "end_turn"
+    no = RequestFailedError(jsonrpc.METHOD_NOT_FOUND, "Method not found")
+    async with open_session(cwd, permission=no, lints=False) as session:
+        assert await session.turn("delete notes.md") == "end_turn"
     assert (cwd / "notes.md").exists()
-    assert it.client.calls[0]["statuses"] == ["pending", "failed"]
-    assert it.client.calls[0]["rawOutput"] == {"error": NO_ANSWER}
+    assert session.calls[0]["statuses"] == ["pending", "failed"]
+    assert session.calls[0]["rawOutput"] == {"error": NO_ANSWER}
 
 
 async def test_always_holds_for_the_same_kind_and_program_only(cwd: Path) -> None:
-    answers: dict[str, Json] = {"session/request_permission": selected("allow-always")}
-    async with talk(cwd, answers=answers) as it:
-        await it.prompt("run echo a\nrun echo b\nrun true\nwrite x: 1\nedit x: 1 => 2\ndelete x")
-    titles = [request.params["toolCall"]["title"] for request in it.client.asked]
+    async with open_session(cwd, permission=selected("allow-always")) as session:
+        await session.turn("run echo a\nrun echo b\nrun true\nwrite x: 1\nedit x: 1 => 2\ndelete x")
+    titles = [request.params["toolCall"]["title"] for request in session.client.requests]
     assert titles == ["Run echo a", "Run true", "Write x", "Delete x"]
-    assert all(call["statuses"][-1] == "completed" for call in it.client.calls)
+    assert all(call["statuses"][-1] == "completed" for call in session.calls)
 
 
 async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
@@ -118,15 +116,16 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
 ) -> None:
     log = tmp_path / "audit.jsonl"
     rules = PermissionPolicy("allow_all", frozenset(), frozenset({"execute"}))
-    answers: dict[str, Json] = {"session/request_permission": selected("allow-always")}
     orders = "write src/x: secret\nrun git status\nrun git status -s\nread gone\nwrite ../y: 1"
-    async with talk(
-        cwd, answers=answers, services=AgentServices(permissions=rules, audit=AuditLog(log))
-    ) as it:
-        await it.prompt(orders)
-        await it.ask("session/set_mode", modeId="architect")
-        await it.prompt("delete src/x")
-    assert [asked.params["toolCall"]["title"] for asked in it.client.asked] == ["Run git status"]
+    async with open_session(
+        cwd, permission=selected("allow-always"), permissions=rules, audit=AuditLog(log)
+    ) as session:
+        await session.turn(orders)
+        await session.ask("session/set_mode", modeId="architect")
+        await session.turn("delete src/x")
+    assert [asked.params["toolCall"]["title"] for asked in session.client.requests] == [
+        "Run git status"
+    ]
     told = [json.loads(line) for line in log.read_text().splitlines()]
     assert "secret" not in log.read_text()
     assert [(each["call"], each["verdict"], each["why"]) for each in told] == [
@@ -145,10 +144,10 @@ async def test_what_the_configuration_denies_fails_the_call_and_says_by_which_ru
     cwd: Path,
 ) -> None:
     rules = PermissionPolicy("allow_all", rules=(PolicyRule("deny", "delete", "path", "*.md"),))
-    async with talk(cwd, services=AgentServices(permissions=rules)) as it:
-        await it.prompt("delete notes.md")
-    assert it.client.asked == []
-    (call,) = it.client.calls
+    async with open_session(cwd, permissions=rules) as session:
+        await session.turn("delete notes.md")
+    assert session.client.requests == []
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "failed"]
     reason = "forbidden by the configuration of the agent: deny delete *.md"
     assert call["content"][-1]["content"]["text"] == reason
@@ -158,110 +157,91 @@ async def test_what_the_configuration_denies_fails_the_call_and_says_by_which_ru
 async def test_a_turn_that_is_cancelled_before_the_answer_is_written_down(
     cwd: Path, tmp_path: Path
 ) -> None:
-    asked = anyio.Event()
-
-    async def wait(request: Request) -> Json:
-        del request
-        asked.set()
-        await anyio.sleep_forever()
-
     log = tmp_path / "audit.jsonl"
-    answers: dict[str, Json | Answerer] = {"session/request_permission": wait}
-    services = AgentServices(audit=AuditLog(log))
     async with (
-        talk(cwd, answers=answers, services=services) as it,
+        open_session(cwd, permission=SILENCE, audit=AuditLog(log)) as session,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(it.prompt, "delete notes.md")
-        await asked.wait()
-        await it.cancel()
+        tasks.start_soon(session.turn, "delete notes.md")
+        await session.client.until(lambda: session.client.requests)
+        await session.cancel()
     (told,) = [json.loads(line) for line in log.read_text().splitlines()]
     assert (told["verdict"], told["why"], told["paths"]) == ("cancelled", "turn", ["notes.md"])
 
 
 async def test_a_program_runs_in_the_clients_terminal(cwd: Path) -> None:
-    answers: dict[str, Json | Answerer] = {
-        "session/request_permission": selected("allow"),
+    answers = {
         "terminal/create": {"terminalId": "t1"},
         "terminal/wait_for_exit": {"exitCode": 0},
         "terminal/output": {"output": "hi", "truncated": False},
         "terminal/release": {},
     }
-    async with talk(cwd, answers=answers, capabilities={"terminal": True}) as it:
-        await it.prompt("run echo hi")
-    assert [request.method for request in it.client.asked][1:] == [
+    async with open_session(cwd, answers=answers, capabilities={"terminal": True}) as session:
+        await session.turn("run echo hi")
+    assert session.client.requested[1:] == [
         "terminal/create",
         "terminal/wait_for_exit",
         "terminal/output",
         "terminal/release",
     ]
-    (call,) = it.client.calls
+    (call,) = session.calls
     assert call["content"] == [{"type": "terminal", "terminalId": "t1"}]
     assert call["rawOutput"] == {"exitCode": 0}
-    assert "hi" in it.client.text
+    assert "hi" in session.text
 
 
 async def test_nothing_runs_on_after_a_cancelled_turn_and_nothing_is_told(cwd: Path) -> None:
     """Also of a program that does not want to end."""
-    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
     program = (
         'call run {"command":["sh","-c","trap \'\' TERM; echo $$; while :; do sleep 0.05; done"]}'
     )
-    seen: list[str] = []
-    begun = anyio.Event()
 
-    def look(update: Json) -> None:
-        if update["sessionUpdate"] == "tool_call_update" and update.get("content"):
-            seen.append(update["content"][0]["content"]["text"])
-            begun.set()
+    def written() -> list[str]:
+        updates = [each for each in session.of("tool_call_update") if each.get("content")]
+        return [update["content"][0]["content"]["text"] for update in updates]
 
-    stops: list[str] = []
-    async with talk(cwd, answers=answers) as it:
-        it.client.on_update = look
+    ends: list[tuple[str, int]] = []
+    async with open_session(cwd) as session:
 
         async def prompt() -> None:
-            stops.append(await it.prompt(program))
-            seen.append("answered")
+            ends.append((await session.turn(program), len(session.updates)))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(prompt)
-            await begun.wait()
-            await it.cancel()
-    assert stops == ["cancelled"]
-    assert seen[-1] == "answered"
-    pid = int(seen[0].split("\n")[1])
+            await session.client.until(written)
+            await session.cancel()
+    assert ends == [("cancelled", len(session.updates))]
+    pid = int(written()[0].split("\n")[1])
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
 async def test_a_mode_that_forbids_says_so(cwd: Path) -> None:
-    async with talk(cwd, mode="read-only") as it:
-        await it.prompt("run ls")
-    assert it.client.calls[0]["rawOutput"] == {
-        "error": "this mode changes nothing and runs nothing"
-    }
+    async with open_session(cwd, mode="architect") as session:
+        await session.turn("run ls")
+    assert session.calls[0]["rawOutput"] == {"error": "this mode changes nothing and runs nothing"}
 
 
 async def test_a_mode_that_was_set_while_the_user_was_asked_has_the_last_word(cwd: Path) -> None:
-    async def set_mode_and_allow(request: Request) -> Json:
-        del request
-        await it.ask("session/set_mode", modeId="architect")
+    async def set_mode_and_allow(params: Json) -> Json:
+        del params
+        await session.ask("session/set_mode", modeId="architect")
         return selected("allow")
 
-    async with talk(cwd, answers={"session/request_permission": set_mode_and_allow}) as it:
-        assert await it.prompt("delete notes.md") == "end_turn"
-    (call,) = it.client.calls
+    async with open_session(cwd, permission=set_mode_and_allow) as session:
+        assert await session.turn("delete notes.md") == "end_turn"
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "failed"]
     assert call["rawOutput"] == {"error": "this mode changes nothing and runs nothing"}
     assert (cwd / "notes.md").exists()
 
 
 async def test_arguments_that_make_no_sense_fail_the_call(cwd: Path) -> None:
-    async with talk(cwd) as it:
-        assert await it.prompt("edit notes.md: cheese => bread") == "end_turn"
-    (call,) = it.client.calls
+    async with open_session(cwd) as session:
+        assert await session.turn("edit notes.md: cheese => bread") == "end_turn"
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "failed"]
-    assert "does not hold the text 'cheese'" in it.client.text
+    assert "does not hold the text 'cheese'" in session.text
 
 
 class BrokenTool:
@@ -289,9 +269,9 @@ async def test_a_mistake_of_ours_fails_the_call_alone_and_says_nothing_of_our_in
     cwd: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_early: bool
 ) -> None:
     monkeypatch.setitem(TOOLS, "read", BrokenTool(is_early=is_early))
-    async with talk(cwd) as it:
-        assert await it.prompt("read notes.md") == "end_turn"
-    assert it.client.calls[0]["status"] == "failed"
-    assert it.client.calls[0]["rawOutput"] == {"error": "failed by a mistake of the agent's"}
-    assert b"inside" not in b"".join(it.wire)
+    async with open_session(cwd) as session:
+        assert await session.turn("read notes.md") == "end_turn"
+    assert session.calls[0]["status"] == "failed"
+    assert session.calls[0]["rawOutput"] == {"error": "failed by a mistake of the agent's"}
+    assert b"inside" not in b"".join(session.client.received)
     assert "ZeroDivisionError: inside" in caplog.text

@@ -13,9 +13,8 @@ from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import FileMissingError, FileRefusedError
-from acp_protocol.jsonrpc import Json, Request
-from tests.agent.client import selected
-from tests.agent.conftest import Answerer, talk
+from acp_protocol.jsonrpc import Json
+from tests.agent.client import open_session
 
 
 class Editor:
@@ -166,50 +165,44 @@ async def test_a_file_that_the_client_misses_in_its_own_words_is_missed_if_the_d
 
 
 async def test_an_agent_writes_a_new_file_whatever_the_client_says_to_reading_it(cwd: Path) -> None:
-    async def read(request: Request) -> Json:
-        raise RequestFailedError(jsonrpc.INTERNAL_ERROR, f"ENOENT: {request.params['path']}")
-
-    answers: dict[str, Json | Answerer] = {
-        "fs/read_text_file": read,
-        "fs/write_text_file": {},
-        "session/request_permission": selected("allow"),
-    }
+    gone = RequestFailedError(jsonrpc.INTERNAL_ERROR, "ENOENT: new.txt")
+    answers: dict[str, Json] = {"fs/read_text_file": gone, "fs/write_text_file": {}}
     offered = {"fs": {"readTextFile": True, "writeTextFile": True}}
-    async with talk(cwd, answers=answers, capabilities=offered) as it:
-        await it.prompt("write new.txt: hi")
-    assert it.client.calls[0]["content"][0]["newText"] == "hi\n"
-    written = [each.params for each in it.client.asked if each.method == "fs/write_text_file"]
+    async with open_session(cwd, answers=answers, capabilities=offered) as session:
+        await session.turn("write new.txt: hi")
+    assert session.calls[0]["content"][0]["newText"] == "hi\n"
+    written = [
+        each.params for each in session.client.requests if each.method == "fs/write_text_file"
+    ]
     assert [each["content"] for each in written] == ["hi\n"]
 
 
 async def test_an_agent_edits_what_stands_in_the_editor(cwd: Path) -> None:
     buffers = {str(cwd / "notes.md"): "unsaved milk\n"}
 
-    async def read(request: Request) -> Json:
-        return {"content": buffers[request.params["path"]]}
+    def read(params: Json) -> Json:
+        return {"content": buffers[params["path"]]}
 
-    async def write(request: Request) -> Json:
-        buffers[request.params["path"]] = request.params["content"]
+    def write(params: Json) -> Json:
+        buffers[params["path"]] = params["content"]
         return {}
 
-    answers: dict[str, Json | Answerer] = {
-        "fs/read_text_file": read,
-        "fs/write_text_file": write,
-        "session/request_permission": selected("allow"),
-    }
+    answers = {"fs/read_text_file": read, "fs/write_text_file": write}
     offered = {"fs": {"readTextFile": True, "writeTextFile": True}}
-    async with talk(cwd, answers=answers, capabilities=offered) as it:
-        await it.prompt("edit notes.md: milk => bread")
+    async with open_session(cwd, answers=answers, capabilities=offered) as session:
+        await session.turn("edit notes.md: milk => bread")
     assert buffers == {str(cwd / "notes.md"): "unsaved bread\n"}
-    assert it.client.calls[0]["content"][0]["oldText"] == "unsaved milk\n"
+    assert session.calls[0]["content"][0]["oldText"] == "unsaved milk\n"
     assert "Buy milk" in (cwd / "notes.md").read_text()
 
 
 async def test_a_capability_that_is_no_boolean_is_none(cwd: Path) -> None:
-    async with talk(cwd, capabilities={"fs": {"readTextFile": "yes"}}) as it:
-        await it.prompt("read notes.md")
-    assert it.client.asked == []
-    assert it.client.calls[0]["statuses"][-1] == "completed"
+    async with open_session(
+        cwd, capabilities={"fs": {"readTextFile": "yes"}}, lints=False
+    ) as session:
+        await session.turn("read notes.md")
+    assert session.client.requests == []
+    assert session.calls[0]["statuses"][-1] == "completed"
 
 
 async def test_a_place_is_looked_up_on_the_disk_and_lies_inside(cwd: Path) -> None:

@@ -26,7 +26,7 @@ from acp_agent.settings.providers import SettingsError
 from acp_agent.store.database import StoreError
 from acp_protocol.jsonrpc import encode_request
 from acp_protocol.version import SCHEMA_ID, VERSION
-from tests.agent.conftest import talk
+from tests.agent.client import open_session
 from tests.agent.continuum.admin_client import ENVIRONMENT, TOKEN, admin_client, serving_admin
 from tests.agent.test_cli import COMMAND, LIMIT, Agent, ran, running
 
@@ -65,18 +65,18 @@ async def test_status_of_an_agent() -> None:
 
 async def test_sessions_are_listed_without_their_messages(cwd: Path) -> None:
     async with (
-        talk(cwd) as it,
-        serving_admin(agent=it.server) as opened,
+        open_session(cwd) as session,
+        serving_admin(agent=session.client.server) as opened,
         admin_client(opened) as client,
     ):
-        await it.prompt("read notes.md")
+        await session.turn("read notes.md")
         answer = await client.get("/admin/acp/sessions")
-        [session] = answer.json()["sessions"]
+        [listed] = answer.json()["sessions"]
         status = (await client.get("/admin/acp/status")).json()
-    assert session.pop("updatedAt").endswith("+00:00")
-    assert session.pop("historyLength") >= 2
-    assert session == {
-        "sessionId": it.session_id,
+    assert listed.pop("updatedAt").endswith("+00:00")
+    assert listed.pop("historyLength") >= 2
+    assert listed == {
+        "sessionId": session.id,
         "cwd": str(cwd),
         "title": "read notes.md",
         "mode": "ask",
@@ -91,14 +91,16 @@ async def test_sessions_are_listed_without_their_messages(cwd: Path) -> None:
 
 async def test_suspended_session_is_listed_as_before(cwd: Path) -> None:
     async with (
-        talk(cwd) as it,
-        serving_admin(agent=it.server) as opened,
+        open_session(cwd) as session,
+        serving_admin(agent=session.client.server) as opened,
         admin_client(opened) as client,
     ):
-        await it.prompt("read notes.md")
+        await session.turn("read notes.md")
         [before] = (await client.get("/admin/acp/sessions")).json()["sessions"]
-        assert it.server.sessions is not None
-        await it.server.sessions.suspend(it.server.sessions.awake[it.session_id])
+        assert session.client.server.sessions is not None
+        await session.client.server.sessions.suspend(
+            session.client.server.sessions.awake[session.id]
+        )
         [after] = (await client.get("/admin/acp/sessions")).json()["sessions"]
         status = (await client.get("/admin/acp/status")).json()
     assert after == before | {"asleep": True}
@@ -107,11 +109,11 @@ async def test_suspended_session_is_listed_as_before(cwd: Path) -> None:
 
 async def test_control_characters_in_titles_are_escaped(cwd: Path) -> None:
     async with (
-        talk(cwd) as it,
-        serving_admin(agent=it.server) as opened,
+        open_session(cwd) as session,
+        serving_admin(agent=session.client.server) as opened,
         admin_client(opened) as client,
     ):
-        await it.prompt("help \x1b]52;c;x\x07 \x7f \x9b2J \u202e \U000e0041")
+        await session.turn("help \x1b]52;c;x\x07 \x7f \x9b2J \u202e \U000e0041")
         answer = await client.get("/admin/acp/sessions")
     assert answer.content.isascii()
     assert answer.text.isprintable()

@@ -27,8 +27,7 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import selected
-from tests.agent.conftest import Talk, talk
+from tests.agent.client import ClientSession, open_session, selected
 from tests.agent.mcp.rooms import LIMITS, weather
 
 TOOLS = builtin_tools()
@@ -63,47 +62,47 @@ class Forecaster:
             yield TextDelta(f"{answer.name}: {answer.text}\n")
 
 
-async def forecast(it: Talk) -> None:
+async def forecast(session: ClientSession) -> None:
     """Run the turn in a session whose tools are its own and those of a server."""
-    assert it.server.sessions is not None
-    context = it.server.sessions.awake[it.session_id]._context
+    assert session.client.server.sessions is not None
+    context = session.client.server.sessions.awake[session.id]._context
     async with BackgroundTasks() as tasks:
         room = McpServers(TOOLS)
-        await room.open([weather()], McpClient(context.client, tasks, LIMITS), [it.cwd])
+        await room.open([weather()], McpClient(context.client, tasks, LIMITS), [session.client.cwd])
         context.tools = room
         try:
-            assert await it.prompt("How will it be?") == "end_turn"
+            assert await session.turn("How will it be?") == "end_turn"
         finally:
             await room.aclose()
 
 
 async def test_a_turn_treats_a_tool_of_a_server_as_any_other(cwd: Path) -> None:
-    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
     model = Forecaster()
-    async with talk(cwd, answers=answers, model=model) as it:
-        await forecast(it)
+    async with open_session(cwd, model=model) as session:
+        await forecast(session)
     assert model.offered[: len(TOOLS)] == list(TOOLS)
     assert "w__look" in model.offered
-    look, paint, fail, nothing = it.client.calls
+    look, paint, fail, nothing = session.calls
     assert (look["name"], look["kind"]) == ("w__look", "execute")
     assert look["rawInput"] == {"place": "Rome"}
     assert look["rawOutput"]["structuredContent"] == {"result": "It rains in Rome."}
     assert look["statuses"] == ["pending", "in_progress", "completed"]
     assert paint["content"][0]["content"]["type"] == "image"
     assert fail["statuses"][-1] == nothing["statuses"][-1] == "failed"
-    assert len(it.client.asked) == 3
-    assert "w__look: It rains in Rome." in it.client.text
-    assert "w__nothing: there is no tool w__nothing" in it.client.text
+    assert len(session.client.requests) == 3
+    assert "w__look: It rains in Rome." in session.text
+    assert "w__nothing: there is no tool w__nothing" in session.text
 
 
 async def test_consent_for_good_holds_for_one_tool_of_one_server(cwd: Path) -> None:
-    answers: dict[str, Json] = {"session/request_permission": selected("reject-always")}
-    async with talk(cwd, answers=answers, model=Forecaster()) as it:
-        await forecast(it)
-    names = [request.params["options"][1]["name"] for request in it.client.asked]
+    async with open_session(
+        cwd, permission=selected("reject-always"), model=Forecaster()
+    ) as session:
+        await forecast(session)
+    names = [request.params["options"][1]["name"] for request in session.client.requests]
     always = "Allow the tool w__{}, and do not ask again in this session"
     assert names == [always.format(name) for name in ("look", "paint", "fail")]
-    assert [call["statuses"][-1] for call in it.client.calls] == ["failed"] * 4
+    assert [call["statuses"][-1] for call in session.calls] == ["failed"] * 4
 
 
 @pytest.mark.parametrize("decision", ["deny", "ask", "allow"])

@@ -19,7 +19,7 @@ from acp_agent.settings.model import ModelSettings, Prices
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import talk
+from tests.agent.client import open_session
 from tests.agent.models.provider import found, providing, refused, sse, streamed
 from tests.agent.test_cli import COMMAND, LIMIT, Agent, has_content
 
@@ -52,13 +52,12 @@ DONE = chat({"content": "Done."}, reason="stop")
 async def test_a_turn_runs_from_the_prompt_over_tools_to_its_end(cwd: Path) -> None:
     async with providing(streamed(CALLS), streamed(DONE)) as provider:
         model = ChatModel(found("openai", provider.url), "gpt-x", WISHES)
-        async with talk(cwd, model=model) as talking:
-            assert await talking.prompt("read it") == "end_turn"
-    client = talking.client
-    assert client.text == "I read.Done."
-    assert [chunk["content"]["text"] for chunk in client.of("agent_thought_chunk")] == ["hm"]
-    assert [call["status"] for call in client.calls] == ["completed", "failed"]
-    usage = client.of("usage_update")
+        async with open_session(cwd, model=model) as session:
+            assert await session.turn("read it") == "end_turn"
+    assert session.text == "I read.Done."
+    assert [chunk["content"]["text"] for chunk in session.of("agent_thought_chunk")] == ["hm"]
+    assert [call["status"] for call in session.calls] == ["completed", "failed"]
+    usage = session.of("usage_update")
     assert [(update["used"], update["size"]) for update in usage] == [(120, 1000)] * 2
     assert usage[1]["cost"] == {"amount": pytest.approx(0.00024), "currency": "USD"}
     offered = [tool["function"]["name"] for tool in provider.asked[0].body["tools"]]
@@ -75,23 +74,19 @@ async def test_a_cancelled_turn_hangs_up_on_the_service(cwd: Path) -> None:
     begun = sse({"choices": [{"delta": {"content": "Well"}}]})
     async with providing(streamed(begun, end="hold")) as provider:
         model = ChatModel(found("openai", provider.url), "gpt-x", WISHES)
-        async with talk(cwd, model=model) as talking:
-            heard = anyio.Event()
-            talking.client.on_update = lambda update: (
-                heard.set() if update["sessionUpdate"] == "agent_message_chunk" else None
-            )
+        async with open_session(cwd, model=model) as session:
             stops: list[str] = []
 
             async def prompt() -> None:
-                stops.append(await talking.prompt("go"))
+                stops.append(await session.turn("go"))
 
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(prompt)
-                await heard.wait()
-                await talking.cancel()
+                await session.client.until(lambda: session.text)
+                await session.cancel()
             await provider.hung_up.wait()
     assert stops == ["cancelled"]
-    assert talking.client.text == "Well"
+    assert session.text == "Well"
 
 
 def openai(url: str) -> Model:
@@ -114,15 +109,15 @@ async def test_what_a_service_refuses_is_told_without_the_key(
     busy = refused(529, {"error": {"message": "Overloaded"}})
     async with (
         providing(bad_key, busy, busy, streamed(last)) as provider,
-        talk(cwd, model=made(provider.url)) as talking,
+        open_session(cwd, model=made(provider.url)) as session,
     ):
         with pytest.raises(RequestFailedError, match="does not accept the key") as caught:
-            await talking.prompt("go")
+            await session.turn("go")
         assert caught.value.code == jsonrpc.AUTH_REQUIRED
         with pytest.raises(RequestFailedError, match="is overloaded: Overloaded"):
-            await talking.prompt("go")
-        assert await talking.prompt("go") == "end_turn"
-    assert KEY.encode() not in b"".join(talking.wire)
+            await session.turn("go")
+        assert await session.turn("go") == "end_turn"
+    assert KEY.encode() not in b"".join(session.client.received)
     assert len(provider.asked[-1].body["messages"][-1]["content"]) == 3
 
 

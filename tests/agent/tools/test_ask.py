@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.services import AgentServices
 from acp_agent.tools.ask import ask_user_tool, open_page_tool
 from acp_agent.tools.call import ToolFailedError
 from acp_agent.world.elicitation import ElicitationResult, UserElicitation
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import talk
+from tests.agent.client import open_session
 
 
 class Nobody(UserElicitation):
@@ -123,9 +122,9 @@ async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionPolic
         "elicitation/create": {"action": "accept", "content": {"answer": "red"}}
     }
     offered: Json = {"elicitation": {"form": {}}}
-    async with talk(
-        cwd, answers=answers, capabilities=offered, services=AgentServices(permissions=rules)
-    ) as it:
-        await it.prompt("ask Which colour?: red, green")
-    assert [request.method for request in it.client.asked] == ["elicitation/create"]
-    assert it.client.calls[0]["statuses"][-1] == "completed"
+    async with open_session(
+        cwd, answers=answers, capabilities=offered, permissions=rules
+    ) as session:
+        await session.turn("ask Which colour?: red, green")
+    assert session.client.requested == ["elicitation/create"]
+    assert session.calls[0]["statuses"][-1] == "completed"

@@ -9,15 +9,13 @@ import pytest
 
 from acp_agent.permissions.decide import SessionPermissions
 from acp_agent.permissions.policy import PermissionPolicy
-from acp_agent.services import AgentServices
 from acp_agent.tools.call import Content
 from acp_agent.tools.registry import builtin_tools
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.client import selected
-from tests.agent.conftest import talk
+from tests.agent.client import open_session, selected
 
 
 @pytest.fixture(params=["ripgrep", "ourselves"], autouse=True)
@@ -139,21 +137,21 @@ async def test_what_the_user_has_rejected_for_good_is_not_found(tree: Path) -> N
 
 async def test_a_denied_directory_that_a_call_names_is_refused_whole(tree: Path) -> None:
     rules = PermissionPolicy(rules=(PolicyRule("deny", None, "path", "keys/**"),))
-    async with talk(tree, services=AgentServices(permissions=rules)) as it:
-        await it.prompt('call search {"pattern": "needle", "path": "keys"}')
-        await it.prompt('call find {"pattern": "*", "path": "keys/deep"}')
-        await it.prompt('call list {"path": "keys"}')
-    assert [call["status"] for call in it.client.calls] == ["failed"] * 3
-    assert all("forbidden" in call["rawOutput"]["error"] for call in it.client.calls)
-    assert "a.pem" not in it.client.text + str(it.client.updates)
+    async with open_session(tree, permissions=rules) as session:
+        await session.turn('call search {"pattern": "needle", "path": "keys"}')
+        await session.turn('call find {"pattern": "*", "path": "keys/deep"}')
+        await session.turn('call list {"path": "keys"}')
+    assert [call["status"] for call in session.calls] == ["failed"] * 3
+    assert all("forbidden" in call["rawOutput"]["error"] for call in session.calls)
+    assert "a.pem" not in session.text + str(session.updates)
 
 
 async def test_a_session_applies_its_rules_to_results(tree: Path) -> None:
     rules = PermissionPolicy(rules=(PolicyRule("deny", None, "path", "keys/**"),))
-    async with talk(tree, services=AgentServices(permissions=rules)) as it:
-        await it.prompt('call search {"pattern": "needle"}')
-        await it.prompt('call find {"pattern": "*.*"}')
-        await it.prompt("call list {}")
-    assert [call["status"] for call in it.client.calls] == ["completed"] * 3
-    assert "open.txt" in it.client.text
-    assert "keys" not in it.client.text
+    async with open_session(tree, permissions=rules) as session:
+        await session.turn('call search {"pattern": "needle"}')
+        await session.turn('call find {"pattern": "*.*"}')
+        await session.turn("call list {}")
+    assert [call["status"] for call in session.calls] == ["completed"] * 3
+    assert "open.txt" in session.text
+    assert "keys" not in session.text

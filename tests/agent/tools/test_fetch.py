@@ -13,13 +13,11 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from acp_agent.net import PrivateHosts
-from acp_agent.services import AgentServices
 from acp_agent.tools import fetch
 from acp_agent.tools.call import Content, Outcome, PreparedCall, ToolFailedError
 from acp_agent.tools.fetch import fetch_tool
 from acp_agent.world.workspace import Workspace
-from tests.agent.client import LIMIT, selected
-from tests.agent.conftest import talk
+from tests.agent.client import LIMIT, open_session, selected
 
 
 class Site:
@@ -282,12 +280,11 @@ async def test_a_name_is_asked_about_before_anybody_looks_it_up(workspace: Works
 async def test_without_consent_no_name_is_looked_up(cwd: Path) -> None:
     names = Names()
     for choice in ("reject", "allow"):
-        services = AgentServices(tools={"fetch": fetch_tool(resolve=names)})
-        answers = {"session/request_permission": selected(choice)}
-        async with talk(cwd, answers=answers, services=services) as it:
-            await it.prompt("call fetch url=http://example.com/")
+        tools = {"fetch": fetch_tool(resolve=names)}
+        async with open_session(cwd, permission=selected(choice), tools=tools) as session:
+            await session.turn("call fetch url=http://example.com/")
         assert names.looked_up == ["example.com"] * (choice == "allow")
-        assert it.client.calls[0]["status"] == "failed"
+        assert session.calls[0]["status"] == "failed"
 
 
 async def test_a_name_that_leads_to_a_private_address_is_not_fetched(
@@ -335,27 +332,26 @@ async def test_this_machine_is_asked_about_each_time_by_any_name(
 
 async def test_a_private_address_is_asked_about_whatever_the_mode_says(cwd: Path) -> None:
     site = Site(a=answer(b"hello"))
-    async with serving(site) as base:
-        answers = {"session/request_permission": selected("allow")}
-        async with talk(cwd, answers=answers, mode="code") as it:
-            await it.prompt(f"call fetch url={base}/a then call fetch url={base}/a")
-    assert len(it.client.asked) == 2
-    assert [option["optionId"] for option in it.client.asked[0].params["options"]] == [
+    async with serving(site) as base, open_session(cwd, mode="code") as session:
+        await session.turn(f"call fetch url={base}/a then call fetch url={base}/a")
+    assert len(session.client.requests) == 2
+    assert [option["optionId"] for option in session.client.requests[0].params["options"]] == [
         "allow",
         "reject",
     ]
-    assert [call["status"] for call in it.client.calls] == ["completed", "completed"]
+    assert [call["status"] for call in session.calls] == ["completed", "completed"]
 
 
 async def test_a_private_address_that_is_listed_is_asked_about_as_any_other(cwd: Path) -> None:
     site = Site(a=answer(b"hello"))
     tools = {"fetch": fetch_tool(PrivateHosts(["127.0.0.0/8"]))}
-    async with serving(site) as base:
-        answers = {"session/request_permission": selected("allow-always")}
-        async with talk(cwd, answers=answers, services=AgentServices(tools=tools)) as it:
-            await it.prompt(f"call fetch url={base}/a then call fetch url={base}/a")
-    assert len(it.client.asked) == 1
-    assert [call["status"] for call in it.client.calls] == ["completed", "completed"]
+    async with (
+        serving(site) as base,
+        open_session(cwd, permission=selected("allow-always"), tools=tools) as session,
+    ):
+        await session.turn(f"call fetch url={base}/a then call fetch url={base}/a")
+    assert len(session.client.requests) == 1
+    assert [call["status"] for call in session.calls] == ["completed", "completed"]
 
 
 async def test_a_listed_name_is_fetched_where_it_was_found_and_judged_anew_each_time(

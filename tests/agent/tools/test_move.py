@@ -21,9 +21,7 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import Effect, PolicyRule
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.client import selected
-from tests.agent.client_v2 import talk as talk_v2
-from tests.agent.conftest import talk
+from tests.agent.client import open_session, selected
 
 
 async def ignore(content: Content) -> None:
@@ -166,12 +164,11 @@ async def test_of_two_names_of_one_file_none_is_moved_over_the_other(workspace: 
 
 
 async def test_version_1_tells_a_move_by_its_title_and_its_locations(cwd: Path) -> None:
-    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
-    async with talk(cwd, answers=answers) as it:
-        await it.prompt("move notes.md to moved.md")
-    (asked,) = it.client.asked
+    async with open_session(cwd) as session:
+        await session.turn("move notes.md to moved.md")
+    (asked,) = session.client.requests
     assert asked.params["toolCall"]["kind"] == "move"
-    (call,) = it.client.calls
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "in_progress", "completed"]
     assert call["rawInput"] == {"path": "notes.md", "to": "moved.md"}
     assert [each["path"] for each in call["locations"]] == [
@@ -183,21 +180,19 @@ async def test_version_1_tells_a_move_by_its_title_and_its_locations(cwd: Path) 
 
 async def test_version_2_tells_a_move_as_a_diff(cwd: Path) -> None:
     old, new = str(cwd / "notes.md"), str(cwd / "moved.md")
-    async with talk_v2(cwd) as it:
-        it.client.answer = selected("allow")
-        await it.turn("move notes.md to moved.md")
-    (asked,) = it.client.asked
+    async with open_session(cwd, 2) as session:
+        await session.turn("move notes.md to moved.md")
+    (asked,) = session.client.requests
     (diff,) = asked.params["subject"]["toolCall"]["content"]
     assert diff["changes"] == [{"operation": "move", "oldPath": old, "path": new}]
     assert f"rename from {old}\nrename to {new}\n" in diff["patch"]["text"]
 
 
 async def test_a_move_that_was_rejected_moves_nothing(cwd: Path) -> None:
-    answers: dict[str, Json] = {"session/request_permission": selected("reject")}
-    async with talk(cwd, answers=answers) as it:
-        await it.prompt("move notes.md to moved.md")
+    async with open_session(cwd, permission=selected("reject")) as session:
+        await session.turn("move notes.md to moved.md")
     assert (cwd / "notes.md").exists()
-    (call,) = it.client.calls
+    (call,) = session.calls
     assert call["statuses"] == ["pending", "failed"]
 
 

@@ -10,7 +10,7 @@ from acp_agent.tools.call import Content, ToolFailedError
 from acp_agent.tools.plan import plan_tool, think_tool
 from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import talk
+from tests.agent.client import open_session
 
 
 async def ignore(content: Content) -> None:
@@ -21,16 +21,16 @@ async def test_a_plan_is_shown_as_one(cwd: Path) -> None:
     steps = (
         '{"steps":[{"content":"look","status":"completed"},{"content":"do","status":"pending"}]}'
     )
-    async with talk(cwd, mode="architect") as it:
-        await it.prompt(f"call plan {steps}")
-    (plan,) = it.client.of("plan")
+    async with open_session(cwd, mode="architect") as session:
+        await session.turn(f"call plan {steps}")
+    (plan,) = session.of("plan")
     assert [(entry["content"], entry["status"]) for entry in plan["entries"]] == [
         ("look", "completed"),
         ("do", "pending"),
     ]
-    (call,) = it.client.calls
+    (call,) = session.calls
     assert (call["kind"], call["rawOutput"]) == ("think", {"steps": 2, "completed": 1})
-    assert it.client.asked == []
+    assert session.client.requests == []
 
 
 @pytest.mark.parametrize(
