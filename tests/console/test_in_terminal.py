@@ -67,27 +67,27 @@ def send(terminal: Terminal, text: str, wanted: str) -> None:
     press(terminal, "\r", wanted)
 
 
-def test_an_edit_is_allowed_after_it_was_shown(terminal: Terminal, folder: Path) -> None:
+def test_an_edit_is_allowed_after_it_was_shown_a_command_refused_and_a_turn_stopped(
+    terminal: Terminal, folder: Path
+) -> None:
     send(terminal, "edit notes.txt: milk => bread", "Press a number")
     press(terminal, "1", READY)
     assert (folder / "notes.txt").read_text() == "buy bread\n"
-
-
-def test_a_command_is_refused_with_a_reason(terminal: Terminal, folder: Path) -> None:
+    # Refused with a reason.
     send(terminal, "run touch made", "Press a number")
     # The cursor is on the first letter.
     press(terminal, "w", "ell the agent why")
     send(terminal, "not now", READY)
     assert not (folder / "made").exists()
-
-
-def test_escape_stops_a_turn_that_waits(terminal: Terminal) -> None:
+    # Escape stops a turn that waits.
     send(terminal, "run touch made", "Press a number")
     press(terminal, "\x1b", READY)
 
 
-def test_the_mode_is_changed_and_the_traffic_shows_it(terminal: Terminal) -> None:
+def test_an_option_and_the_mode_are_changed_and_the_traffic_shows_it(terminal: Terminal) -> None:
     assert terminal.seen("mode Ask", LIMIT)
+    press(terminal, F6, "Architect")
+    send(terminal, "code", "mode Code")
     # Shift+Tab, then ctrl+t.
     press(terminal, "\x1b[Z", "mode ")
     press(terminal, "\x14", "session/set_")
@@ -106,30 +106,20 @@ def test_a_form_is_filled_in_and_sent(terminal: Terminal) -> None:
     press_until(terminal, "\x13", READY)
 
 
-def test_an_option_of_the_session_is_changed(terminal: Terminal) -> None:
-    assert terminal.seen("mode Ask", LIMIT)
-    press(terminal, F6, "Architect")
-    send(terminal, "code", "mode Code")
-
-
-def test_a_session_of_the_agent_is_listed_and_loaded(terminal: Terminal) -> None:
+def test_a_session_is_listed_and_loaded_and_the_first_screen_lists_both(
+    terminal: Terminal,
+) -> None:
     send(terminal, "read notes.txt", "buy milk")
     press(terminal, CTRL_N, READY)
     press(terminal, F7, "enter opens")
     send(terminal, "read n", "buy milk")
-
-
-def test_a_second_session_opens_and_the_first_screen_lists_both(terminal: Terminal) -> None:
-    press(terminal, CTRL_N, READY)
     press(terminal, "\x0f", "Continue")
 
 
-def test_the_prompt_is_written_in_the_editor_of_the_user(terminal: Terminal) -> None:
+def test_the_prompt_is_written_in_the_editor_of_the_user_in_any_width(terminal: Terminal) -> None:
     press(terminal, "one", "e")
     press(terminal, "\x07", "two")
-
-
-def test_another_width_is_drawn_at_once(terminal: Terminal) -> None:
+    # Another width is drawn at once.
     begin = terminal.position
     terminal.resize(90)
     assert terminal.seen(READY, LIMIT, begin)

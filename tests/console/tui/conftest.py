@@ -17,6 +17,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.app import App
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from acp_inspector.journal import Entry, Frame
@@ -63,7 +64,7 @@ def quick_apps() -> Iterator[None]:
         return parsed[key]
 
     thresholds = gc.get_threshold()
-    gc.set_threshold(10_000, 10, 1000)
+    gc.set_threshold(10_000, 10, 50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
         # Textual's own is the same, but not in C, and is called a million times.
@@ -75,9 +76,12 @@ def quick_apps() -> Iterator[None]:
 
 async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
     """Let the app run until `holds` does; it draws by itself, as often as for a user."""
+    wait_s = 0.01
     with anyio.move_on_after(LIMIT):
         while not holds():
-            await anyio.sleep(0.02)
+            await anyio.sleep(wait_s)
+            # To read the whole screen takes a while itself.
+            wait_s = min(wait_s * 1.5, 0.1)
         await pilot.pause()
         return
     pytest.fail(f"what is waited for does not come; the screen is\n{say(pilot.app)}")
@@ -93,7 +97,7 @@ async def settled(pilot: Pilot[Any]) -> str:
     with anyio.fail_after(LIMIT):
         before, same = _drawn(pilot.app), 0
         while same < QUIET:
-            await anyio.sleep(0.05)
+            await pilot.pause(0.05)
             drawn = _drawn(pilot.app)
             before, same = drawn, same + 1 if drawn == before else 0
     return pilot.app.export_screenshot()
@@ -110,6 +114,13 @@ def say(app: App[Any]) -> str:
     """Return all text that the screen shows now."""
     lines = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage] - no other way
     return "\n".join(strip.text for strip in lines)
+
+
+async def paste(pilot: Pilot[Any], text: str, *keys: str) -> None:
+    """Paste a text where the focus is, and press keys; typing would draw at each letter."""
+    pilot.app.post_message(Paste(text))
+    await pilot.press(*keys)
+    await pilot.pause()
 
 
 def place_of(app: App[Any], text: str) -> tuple[int, int]:

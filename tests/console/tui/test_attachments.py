@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from acp_console.agents.spec import command_agent
 from acp_console.chat.attachments import Attachment
-from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.chats import chat_of, open_chat
 from tests.console.tui.conftest import notices, place_of, say, until
 
 PICTURE = """
@@ -41,10 +39,7 @@ async def test_attachments_are_saved_and_opened_as_the_user_agrees(
     opener.chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setattr("sys.platform", "linux")
-    spec = command_agent(agent(PICTURE))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(PICTURE), size=(120, 40)) as (app, pilot):
         await pilot.press(*"draw", "enter")
         await until(pilot, lambda: "page" in say(app) and "● ready" in say(app))
         await pilot.click(offset=place_of(app, "[image · "))
@@ -101,9 +96,7 @@ hear("never")
 async def test_a_click_opens_the_attachments_of_prompts_and_calls(
     workplace: Path, agent: Agent
 ) -> None:
-    app = ConsoleApp(agent=command_agent(agent(CALL)), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(CALL), size=(120, 40)) as (app, pilot):
         await pilot.press(*"see @notes.txt ", "enter")
         for chip in ("[resource", "[image"):
             await until(pilot, lambda chip=chip: chip in say(app) and "● ready" in say(app))

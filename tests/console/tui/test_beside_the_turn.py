@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_console.agents.spec import command_agent
-from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.account import AccountScreen
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.chats import chat_of, open_chat
 from tests.console.tui.conftest import notices, say, until
 
 BOSS = """
@@ -45,10 +44,9 @@ hear("never")
 async def test_a_subagent_is_a_card_and_a_line_whose_transcript_opens_and_goes_on(
     workplace: Path, agent: Agent
 ) -> None:
-    spec = command_agent(agent(BOSS)).with_protocol(2)
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(
+        workplace, command_agent(agent(BOSS)).with_protocol(2), size=(120, 40)
+    ) as (app, pilot):
         await pilot.press(*"dig", "enter")
         await until(pilot, lambda: "└ ◐ Digger" in say(app) and "└ ◐ make watch" in say(app))
         assert "◐ Subagent Digger" in say(app)
@@ -73,10 +71,9 @@ async def test_a_subagent_is_a_card_and_a_line_whose_transcript_opens_and_goes_o
 async def test_a_click_on_the_line_of_a_subagent_opens_its_transcript(
     workplace: Path, agent: Agent
 ) -> None:
-    spec = command_agent(agent(BOSS)).with_protocol(2)
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(
+        workplace, command_agent(agent(BOSS)).with_protocol(2), size=(120, 40)
+    ) as (app, pilot):
         await pilot.press(*"dig", "enter")
         await until(pilot, lambda: "└ ◐ Digger" in say(app))
         await pilot.click("#chats", offset=(8, 1))
@@ -132,9 +129,7 @@ while True:
 async def test_sessions_are_renamed_archived_and_taken_back_from_the_list(
     workplace: Path, agent: Agent
 ) -> None:
-    app = ConsoleApp(agent=command_agent(agent(ABLE)), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ABLE), size=(120, 40)) as (app, pilot):
         await pilot.press("f10")
         await until(pilot, lambda: "Title of this session" in say(app))
         await pilot.press(*"mine", "enter")
@@ -172,10 +167,7 @@ while True:
 async def test_a_session_with_directories_outside_of_the_chat_is_opened_only_if_the_user_agrees(
     workplace: Path, agent: Agent
 ) -> None:
-    spec = command_agent(agent(REACHING))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(REACHING), size=(120, 40)) as (app, pilot):
         await pilot.press("f7")
         await until(pilot, lambda: "+ /elsewhere" in say(app) and "Near" in say(app))
         await pilot.press("enter")
@@ -191,9 +183,7 @@ async def test_a_session_with_directories_outside_of_the_chat_is_opened_only_if_
 
 
 async def test_the_account_is_shown_left_and_entered_again(workplace: Path, agent: Agent) -> None:
-    app = ConsoleApp(agent=command_agent(agent(ABLE)), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ABLE), size=(120, 40)) as (app, pilot):
         await pilot.press("f12")
         await until(pilot, lambda: isinstance(app.screen, AccountScreen))
         await until(pilot, lambda: "● [bold]Ada · ada@example.org" in say(app))

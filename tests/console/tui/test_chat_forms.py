@@ -11,7 +11,7 @@ from acp_console.agents.spec import command_agent
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.form import PageView
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of, frames_of
+from tests.console.tui.chats import AT_ONCE, chat_of, frames_of, open_chat
 from tests.console.tui.conftest import say, until
 
 FORM = """
@@ -39,9 +39,7 @@ hear("never")
 
 
 async def test_a_form_is_filled_in_and_a_page_is_declined(workplace: Path, agent: Agent) -> None:
-    app = ConsoleApp(agent=command_agent(agent(FORM)), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(110, 44)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(FORM), size=(110, 44)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "Tell me more" in say(app) and isinstance(app.focused, Input))
         await pilot.press("A", "enter", "0", "ctrl+s")
@@ -163,10 +161,7 @@ hear("never")
 
 
 async def test_the_editor_stays_in_sight_whatever_is_asked(workplace: Path, agent: Agent) -> None:
-    command = command_agent(agent(LONG_OF_ALL))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(60, 24)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LONG_OF_ALL), size=(60, 24)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "Allow this?" in say(app))
         await until(pilot, lambda: chat_of(app).editor.region.bottom <= 23)

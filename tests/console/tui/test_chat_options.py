@@ -14,7 +14,7 @@ from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.chats import AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import place_of, say, until
 
 
@@ -29,13 +29,6 @@ async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
         assert say(app).count("Demo agent") == 1
         await pilot.press(*"demo", "enter")
         await until(pilot, lambda: "mode Code" in say(app))
-
-
-async def test_the_mode_is_shown_by_its_name(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await until(pilot, lambda: "mode Ask" in say(app))
 
 
 PROVIDERS = """
@@ -83,9 +76,10 @@ async def test_the_model_that_was_chosen_is_shown_and_chats_are_told_apart(
         await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "mend it" in say(app))
 
 
-async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
+async def test_mode_and_options_are_shown_and_chosen_by_keys_and_by_mouse(
+    workplace: Path,
+) -> None:
+    async with open_chat(workplace, size=(120, 40)) as (app, pilot):
         await until(pilot, lambda: "mode Ask" in say(app))
         before = next(each for each in chat_of(app).chat.options if each.category == "mode")
         await pilot.press("shift+tab")
@@ -95,12 +89,7 @@ async def test_mode_and_options_are_chosen_by_keys(workplace: Path) -> None:
         assert f"● {before.current_name}" not in say(app)
         await pilot.press(*"ask", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen) and "mode Ask" in say(app))
-
-
-async def test_mode_and_options_are_chosen_by_mouse(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "mode Ask" in say(app))
+        # By mouse.
         await pilot.click(offset=place_of(app, "mode Ask"))
         await until(pilot, lambda: "mode Ask" not in say(app) and "mode " in say(app))
         await pilot.click(offset=place_of(app, "model "))

@@ -9,57 +9,44 @@ import pytest
 from textual.events import Key, Paste
 from textual.widgets import Button
 
-from acp_console.agents.spec import DEMO_AGENT, command_agent
-from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_console.tui.chat.form import PageView
 from acp_console.tui.chat.permission import CallDetails, PermissionView
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
-from tests.console.tui.chats import ASKS, AT_ONCE, BURST, chat_of
+from tests.console.tui.chats import ASKS, BURST, chat_of, open_chat
 from tests.console.tui.conftest import place_of, say, until
 
 
-@pytest.mark.parametrize(
-    ("answer", "content", "word"),
-    [("Allow", "changed\ntwo\n", "✓ Edit notes.txt"), ("Reject", "one\ntwo\n", "✗ Edit notes.txt")],
-)
-async def test_a_permission_is_answered_by_its_number(
-    workplace: Path, answer: str, content: str, word: str
+async def test_a_permission_is_answered_by_its_number_by_mouse_and_at_the_keys_in_its_hint(
+    workplace: Path,
 ) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.focused, PermissionView))
-        shown = say(app)
-        assert "- one" in shown
-        assert "+ changed" in shown
-        assert "? waits for you" in shown
-        number = re.search(rf"(\d)  {answer}", shown)
-        assert number
-        await pilot.press(number[1])
-        await until(pilot, lambda: word in say(app))
-        await until(pilot, lambda: "● ready" in say(app))
-        assert (workplace / "notes.txt").read_text() == content
-        assert not app.screen.query(PermissionView)
-
-
-async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    notes = workplace / "notes.txt"
+    async with open_chat(workplace, size=(140, 50)) as (app, pilot):
+        for answer, content, word in (
+            ("Reject", "one\ntwo\n", "✗ Edit notes.txt"),
+            ("Allow", "changed\ntwo\n", "✓ Edit notes.txt"),
+        ):
+            chat_of(app).editor.insert("edit notes.txt: one => changed")
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.focused, PermissionView))
+            await until(pilot, lambda: "Press a number" in say(app))
+            shown = say(app)
+            assert "- one" in shown
+            assert "+ changed" in shown
+            assert "? waits for you" in say(app)
+            number = re.search(rf"(\d)  {answer}", shown)
+            assert number
+            await pilot.press(number[1])
+            await until(pilot, lambda: word in say(app) and "● ready" in say(app))  # noqa: B023 - it is waited for at once
+            assert notes.read_text() == content
+            assert not app.screen.query(PermissionView)
+        # By mouse.
         await pilot.press(*"run echo hi", "enter")
         await until(pilot, lambda: "Allow this? Press" in say(app))
         assert await pilot.click("PermissionView Button.allow")
-        await until(pilot, lambda: "✓ Run echo hi" in say(app))
-
-
-async def test_the_keys_in_the_hint_of_a_permission_can_be_clicked(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(140, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+        await until(pilot, lambda: "✓ Run echo hi" in say(app) and "● ready" in say(app))
+        # At the keys in the hint.
         await pilot.press(*"edit notes.txt: two => three", "enter")
         await until(pilot, lambda: "d: side by side" in say(app))
         assert not re.search("- two .*three", say(app))
@@ -69,7 +56,7 @@ async def test_the_keys_in_the_hint_of_a_permission_can_be_clicked(workplace: Pa
         await pilot.click(offset=place_of(app, "w: no"))
         await until(pilot, lambda: not app.screen.query(PermissionView))
         assert "Tell the agent why" in say(app)
-        assert (workplace / "notes.txt").read_text() == "one\ntwo\n"
+        assert notes.read_text() == "changed\ntwo\n"
 
 
 class Clock:
@@ -87,10 +74,7 @@ async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
 ) -> None:
     clock = Clock()
     timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
-    chosen = command_agent(agent(ASKS))
-    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=timing)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS), size=(100, 30), timing=timing) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "1  Yes" in say(app))
         # The last key was just pressed: the prompt leaves the focus where it is.
@@ -127,10 +111,7 @@ hear("never")
 async def test_nobody_allows_what_was_not_on_the_screen(
     workplace: Path, agent: Agent, skip: str
 ) -> None:
-    command = command_agent(agent(LONG_QUESTION))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LONG_QUESTION)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await until(pilot, lambda: "Read to the end first" in say(app))
@@ -154,10 +135,9 @@ async def test_nobody_allows_what_was_not_on_the_screen(
 async def test_what_the_screen_cuts_off_or_a_dialog_covers_was_not_seen(
     workplace: Path, agent: Agent
 ) -> None:
-    spec = command_agent(agent(LONG_QUESTION.replace("range(100)", "range(2)")))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(40, 5)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(
+        workplace, agent(LONG_QUESTION.replace("range(100)", "range(2)")), size=(40, 5)
+    ) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "line 0" in say(app))
         assert "line 1" not in say(app)
@@ -185,10 +165,7 @@ hear("never")
 async def test_an_address_is_read_to_its_end_before_it_is_copied(
     workplace: Path, agent: Agent
 ) -> None:
-    spec = command_agent(agent(LONG_ADDRESS))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LONG_ADDRESS), size=(80, 24)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PageView))
         await until(pilot, lambda: "Read the address to its end" in say(app))
@@ -216,10 +193,7 @@ hear("never")
 async def test_a_command_in_the_title_is_wholly_shown_before_it_is_allowed(
     workplace: Path, agent: Agent
 ) -> None:
-    command = command_agent(agent(LONG_TITLE))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(80, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LONG_TITLE), size=(80, 40)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await until(pilot, lambda: "Press a number" in say(app))
@@ -243,10 +217,7 @@ hear("never")
 async def test_what_allows_once_comes_before_what_allows_always(
     workplace: Path, agent: Agent
 ) -> None:
-    command = command_agent(agent(ALWAYS_FIRST))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ALWAYS_FIRST)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await until(pilot, lambda: "Press a number" in say(app))
@@ -262,10 +233,7 @@ async def test_text_that_comes_at_once_answers_no_permission_prompt(
     workplace: Path, agent: Agent
 ) -> None:
     """Lines from a slow connection, one with a choice in front, and a paste."""
-    command = command_agent(agent(LONG_QUESTION))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=BURST)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LONG_QUESTION), timing=BURST) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         prompt = app.screen.query_one(PermissionView)
@@ -292,10 +260,7 @@ async def test_text_that_comes_at_once_answers_no_permission_prompt(
 async def test_a_rejection_can_be_explained_in_the_next_prompt(
     workplace: Path, agent: Agent
 ) -> None:
-    command = command_agent(agent(LONG_QUESTION))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LONG_QUESTION)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await pilot.press("w")
@@ -306,10 +271,7 @@ async def test_a_rejection_can_be_explained_in_the_next_prompt(
 
 
 async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Agent) -> None:
-    chosen = command_agent(agent(ASKS))
-    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         chat_of(app).editor.focus()
@@ -329,10 +291,7 @@ async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
 ) -> None:
     clock = Clock()
     timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
-    chosen = command_agent(agent(ASKS))
-    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=timing)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS), size=(100, 30), timing=timing) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "1  Yes" in say(app))
         assert await pilot.click("PermissionView Button.allow")
@@ -360,10 +319,7 @@ hear("never")
 async def test_a_call_that_changes_while_it_asks_is_shown_as_it_is_now(
     workplace: Path, agent: Agent
 ) -> None:
-    spec = command_agent(agent(CHANGES_ITS_MIND))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(CHANGES_ITS_MIND)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "command: make" in say(app))
         (workplace / "go").touch()
@@ -375,10 +331,10 @@ async def test_what_was_chosen_for_a_call_as_it_was_is_not_sent(
     workplace: Path, agent: Agent
 ) -> None:
     reply = 'say("you said " + hear(None)["result"]["outcome"]["optionId"])'
-    spec = command_agent(agent(CHANGES_ITS_MIND.replace('hear("never")', reply)))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(CHANGES_ITS_MIND.replace('hear("never")', reply))) as (
+        app,
+        pilot,
+    ):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "command: make" in say(app))
         before = app.screen.query_one(PermissionView)
@@ -414,10 +370,7 @@ hear("never")
 async def test_second_permission_request_for_a_call_replaces_the_first(
     workplace: Path, agent: Agent
 ) -> None:
-    chosen = command_agent(agent(ASKS_TWICE))
-    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS_TWICE)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         (workplace / "go").touch()
@@ -434,9 +387,7 @@ async def test_permission_prompt_that_the_traffic_covered_decides_nothing_at_onc
 ) -> None:
     clock = Clock()
     timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
-    app = ConsoleApp(agent=command_agent(agent(ASKS)), start="chat", cwd=workplace, timing=timing)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS), size=(100, 30), timing=timing) as (app, pilot):
         await pilot.press(*"go", "enter", "f2")
         await until(pilot, lambda: "request_permission" in say(app))
         clock.now = 10

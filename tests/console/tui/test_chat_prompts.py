@@ -15,26 +15,31 @@ from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.home.screen import HomeScreen
 from acp_inspector.journal import Frame
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.chats import AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import say, until
 
 
-async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+async def test_a_prompt_is_answered_in_streamed_markdown_and_shown_wherever_one_has_scrolled(
+    workplace: Path,
+) -> None:
+    async with open_chat(workplace, size=(80, 24)) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "gave 2 lines" in say(app))
         await until(pilot, lambda: "● ready" in say(app))
         shown = say(app)
         assert "Read notes.txt" in shown
         assert "✓ Read notes.txt" in shown
+        # Wherever one has scrolled.
+        await pilot.press(*"help", "enter")
+        await until(pilot, lambda: "plan, think" in say(app) and "● ready" in say(app))
+        await pilot.press("ctrl+home")
+        await until(pilot, lambda: "plan, think" not in say(app))
+        await pilot.press(*"plan", "enter")
+        await until(pilot, lambda: "The plan is done" in say(app))
 
 
 async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT.with_protocol(2), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 60)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, DEMO_AGENT.with_protocol(2), size=(100, 60)) as (app, pilot):
         await until(pilot, lambda: "mode Ask" in say(app))
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
         await pilot.press("enter")
@@ -53,19 +58,14 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
 
 async def test_an_agent_in_a_dialect_is_chatted_with_like_any_other(workplace: Path) -> None:
     script = Path(__file__).parents[2] / "protocol/dialects/peers/acpex_agent.py"
-    agent = command_agent([sys.executable, str(script)])
-    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, [sys.executable, str(script)]) as (app, pilot):
         await pilot.press(*"hello", "enter")
         await until(pilot, lambda: "Refactoring complete!" in say(app))
         assert "read_file" in say(app)
 
 
 async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace) as (app, pilot):
         await pilot.press(*"edit notes.txt", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await pilot.press("escape")
@@ -89,10 +89,7 @@ hear("never")
 async def test_why_a_turn_failed_stays_and_a_turn_without_a_reply_says_so(
     workplace: Path, agent: Agent
 ) -> None:
-    command = command_agent(agent(WORDLESS))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(WORDLESS)) as (app, pilot):
         await pilot.press(*"one", "enter")
         await until(pilot, lambda: "turn failed" in say(app))
         await pilot.press(*"two", "enter")
@@ -103,22 +100,10 @@ async def test_why_a_turn_failed_stays_and_a_turn_without_a_reply_says_so(
         assert say(app).count("without a reply") == 1
 
 
-async def test_a_prompt_is_shown_wherever_one_has_scrolled(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await pilot.press(*"help", "enter")
-        await until(pilot, lambda: "plan, think" in say(app) and "● ready" in say(app))
-        await pilot.press("ctrl+home")
-        await until(pilot, lambda: "plan, think" not in say(app))
-        await pilot.press(*"plan", "enter")
-        await until(pilot, lambda: "The plan is done" in say(app))
-
-
-async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+async def test_prompts_sent_while_busy_wait_and_stopping_the_turn_puts_them_back(
+    workplace: Path,
+) -> None:
+    async with open_chat(workplace, notifications=True) as (app, pilot):
         await pilot.press(*"run cat", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         chat_of(app).editor.focus()
@@ -131,23 +116,8 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
         await pilot.press("1")
         await until(pilot, lambda: "notes.txt:2: two" in say(app))
         await until(pilot, lambda: "notes.txt:1: one" in say(app))
-
-
-async def test_lines_that_are_written_quickly_stay_in_order(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        for key, character in [("a", "a"), ("ctrl+j", None), ("b", "b"), ("shift+enter", None)]:
-            app.post_message(Key(key, character))
-        app.post_message(Key("c", "c"))
-        await until(pilot, lambda: len(chat_of(app).editor.text) == 5)
-        assert chat_of(app).editor.text == "a\nb\nc"
-
-
-async def test_stopping_the_turn_puts_unsent_prompts_back_into_the_editor(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40), notifications=True) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+        await until(pilot, lambda: "● ready" in say(app) and "queued" not in say(app))
+        # Back into the editor, before what is half written.
         await pilot.press(*"run cat", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         chat_of(app).editor.focus()
@@ -159,10 +129,17 @@ async def test_stopping_the_turn_puts_unsent_prompts_back_into_the_editor(workpl
         await until(pilot, lambda: "● ready" in say(app) and "queued" not in say(app))
 
 
+async def test_lines_that_are_written_quickly_stay_in_order(workplace: Path) -> None:
+    async with open_chat(workplace) as (app, pilot):
+        for key, character in [("a", "a"), ("ctrl+j", None), ("b", "b"), ("shift+enter", None)]:
+            app.post_message(Key(key, character))
+        app.post_message(Key("c", "c"))
+        await until(pilot, lambda: len(chat_of(app).editor.text) == 5)
+        assert chat_of(app).editor.text == "a\nb\nc"
+
+
 async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: "Stop the running turn" in say(app))
         await pilot.press("escape")
@@ -181,11 +158,7 @@ update("tool_call", toolCallId="t", title="Run it", kind="execute", status="in_p
        content=[{{"type": "terminal", "terminalId": made}}])
 hear("never")
 """
-    app = ConsoleApp(
-        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
-    )
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(script), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: bool(re.search(r"^\W*first\W*$", say(app), re.MULTILINE)))
         flag.touch()
@@ -196,9 +169,7 @@ async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_n
     workplace: Path, agent: Agent
 ) -> None:
     command = agent("greet(); open_session(); time.sleep(60)")
-    app = ConsoleApp(agent=command_agent(command), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, command, size=(100, 30)) as (app, pilot):
         # More than the pipe holds.
         chat_of(app).editor.text = "x" * 200_000
         await pilot.press("enter")
@@ -221,9 +192,7 @@ hear("never")
 
 
 async def test_help_begins_with_the_keys_of_the_screen(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(80, 24)) as (app, pilot):
         assert "Stop" not in say(app)
         await pilot.press("f1")
         await until(pilot, lambda: "Show or hide the traffic" in say(app))
@@ -231,9 +200,7 @@ async def test_help_begins_with_the_keys_of_the_screen(workplace: Path) -> None:
 
 
 async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(140, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(140, 40)) as (app, pilot):
         await pilot.press(*"/tour", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await until(pilot, lambda: "Press a number" in say(app))
@@ -245,10 +212,9 @@ async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None
         await until(pilot, lambda: "Files  1" not in say(app))
 
 
-async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+async def test_commands_are_offered_after_a_slash_and_files_after_an_at(workplace: Path) -> None:
+    """A file is sent with the prompt."""
+    async with open_chat(workplace) as (app, pilot):
         await until(pilot, lambda: chat_of(app).chat.conversation is not None)
         await pilot.press("slash")
         await until(pilot, lambda: chat_of(app).prompt.menu.display)
@@ -258,6 +224,18 @@ async def test_commands_of_the_agent_are_offered_after_a_slash(workplace: Path) 
         await pilot.press("ctrl+w", "ctrl+w", "slash", "escape")
         await until(pilot, lambda: not chat_of(app).prompt.menu.display)
         assert chat_of(app).editor.text == "/"
+        await pilot.press("ctrl+u")
+        await until(pilot, lambda: not chat_of(app).editor.text)
+        await pilot.press(*"help with @no")
+        await until(pilot, lambda: "notes.txt" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: chat_of(app).editor.text == "help with @notes.txt ")
+        await pilot.press("enter")
+        entries = chat_of(app).chat.journal.entries
+        await until(
+            pilot,
+            lambda: any(b'"resource' in each.data for each in entries if isinstance(each, Frame)),
+        )
 
 
 COMMANDS = """
@@ -295,31 +273,11 @@ async def test_commands_with_spaces_are_offered_word_by_word(workplace: Path, ag
         await until(pilot, lambda: editor.text == "/memory show @notes.txt ")
 
 
-async def test_files_are_offered_after_an_at_and_sent_with_the_prompt(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await pilot.press(*"help with @no")
-        await until(pilot, lambda: "notes.txt" in say(app))
-        await pilot.press("enter")
-        await until(pilot, lambda: chat_of(app).editor.text == "help with @notes.txt ")
-        await pilot.press("enter")
-        entries = chat_of(app).chat.journal.entries
-        await until(
-            pilot,
-            lambda: any(b'"resource' in each.data for each in entries if isinstance(each, Frame)),
-        )
-
-
 async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> None:
     history = PromptHistory(tmp_path / "prompts")
     for text in ("mend the parser", "write the docs\nin English", "mend the tests"):
         history.add(text, workplace)
-    app = ConsoleApp(
-        agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE, history=lambda: history
-    )
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, history=lambda: history) as (app, pilot):
         await pilot.press("ctrl+r", *"mend")
         await until(pilot, lambda: "mend the parser" in say(app))
         assert "write the docs" not in say(app)

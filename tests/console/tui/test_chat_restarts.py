@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.agents.spec import command_agent
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
@@ -21,18 +21,25 @@ from acp_console.tui.home.screen import HomeScreen
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent
-from tests.console.tui.chats import ASKS, AT_ONCE, chat_of
+from tests.console.tui.chats import ASKS, AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import LIMIT, say, until
 
 
 async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Path) -> None:
-    app = ConsoleApp(
-        agent=command_agent(["no-such-agent"]), start="chat", cwd=workplace, timing=AT_ONCE
-    )
-    async with app.run_test(size=(100, 30)) as pilot:
+    """A prompt is refused and kept, and there is no recording."""
+    path = workplace / "it.acp.ndjson"
+    spec = command_agent(["no-such-agent"])
+    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, timing=AT_ONCE, record=path)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await until(pilot, lambda: "✗ stopped" in say(app))
         assert "there is no such command" in say(app)
         assert "F5 starts the agent again" in say(app)
+        await pilot.press(*"hello", "enter")
+        await until(pilot, lambda: "Not sent: the agent did not start" in say(app))
+        assert "there is no such command" in say(app)
+        assert chat_of(app).editor.text == "hello"
+        assert not chat_of(app).chat.queued
+    assert not path.exists()
 
 
 async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
@@ -59,17 +66,30 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
         await until(pilot, lambda: "● ready" in say(app))
 
 
-async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+async def test_a_restart_is_a_line_in_the_chat_and_goes_on_in_the_same_rows_and_recording(
+    workplace: Path,
+) -> None:
+    path = workplace / "it.acp.ndjson"
+    async with open_chat(workplace, size=(160, 40), record=path) as (app, pilot):
+        await pilot.press(*"think", "enter")
+        await until(pilot, lambda: "thought about it" in say(app) and "● ready" in say(app))
+        assert "agent restarted" not in say(app)
         await pilot.press("f2", "f5")
+        # A start that fails leaves nothing in the recording: wait for a session of the new agent.
+        await until(pilot, lambda: path.read_bytes().count(b'"session/new"') == 2)
+        await until(pilot, lambda: path.read_bytes().count(b'"result":{"sessionId"') == 2)
+        await until(pilot, lambda: "● ready" in say(app) and "agent restarted" in say(app))
+        await until(pilot, lambda: "know the messages above" in say(app))
+        traffic = chat_of(app).traffic.pane.traffic
+        await until(pilot, lambda: " 0 findings" in say(app) or "checked" in say(app))
+        numbers = [getattr(entry, "seq", 0) for entry in traffic.entries]
+        assert numbers == list(range(1, len(traffic.entries) + 1))
+        traffic.bar.set_filter("kind == event")
         await until(pilot, lambda: say(app).count("the agent was started") == 2)
-        await until(pilot, lambda: "● ready" in say(app))
-        entries = chat_of(app).traffic.pane.traffic.entries
-        numbers = [getattr(entries[row], "seq", 0) for row in range(len(entries))]
-        assert numbers == list(range(1, len(entries) + 1))
-        assert " 0 findings" in say(app) or "checked" in say(app)
+    recording = read_recording(path)
+    assert recording.bad_lines == ()
+    names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
+    assert names == ["spawn", "eof", "exit"] * 2
 
 
 async def test_prompt_after_the_agent_died_is_sent_to_the_restarted_agent(
@@ -98,18 +118,6 @@ hear("never")
         await until(pilot, lambda: "heard hello again" in say(app))
 
 
-async def test_prompt_after_a_failed_start_is_refused_and_kept(workplace: Path) -> None:
-    agent = command_agent(["no-such-agent"])
-    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        await until(pilot, lambda: "✗ stopped" in say(app))
-        await pilot.press(*"hello", "enter")
-        await until(pilot, lambda: "Not sent: the agent did not start" in say(app))
-        assert "there is no such command" in say(app)
-        assert chat_of(app).editor.text == "hello"
-        assert not chat_of(app).chat.queued
-
-
 async def test_restart_drops_what_the_old_agent_still_sends(workplace: Path, agent: Agent) -> None:
     """The old agent's permission prompt is gone, and its end does not stop the new agent."""
     script = """
@@ -120,11 +128,7 @@ tell(id=900, method="session/request_permission", params={"sessionId": "s1",
      "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]})
 hear("never")
 """
-    app = ConsoleApp(
-        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
-    )
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(script)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "1  Yes" in say(app))
         await pilot.press("f5")
@@ -135,36 +139,12 @@ hear("never")
         assert not app.screen.query_one("#problem").display
 
 
-async def test_agent_that_cannot_start_leaves_no_recording(workplace: Path) -> None:
-    path = workplace / "it.acp.ndjson"
-    agent = command_agent(["no-such-agent"])
-    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, record=path)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "✗ stopped" in say(app))
-    assert not path.exists()
-
-
-async def test_recording_goes_on_after_a_restart(workplace: Path) -> None:
-    path = workplace / "it.acp.ndjson"
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await pilot.press("f5")
-        # A start that fails leaves nothing in the recording: wait for a session of the new agent.
-        await until(pilot, lambda: path.read_bytes().count(b'"session/new"') == 2)
-        await until(pilot, lambda: path.read_bytes().count(b'"result":{"sessionId"') == 2)
-        await until(pilot, lambda: "● ready" in say(app))
-    recording = read_recording(path)
-    assert recording.bad_lines == ()
-    names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
-    assert names == ["spawn", "eof", "exit"] * 2
-
-
 async def test_full_disk_during_a_recorded_chat_is_shown(workplace: Path) -> None:
     path = workplace / "it.acp.ndjson"
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(100, 30), notifications=True, record=path) as (
+        app,
+        pilot,
+    ):
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
             # No file of this process can grow any more.
@@ -179,9 +159,7 @@ async def test_full_disk_during_a_recorded_chat_is_shown(workplace: Path) -> Non
 
 async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
     path = workplace / "it.acp.ndjson"
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(100, 30), record=path) as (app, pilot):
         first = chat_of(app).chat
         await pilot.press("ctrl+w")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
@@ -195,28 +173,15 @@ async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
     assert names == ["spawn", "eof", "exit"] * 2
 
 
-async def test_a_restart_is_a_line_between_old_and_new_messages(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
-        await pilot.press(*"think", "enter")
-        await until(pilot, lambda: "thought about it" in say(app) and "● ready" in say(app))
-        assert "agent restarted" not in say(app)
-        await pilot.press("f5")
-        await until(pilot, lambda: "it does not know the messages above" in say(app))
-
-
 async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
     workplace: Path, agent: Agent
 ) -> None:
-    app = ConsoleApp(
-        agent=command_agent(agent("hear_prompt(); hear('never')")),
-        start="chat",
-        cwd=workplace,
+    async with open_chat(
+        workplace,
+        agent("hear_prompt(); hear('never')"),
+        size=(120, 30),
         stop_timeout_s=0.01,
-    )
-    async with app.run_test(size=(120, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    ) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "◐ working" in say(app))
         assert "F5 restarts" not in say(app)
@@ -225,10 +190,7 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
 
 
 async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent) -> None:
-    asks = command_agent(agent(ASKS))
-    app = ConsoleApp(agent=asks, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "1  Yes" in say(app))
         for key in ("f5", "ctrl+q"):
@@ -261,9 +223,7 @@ while True:
 async def test_an_agent_that_does_not_end_keeps_nobody_waiting(
     workplace: Path, agent: Agent
 ) -> None:
-    app = ConsoleApp(agent=command_agent(agent(STUBBORN)), start="chat", cwd=workplace)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(STUBBORN), size=(100, 30)) as (app, pilot):
         chat = chat_of(app).chat
         await until(pilot, lambda: chat.name.isdecimal())
         await pilot.press("ctrl+w")
@@ -279,9 +239,7 @@ async def test_an_agent_that_does_not_end_keeps_nobody_waiting(
 
 
 async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(100, 30)) as (app, pilot):
         await pilot.press("f6")
         await until(pilot, lambda: isinstance(app.screen, OptionsScreen))
         assert app.return_code is None
@@ -294,9 +252,7 @@ async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
 
 async def test_chats_at_the_same_time_record_beside_each_other(workplace: Path) -> None:
     path = workplace / "it.acp.ndjson"
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(100, 30), record=path) as (app, pilot):
         first = app.screen
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))

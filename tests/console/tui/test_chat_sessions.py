@@ -6,13 +6,13 @@ from pathlib import Path
 
 from textual.events import Key
 
-from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.agents.spec import command_agent
 from acp_console.kept.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.chats import AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import notices, say, until
 
 
@@ -29,10 +29,7 @@ say(ask_consent(toolCallId="t"))
 end(prompt)
 hear("never")
 """
-    asks = command_agent(agent(script))
-    app = ConsoleApp(agent=asks, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(140, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(script), size=(140, 30)) as (app, pilot):
         first = chat_of(app)
         await pilot.press("ctrl+n")
         await until(pilot, lambda: app.screen is not first and "● ready" in say(app))
@@ -63,9 +60,7 @@ hear("never")
 
 
 async def test_keys_that_come_at_once_act_in_their_order(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
-    async with app.run_test(size=(140, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(140, 30)) as (app, pilot):
         for key in ("ctrl+n", "ctrl+o"):
             app.post_message(Key(key, None))
         await until(pilot, lambda: len(app.open_chats.chats) == 2)
@@ -73,9 +68,7 @@ async def test_keys_that_come_at_once_act_in_their_order(workplace: Path) -> Non
 
 
 async def test_what_is_typed_at_once_is_a_prompt_of_the_new_chat(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
-    async with app.run_test(size=(140, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(140, 30)) as (app, pilot):
         first = app.screen
         app.post_message(Key("ctrl+n", None))
         # In a transcript `e` goes to an error, and Enter folds.
@@ -89,9 +82,7 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     workplace: Path, tmp_path: Path
 ) -> None:
     store = SessionStore(tmp_path / "sessions")
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, store=store, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
         await pilot.press(*"half a thought")
@@ -122,9 +113,7 @@ hear("never")
 """)
     )
     store = SessionStore(tmp_path / "sessions")
-    app = ConsoleApp(agent=forgetful, start="chat", cwd=workplace, store=store, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, forgetful, store=store) as (app, pilot):
         await pilot.press(*"a question", "enter")
         await until(pilot, lambda: "an answer" in say(app) and "● ready" in say(app))
     again = ConsoleApp(cwd=workplace, store=store, timing=AT_ONCE)
@@ -170,9 +159,7 @@ for line in sys.stdin:
 async def test_the_sessions_of_an_agent_are_listed_loaded_deleted_and_forked(
     workplace: Path, agent: Agent
 ) -> None:
-    app = ConsoleApp(agent=command_agent(agent(LISTS)), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(LISTS), size=(120, 40)) as (app, pilot):
         first = chat_of(app)
         await pilot.press("f7")
         await until(pilot, lambda: "Title 0" in say(app) and "… more" in say(app))
@@ -213,10 +200,7 @@ hear("never")
 async def test_a_listed_session_in_a_broken_directory_is_refused(
     workplace: Path, agent: Agent
 ) -> None:
-    command = command_agent(agent(BROKEN_DIRECTORY))
-    app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(110, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(BROKEN_DIRECTORY), size=(110, 40)) as (app, pilot):
         await pilot.press("f7")
         await until(pilot, lambda: "Old" in say(app))
         await pilot.press("enter")
@@ -239,11 +223,7 @@ for line in sys.stdin:
             say("an answer")
             end(message)
 """
-    app = ConsoleApp(
-        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
-    )
-    async with app.run_test(size=(110, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(script), size=(110, 40)) as (app, pilot):
         await pilot.press(*"a text", "enter")
         await until(pilot, lambda: "an answer" in say(app) and "● ready" in say(app))
         await pilot.press("f5")

@@ -7,25 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.agents.spec import DEMO_AGENT
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.permission import PermissionView
 from acp_inspector.journal import Frame
 from tests.console.conftest import Agent
-from tests.console.tui.chats import ASKS, AT_ONCE, chat_of
-from tests.console.tui.conftest import notices, say, until
+from tests.console.tui.chats import ASKS, AT_ONCE, chat_of, open_chat
+from tests.console.tui.conftest import notices, paste, say, until
 
 
 async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(200, 50)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(200, 50)) as (app, pilot):
         await pilot.press(*"help", "enter")
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f2")
         await until(pilot, lambda: "session/prompt result" in say(app))
         await until(pilot, lambda: 'stopReason: "end_turn"' in say(app))
-        await pilot.press("slash", *"initialize")
+        await pilot.press("slash")
+        await paste(pilot, "initialize")
         await until(pilot, lambda: "2 of " in say(app))
         assert "version 1 acp-console" in say(app)
         await pilot.press("f2")
@@ -57,9 +56,7 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
 
 
 async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(160, 40)) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
         screen = chat_of(app)
@@ -86,21 +83,16 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await until(pilot, lambda: table.under_cursor == frame)
 
 
-async def test_the_columns_of_the_traffic_have_a_heading_from_the_first_look(
+async def test_the_traffic_has_a_heading_from_the_first_look_and_can_have_the_whole_width(
     workplace: Path,
 ) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(200, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(200, 40)) as (app, pilot):
         await pilot.press("ctrl+t")
         await until(pilot, lambda: "the agent was started" in say(app))
         await until(pilot, lambda: re.search(r" n +time +client +agent +latency +size", say(app)))
-
-
-async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: not chat_of(app).traffic.is_shown)
+        await pilot.resize_terminal(160, 40)
         await pilot.press("f4")
         await until(pilot, lambda: chat_of(app).traffic.pane.size.width == 160)
         await pilot.press("f4")
@@ -114,9 +106,7 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
 
 
 async def test_the_key_for_the_whole_width_says_where_there_is_no_choice(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(100, 30), notifications=True) as (app, pilot):
         await pilot.press("f4")
         await until(pilot, lambda: "from 120 columns on; ^t changes" in notices(app))
 
@@ -124,9 +114,7 @@ async def test_the_key_for_the_whole_width_says_where_there_is_no_choice(workpla
 async def test_escape_in_the_traffic_does_not_cancel_the_turn(
     workplace: Path, agent: Agent
 ) -> None:
-    app = ConsoleApp(agent=command_agent(agent(ASKS)), start="chat", cwd=workplace, timing=AT_ONCE)
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter", "f2")
         await until(pilot, lambda: "request_permission" in say(app))
         await until(pilot, lambda: chat_of(app).traffic.pane.traffic.table.has_focus)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, SelectionList
 
-from acp_console.agents.spec import command_agent
 from acp_console.kept.session_store import SessionStore
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.new_session import NewSessionScreen
@@ -17,7 +16,7 @@ from acp_inspector.messages import Decoder
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import Json, Request
 from tests.console.conftest import Agent
-from tests.console.tui.chats import AT_ONCE, chat_of
+from tests.console.tui.chats import AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import say, until
 
 SEVERAL = """
@@ -75,10 +74,7 @@ async def test_a_session_begins_with_what_was_chosen_and_goes_on_with_it(
     other = tmp_path / "other place"
     other.mkdir()
     store = SessionStore(tmp_path / "sessions")
-    spec = command_agent(agent(SEVERAL))
-    app = ConsoleApp(agent=spec, start="chat", cwd=workplace, store=store, timing=AT_ONCE)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, agent(SEVERAL), store=store) as (app, pilot):
         assert servers(sent(app, "session/new")[0]) == []
         await pilot.press("alt+n")
         await until(pilot, lambda: isinstance(app.screen, NewSessionScreen))

@@ -13,7 +13,6 @@ from textual.dom import DOMNode
 from textual.widgets import Input
 
 import acp_console.tui
-from acp_console.agents.spec import DEMO_AGENT
 from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.commands import COMMANDS
@@ -22,7 +21,8 @@ from acp_console.tui.intercept.screens import DelayScreen
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.traffic.pane import TrafficPane
 from tests.console.tui.analysis_app import recording
-from tests.console.tui.conftest import say, until
+from tests.console.tui.chats import open_chat
+from tests.console.tui.conftest import paste, say, until
 
 HELLO = Path(__file__).parents[3] / "recordings" / "hello.acp.ndjson"
 
@@ -51,9 +51,7 @@ async def test_modal_screen_offers_no_command_of_what_lies_below(workplace: Path
 
 
 async def test_chat_offers_traffic_once_it_is_shown(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace) as (app, pilot):
         assert "frames.filter" not in offered(app)
         assert "chat.alone" not in offered(app), "the screen is too narrow for it"
         await pilot.press("f2")
@@ -64,7 +62,9 @@ async def test_command_is_found_by_its_words_and_run(tmp_path: Path) -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=(110, 36)) as pilot:
         await until(pilot, lambda: "■ recording" in say(app))
-        await pilot.press("ctrl+p", *"next error")
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query(Input))
+        await paste(pilot, "next error")
         await until(pilot, lambda: "Traffic: Error" in say(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.screen.query_one(TrafficPane).table.cursor == 8)
@@ -76,7 +76,7 @@ async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
         await until(pilot, lambda: "■ recording" in say(app))
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query(Input))
-        await pilot.press(*"Analysis: Statistics")
+        await paste(pilot, "Analysis: Statistics")
         await until(pilot, lambda: "Show counts, sizes and times" in say(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: "by [method]" in say(app))
@@ -84,7 +84,7 @@ async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
         assert "capabilities.every" not in offered(app)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query(Input))
-        await pilot.press(*"Analysis: By")
+        await paste(pilot, "Analysis: By")
         await until(pilot, lambda: "Group by method, session or turn" in say(app))
         await pilot.press("down", "enter")
         await until(pilot, lambda: "[session]" in say(app))

@@ -10,7 +10,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
-from acp_console.agents.spec import DEMO_AGENT
 from acp_console.traffic.comparison import ComparisonRun, ComparisonSource, recording_source
 from acp_console.traffic.sources import FileSource
 from acp_console.tui import outside
@@ -22,6 +21,7 @@ from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.tui.analysis_app import EVIL
+from tests.console.tui.chats import open_chat
 from tests.console.tui.conftest import entries, notices, say, settled, until, update
 
 
@@ -281,9 +281,7 @@ async def test_what_is_no_recording_is_refused_where_it_was_typed(
 async def test_a_chat_is_compared_with_a_recording(
     workplace: Path, paths: tuple[Path, Path]
 ) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, size=(120, 40)) as (app, pilot):
         await pilot.press("f2")
         await until(pilot, lambda: "Traffic" in say(app))
         await pilot.press("home", "D")

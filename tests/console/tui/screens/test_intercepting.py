@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 import pytest
-from textual.events import Paste
 from textual.pilot import Pilot
 
 from acp_console.agents.spec import DEMO_AGENT
@@ -27,7 +26,7 @@ from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.control.client import find_proxy
 from acp_inspector.journal import Frame
-from tests.console.tui.conftest import LIMIT, notices, say, until
+from tests.console.tui.conftest import LIMIT, notices, paste, say, until
 from tests.warm import WARM
 
 SCRIPT = 'async def prompt(call):\n    await call.text(f"You said: {call.prompt}")\n'
@@ -146,9 +145,7 @@ async def break_on(pilot: Pilot[Any], text: str) -> None:
     screen: Any = pilot.app.screen
     screen.filter.focus()
     await until(pilot, lambda: screen.filter.has_focus)
-    pilot.app.post_message(Paste(text))
-    await until(pilot, lambda: screen.filter.value == text)
-    await pilot.press("enter")
+    await paste(pilot, text, "enter")
     await until(pilot, lambda: f"break on {text}" in say(pilot.app))
     await pilot.press("escape")
     await until(pilot, lambda: isinstance(pilot.app.screen, WatchScreen))
@@ -189,7 +186,7 @@ async def test_countdown_runs_out_and_the_message_is_sent_as_it_is(
         await until(pilot, lambda: paused(app))
         await until(pilot, lambda: not paused(app) and editor.has(2))
         assert "You said: hello" in editor.text
-        await until(pilot, lambda: "by time limit" in say(app))
+        await until(pilot, lambda: "by the time limit" in say(app))
 
 
 async def test_two_messages_are_paused_at_once_and_decided_one_by_one(
@@ -223,7 +220,7 @@ async def test_message_stays_paused_when_the_screen_is_closed_and_is_shown_every
         app = ConsoleApp(agent=DEMO_AGENT, cwd=tmp_path)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: "Live proxies" in say(app))
-            await pilot.press(*"live work")
+            await paste(pilot, "live work")
             await until(pilot, lambda: "Demo" not in say(app))
             await pilot.press("enter")
             await until(pilot, lambda: "session/new" in say(app))

@@ -8,7 +8,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.agents.spec import DEMO_AGENT
 from acp_console.kept.session_store import SessionStore
 from acp_console.traffic.marks import Mark, Marks, NotesError, NotesFile, digest
 from acp_console.traffic.model import TrafficModel
@@ -22,6 +21,7 @@ from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.host.state import state_directory
 from tests.console.tui.analysis_app import EVIL, recording
+from tests.console.tui.chats import open_chat
 from tests.console.tui.conftest import notices, say, settled, until
 
 
@@ -294,9 +294,7 @@ async def test_marks_that_cannot_be_kept_are_reported_and_stay_on_the_screen(pat
 
 async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None:
     store = SessionStore(workplace / "sessions")
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, store=store)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● ready" in say(app))
+    async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
         await pilot.press("f2")

@@ -19,7 +19,7 @@ from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.random_access import IndexedRecording
-from tests.console.tui.conftest import entries, say, until, update
+from tests.console.tui.conftest import entries, paste, say, until, update
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +51,11 @@ class PaneApp(App[None]):
     def on_mount(self) -> None:
         self.query_one(TrafficPane).extend(TALK)
         self.query_one(TrafficPane).table.focus()
+
+
+async def type_filter(pilot: Pilot[None], text: str) -> None:
+    await pilot.press("slash")
+    await paste(pilot, text, "enter")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ async def test_the_filter_counts_what_it_lets_through() -> None:
 async def test_the_gap_counts_from_a_frame_that_the_filter_hides() -> None:
     app = PaneApp()
     async with app.run_test(size=(200, 30)) as pilot:
-        await pilot.press("slash", *"from == client or stopReason", "enter")
+        await type_filter(pilot, "from == client or stopReason")
         await until(pilot, lambda: "2 of 4 entries" in say(app))
         head, first, last = (line.split() for line in say(app).splitlines()[2:5])
         assert head[1:5] == ["n", "time", "gap", "Δ"]
@@ -215,10 +220,6 @@ class LongApp(App[None]):
     def pane(self) -> TrafficPane:
         """The pane."""
         return self.query_one(TrafficPane)
-
-
-async def type_filter(pilot: Pilot[None], text: str) -> None:
-    await pilot.press("slash", *text, "enter")
 
 
 def chosen(app: LongApp) -> int:
