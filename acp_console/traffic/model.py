@@ -312,6 +312,13 @@ class TrafficModel:
         entry = None if row is None else self.entries[row]
         return edit_of(entry) if isinstance(entry, JournalEvent) else None
 
+    def edit_rows(self, rows: Sequence[int]) -> list[int]:
+        """Return the rows of the events that report the last edits of frames in some rows."""
+        shown = rows if isinstance(rows, range) else {*rows}
+        edits = self.annotations.edits()
+        events = [self.row_of(seq) for n, seq in edits if self.row_of(n) in shown]
+        return [each for each in events if each is not None]
+
     def found_beside(self, row: int, *, is_next: bool) -> int | None:
         """Return the next, or the previous, shown row with a lint finding."""
         n = self.row(row).seq

@@ -53,10 +53,12 @@ def save_rows(
     redacts: bool,
     format_: SaveFormat = "recording",
     overwrites: bool = False,
+    edits: Collection[int] = (),
 ) -> int:
     """Write the entries in `rows` to a file; return how many secrets were replaced.
 
-    It may run in a thread, while another one reads the same entries.
+    It may run in a thread, while another one reads the same entries. `edits` are the rows of events
+    that report edits of these frames: text tells what was sent, also if their rows are left out.
 
     Raises:
         RecordingError: a file cannot be read or written, or `path` exists.
@@ -72,13 +74,13 @@ def save_rows(
             return sum(redact_recording(whole, path, overwrite=overwrites).secrets.values())
         # A response without its request has neither method nor latency.
         requests = (entries.request_row(row) for row in rows)
-        context = {row for row in requests if row is not None}.difference(rows)
+        context = {row for row in requests if row is not None}.union(edits).difference(rows)
         _write(entries, sorted(context.union(rows)), whole)
         secrets = 0
         if redacts:
             secrets = sum(redact_recording(whole, redacted).secrets.values())
         source = redacted if redacts else whole
-        others = {entry.seq for row in context if isinstance(entry := entries[row], Frame)}
+        others = {entry.seq for row in context if isinstance(entry := entries[row], ENTRY_TYPES)}
         with atomic_replacement(path, overwrite=overwrites) as part:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(

@@ -662,6 +662,7 @@ class TrafficPane(Vertical):
                     redacts=wanted.redacts,
                     format_=wanted.format,
                     overwrites=wanted.overwrites,
+                    edits=self._view.edit_rows(wanted.rows),
                 )
             )
         except AcpError as problem:

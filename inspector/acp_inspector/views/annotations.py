@@ -218,11 +218,15 @@ class Annotations:
         """Return the event that reports the last edit of frame `n`; 0 if it was not edited."""
         return self._edits.get(n, 0)
 
+    def edits(self) -> list[tuple[int, int]]:
+        """Return the edited frames, each with the event that reports its last edit."""
+        return [*self._edits.items()]
+
     def edited_between(self, first: int, last: int) -> int:
         """Return the last event that reports an edit of a frame from `first` to `last`, or 0."""
         if first == last or not self._edits:
             return self._edits.get(first, 0)
-        return max((seq for n, seq in [*self._edits.items()] if first <= n <= last), default=0)
+        return max((seq for n, seq in self.edits() if first <= n <= last), default=0)
 
     def clear_entries(self) -> None:
         """Remove everything but the findings."""

@@ -10,6 +10,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.saving import SaveFormat, save_rows
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.themes import ThemedApp
@@ -199,6 +200,28 @@ def test_an_edited_frame_is_saved_as_it_was_sent_except_in_a_recording(
         save_rows(said, range(2), path, redacts=False, format_=format_, overwrites=True)
         assert "cheese" in text
         assert path.read_text() == text
+
+
+@pytest.mark.parametrize("redacts", [False, True])
+@pytest.mark.parametrize("format_", ["text", "JSON lines", "Markdown"])
+def test_an_edited_frame_is_saved_as_it_was_sent_without_the_event_that_says_so(
+    tmp_path: Path, format_: SaveFormat, redacts: bool
+) -> None:
+    asked = {"sessionId": "s1", "prompt": [{"type": "text", "text": "bread"}]}
+    [frame] = entries(("client", {"id": 1, "method": "session/prompt", "params": asked}))
+    assert isinstance(frame, Frame)
+    change: dict[str, Json] = {"of": 1, "by": "person", "was": frame.data.decode()}
+    change["now"] = frame.data.replace(b"bread", b"cheese").decode()
+    event = JournalEvent(2, 0.2, "edited", change)
+    view, path = TrafficModel(EntryList([frame, event])), tmp_path / "saved"
+    view.annotations.note_edit(event)
+    rows = [0]
+    save_rows(
+        view.entries, rows, path, redacts=redacts, format_=format_, edits=view.edit_rows(rows)
+    )
+    text = path.read_text()
+    assert "cheese" in text
+    assert "bread" not in text
 
 
 def test_what_exists_is_not_replaced_unasked(tmp_path: Path) -> None:
