@@ -51,6 +51,7 @@ def command(*, file: Path, is_update: bool, is_all: bool, format_: str) -> int:
                 "sessions": len(found.now.conversation),
                 "exchanges": len(found.now.exchanges),
                 "diff": [*found.diff],
+                "unread": found.unread,
             }
         )
     else:
@@ -67,10 +68,11 @@ def command(*, file: Path, is_update: bool, is_all: bool, format_: str) -> int:
 def _verdict(found: SnapshotComparison, *, is_update: bool) -> str:
     if found.is_empty:
         return f"fail: the recording holds no frame; {found.counts}"
-    if found.unread and not (is_update or found.diff):
-        return f"fail: {unread_problem(found.unread)}; {found.counts}"
+    done = f"stored {found.path.name}" if found.diff else "unchanged"
+    if found.unread and (is_update or not found.diff):
+        stored = f"; {done}" if is_update else ""
+        return f"fail: {unread_problem(found.unread)}{stored}; {found.counts}"
     if is_update:
-        done = f"stored {found.path.name}" if found.diff else "unchanged"
         return f"{done}: {found.counts}"
     if found.is_passed:
         return f"pass: {found.counts}"

@@ -59,7 +59,11 @@ def test_diff_finds_no_difference_and_fails(whole: Path, cut: Path, call: Call) 
 
 
 def test_a_snapshot_of_it_is_stored_and_never_passes(cut: Path, call: Call) -> None:
-    assert call("snapshot", "--update", str(cut)).code == exit_codes.FOUND
+    stored = call("snapshot", "--update", str(cut))
+    assert stored.code == exit_codes.FOUND
+    assert f": fail: {UNREAD}; stored cut.acp.ndjson.snapshot.json; " in stored.out
+    found = json.loads(call("snapshot", "--format", "json", str(cut)).out)
+    assert (found["passed"], found["diff"], found["unread"]) == (False, [], 1)
     done = call("snapshot", str(cut))
     assert done.code == exit_codes.FOUND
     assert f": fail: {UNREAD}; " in done.out
