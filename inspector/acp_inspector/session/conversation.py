@@ -369,7 +369,10 @@ class Conversation:
 
     def note_edit(self, item: Item, edit: Edit) -> None:
         """Take note that the frame which has changed an item was sent with other bytes."""
-        self._edits.setdefault(item.key, []).append(edit)
+        known = self._edits.setdefault(item.key, [])
+        # The messages of an array may change an item one after the other.
+        if not known or known[-1] is not edit:
+            known.append(edit)
 
     def edits_of(self, item: Item, first: int, last: int) -> list[Edit]:
         """Return the edits of frames from `first` to `last` that have changed an item."""

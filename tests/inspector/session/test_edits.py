@@ -321,6 +321,22 @@ def chosen(option: str) -> Said:
     return answer("client", 9, {"outcome": {"outcome": "selected", "optionId": option}})
 
 
+def test_an_item_that_an_array_has_changed_twice_was_edited_once() -> None:
+    was, now = (
+        b"[%b]" % b",".join(line(chunk(text)) for text in pieces)
+        for pieces in (("a", "b"), ("a", "c"))
+    )
+    change: dict[str, Any] = {"of": 6, "by": "rule", "was": was.decode(), "now": now.decode()}
+    frames = [
+        Frame(n, 0.0, each[0], line(each)) for n, each in enumerate([*START, prompt(2, "hello")], 1)
+    ]
+    found = SessionModel()
+    found.read([*frames, Frame(6, 0.0, "agent", was), JournalEvent(7, 0.0, "edited", change)])
+    session = found.conversations.at(7)["s1"]
+    assert texts(found)[-1] == "ac"
+    assert [each.of for each in session.edits_of(session.items[-1])] == [6]
+
+
 def test_what_a_permission_is_asked_for_is_what_was_sent() -> None:
     found = model(permission(title="ls"), at=0, now=permission(title="rm"))
     [call] = found.conversations.get("s1").items
