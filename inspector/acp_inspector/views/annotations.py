@@ -224,8 +224,9 @@ class Annotations:
 
     def edited_between(self, first: int, last: int) -> int:
         """Return the last event that reports an edit of a frame from `first` to `last`, or 0."""
-        if first == last or not self._edits:
-            return self._edits.get(first, 0)
+        if last - first < len(self._edits):
+            # A rule may have edited very many frames.
+            return max(map(self.edited_by, range(first, last + 1)), default=0)
         return max((seq for n, seq in self.edits() if first <= n <= last), default=0)
 
     def clear_entries(self) -> None:

@@ -114,6 +114,15 @@ def test_the_next_and_the_last_that_something_was_found_about_are_found(
     assert list(known.before(n)) == sorted((e for e in numbers if e < n), reverse=True)
 
 
+@given(st.sets(st.integers(1, 30)), st.integers(1, 30), st.integers(0, 30))
+def test_the_last_edit_among_some_frames_is_found(edited: set[int], first: int, more: int) -> None:
+    known = Annotations()
+    for n in edited:
+        known.note_edit(JournalEvent(100 - n, 0.0, "edited", {"of": n}))
+    expected = max((100 - n for n in edited if first <= n <= first + more), default=0)
+    assert known.edited_between(first, first + more) == expected
+
+
 def test_who_begins_anew_forgets_its_own_and_nothing_else() -> None:
     known = Annotations()
     known.add_findings([finding("error", 1)])
