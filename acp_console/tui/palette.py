@@ -89,8 +89,9 @@ class CommandProvider(Provider):
             parts = (each for each in node.ancestors_with_self if isinstance(each, Widget))
             if commands and all(each.display for each in parts):
                 for command in commands:
-                    _, name, parameters = parse(command.action)
-                    if node.check_action(name, parameters) is not False:
+                    destination, name, parameters = parse(command.action)
+                    asked = self.screen if destination == "screen" else node
+                    if asked.check_action(name, parameters) is not False:
                         yield node, command
 
 

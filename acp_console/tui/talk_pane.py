@@ -6,6 +6,7 @@ conversation, and the traffic goes along with its cursor.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from textual import getters, on
@@ -17,11 +18,12 @@ from textual.widgets import Static
 
 from acp_console.traffic.analysis import Query
 from acp_console.traffic.talk import Talk, talk_at
+from acp_console.tui.chat.attachments import show_attachments
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.news import News
 from acp_console.tui.transcript.view import TranscriptView
 from acp_console.wording.values import format_number, plural
-from acp_inspector.session.items import Item, Notice
+from acp_inspector.session.items import Item, Notice, SubagentItem
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.host.sanitize import single_line
 
@@ -136,6 +138,16 @@ class TalkPane(Vertical):
         place = event.place - (1 if talk is not None and talk.left_out else 0)
         if talk is not None and self.view.has_focus and 0 <= place < len(talk.frames):
             self._inspection.traffic.go_to_entry(talk.frames[place])
+
+    @on(TranscriptView.Opened)
+    def open_item(self, event: TranscriptView.Opened) -> None:
+        """Show the conversation of a subagent, or what a card holds besides text."""
+        event.stop()
+        if isinstance(event.item, SubagentItem):
+            self._session = event.item.session_id
+            self.news()
+        else:
+            show_attachments(self, event.item, Path.cwd())
 
     def _take_answer(self) -> None:
         query = self._query

@@ -17,19 +17,29 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.chat.attachments import Attachment
+from acp_console.chat.attachments import Attachment, attachments_of
 from acp_console.tui.chat.form import has_browser
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import Overlay
 from acp_console.wording.values import format_size
+from acp_inspector.session.items import Item
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 OPENERS = {"darwin": "open"}
+
+
+def show_attachments(asker: Widget, item: Item, cwd: Path) -> None:
+    """List what an item holds besides text; paths are relative to `cwd`."""
+    if attachments := attachments_of(item):
+        asker.app.push_screen(AttachmentsScreen(attachments, cwd))
+    else:
+        asker.notify("This card holds nothing to save or open.")
 
 
 class AttachmentsScreen(Overlay[None]):

@@ -20,7 +20,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from acp_console.chat.attachments import attachments_of
 from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
@@ -30,7 +29,7 @@ from acp_console.chat.open_chats import OpenChats
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
 from acp_console.tui.chat.ask_area import AskArea
-from acp_console.tui.chat.attachments import AttachmentsScreen
+from acp_console.tui.chat.attachments import show_attachments
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered
 from acp_console.tui.chat.input_screen import InputScreen
@@ -47,7 +46,6 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.news import News
-from acp_console.tui.outside import copy
 from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
@@ -477,10 +475,8 @@ class ChatScreen(Screen[None]):
     def open_from_transcript(self, event: TranscriptView.Opened) -> None:
         if isinstance(event.item, SubagentItem):
             self.app.push_screen(SubagentScreen(self.chat, event.item.session_id))
-        elif attachments := attachments_of(event.item):
-            self.app.push_screen(AttachmentsScreen(attachments, self.chat.cwd))
         else:
-            self.notify("This card holds nothing to save or open.")
+            show_attachments(self, event.item, self.chat.cwd)
 
     # The transcript
 
@@ -523,22 +519,9 @@ class ChatScreen(Screen[None]):
     def action_copy(self) -> None:
         text = self.conversation.selected_text()
         if text:
-            self._copy(text)
+            self.conversation.copy(text)
         elif self.check_action("cancel", ()):
             self.action_cancel()
-
-    @on(TranscriptView.Copied)
-    def copy_from_transcript(self, event: TranscriptView.Copied) -> None:
-        if event.text:
-            self._copy(event.text)
-
-    def _copy(self, text: str) -> None:
-        way = copy(text, self.app.copy_to_clipboard)
-        self.notify(f"Copied {plural(len(text), 'character')} {way}.", markup=False)
-
-    @on(TranscriptView.NotFound)
-    def ring_not_found(self) -> None:
-        self.app.bell()
 
     @on(TranscriptView.Typed)
     def type_from_transcript(self, event: TranscriptView.Typed) -> None:

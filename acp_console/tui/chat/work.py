@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.work import Work, work_of
+from acp_console.tui.chat.attachments import show_attachments
 from acp_console.tui.dialog import Overlay
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import Item, SubagentItem
@@ -165,6 +166,8 @@ class SubagentScreen(Overlay[None]):
     def open_other(self, event: TranscriptView.Opened) -> None:
         if isinstance(event.item, SubagentItem):
             self.app.push_screen(SubagentScreen(self._chat, event.item.session_id))
+        else:
+            show_attachments(self, event.item, self._chat.cwd)
 
     def action_cancel_work(self) -> None:
         work = self._work

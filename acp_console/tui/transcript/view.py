@@ -7,6 +7,7 @@ draw. Heights of parts that were never drawn are estimates and only move the thu
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
@@ -24,10 +25,12 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, bindings
+from acp_console.tui.outside import copy
 from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import Card
 from acp_console.tui.transcript.document import Document, JumpKind, Mark, Place
 from acp_console.tui.transcript.rows import Look, Row, wrapped
+from acp_console.wording.values import plural
 from acp_inspector.session.items import Item
 
 FRAME_S: Final = 1 / 30
@@ -78,19 +81,10 @@ class TranscriptView(Widget, can_focus=True):
         place: int
 
     @dataclass
-    class Copied(Message):
-        """The user wants to copy a text."""
-
-        text: str
-
-    @dataclass
     class Opened(Message):
         """The user wants to see more of an item than its card shows."""
 
         item: Item
-
-    class NotFound(Message):
-        """There is no further occurrence, or no further card of that kind."""
 
     @dataclass
     class Typed(Message):
@@ -467,17 +461,23 @@ class TranscriptView(Widget, can_focus=True):
 
     def action_search_on(self, by: int) -> None:
         if self.query_text and not self.search_on(by):
-            self.post_message(self.NotFound())
+            self.app.bell()
 
     def action_jump(self, kind: JumpKind, by: int) -> None:
         if not self.jump(kind, by):
-            self.post_message(self.NotFound())
+            self.app.bell()
 
     def action_copy(self) -> None:
         text = self.selected_text()
         if not text and self.cursor is not None:
             text = self.document.card_text(self.cursor)
-        self.post_message(self.Copied(text))
+        if text:
+            self.copy(text)
+
+    def copy(self, text: str) -> None:
+        """Copy a text, and say so."""
+        way = copy(text, self.app.copy_to_clipboard)
+        self.notify(f"Copied {plural(len(text), 'character')} {way}.", markup=False)
 
     def on_key(self, event: Key) -> None:
         """Pass letters that are no commands on to the editor."""
@@ -511,13 +511,13 @@ class TranscriptView(Widget, can_focus=True):
         self._layout_rows()
 
     def action_next_card(self, by: int) -> None:
-        if not self.cards:
+        """Go to the next card that can be seen, or the one before."""
+        places = [place for place, card in enumerate(self.cards) if card.part_count]
+        if not places:
             return
-        at = len(self.cards) if self.cursor is None else self.cursor
-        at = min(max(at + by, 0), len(self.cards) - 1)
-        while 0 < at < len(self.cards) - 1 and not self.cards[at].part_count:
-            at += by
-        self.cursor = at
+        start = len(self.cards) if self.cursor is None else self.cursor
+        next_ = bisect_right(places, start) if by > 0 else bisect_left(places, start) - 1
+        self.cursor = at = places[min(max(next_, 0), len(places) - 1)]
         on_screen = {each.place[0] for each in self._shown if each.place is not None}
         if at in on_screen:
             self.post_message(self.Chosen(at))

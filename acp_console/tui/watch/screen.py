@@ -51,6 +51,9 @@ WIDE: Final = 140
 
 View: TypeAlias = Literal["talk", "both", "wire"]
 
+CHAT_ACTIONS: Final = frozenset({"leave_transcript", "search"})
+"""What a transcript asks of a chat: here is no editor to go back to, and no field to search in."""
+
 
 class WatchScreen(Screen[None]):
     """Shows the traffic of proxies and recordings."""
@@ -89,6 +92,8 @@ class WatchScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next source only if there are several, and intercept only for a proxy."""
         del parameters
+        if action in CHAT_ACTIONS:
+            return False
         if action == "back":
             # Below the first screen stands only Textual's own.
             return len(self.app.screen_stack) > 2

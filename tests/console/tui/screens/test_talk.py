@@ -5,10 +5,14 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_console.traffic.sources import FileSource
+from acp_console.tui import outside
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.attachments import AttachmentsScreen
+from acp_console.tui.palette import CommandProvider
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.watch.screen import WatchScreen
@@ -17,6 +21,13 @@ from acp_inspector.recording.writer import RecordingWriter
 from tests.console.tui.conftest import entries, say, until, update
 
 TOUR = Path("recordings/tour.acp.ndjson")
+
+
+def recorded(path: Path, *said: tuple[str, object]) -> Path:
+    header = Header("2026-01-01T00:00:00+00:00", "a test", "")
+    with closing(RecordingWriter(path, header)) as writer:
+        writer.write(entries(*said))
+    return path
 
 
 def app_of(path: Path) -> ConsoleApp:
@@ -102,12 +113,7 @@ async def test_a_long_conversation_shows_its_last_items_and_more_at_the_top(tmp_
         update("tool_call", toolCallId=f"c{n}", title=f"Call {n}", status="completed")
         for n in range(700)
     )
-    path = tmp_path / "long.acp.ndjson"
-    with closing(
-        RecordingWriter(path, Header("2026-01-01T00:00:00+00:00", "a test", ""))
-    ) as writer:
-        writer.write(entries(*calls))
-    app = app_of(path)
+    app = app_of(recorded(tmp_path / "long.acp.ndjson", *calls))
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, lambda: talk_of(app).talk is not None)
         view = talk_of(app).view
@@ -118,3 +124,64 @@ async def test_a_long_conversation_shows_its_last_items_and_more_at_the_top(tmp_
             view.action_top()
             await pilot.pause()
         await until(pilot, lambda: view.action_top() or "Call 0 " in say(app))
+
+
+async def test_the_conversation_of_a_recording_offers_nothing_that_only_a_chat_can_do() -> None:
+    app = app_of(TOUR)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: talk_of(app).view.has_focus and "Fold" in say(app))
+        assert "Write" not in say(app).splitlines()[-1]
+        assert "Search" not in say(app).splitlines()[-1]
+        offered = {command.id for _, command in CommandProvider(app.screen).available()}
+        assert "transcript.fold" in offered
+        assert not offered & {"transcript.leave", "transcript.search"}
+
+
+async def test_what_a_card_says_is_copied_from_a_recording(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr(outside.pyperclip, "copy", copied.append)
+    app = app_of(TOUR)
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "now ·" in say(app) and talk_of(app).view.cards)
+        await pilot.press("p", "y")
+        await until(pilot, lambda: copied)
+        assert copied == ["/tour"]
+        assert "Copied 5 characters to the clipboard" in say(app)
+
+
+async def test_the_attachments_of_a_card_are_opened_from_a_recording(tmp_path: Path) -> None:
+    image = {"type": "image", "mimeType": "image/png", "data": "aGk="}
+    app = app_of(recorded(tmp_path / "a.acp.ndjson", update("agent_message_chunk", content=image)))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "now ·" in say(app) and talk_of(app).view.cards)
+        await pilot.press("j", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
+
+
+async def test_the_conversation_of_a_subagent_is_opened_from_a_recording(tmp_path: Path) -> None:
+    of_child = {
+        "sessionId": "child",
+        "update": {
+            "sessionUpdate": "agent_message_chunk",
+            "messageId": "c1",
+            "content": {"type": "text", "text": "found a bone"},
+        },
+    }
+    path = recorded(
+        tmp_path / "b.acp.ndjson",
+        ("client", {"id": 0, "method": "initialize", "params": {"protocolVersion": 2}}),
+        ("agent", {"id": 0, "result": {"protocolVersion": 2}}),
+        ("agent", {"method": "session/update", "params": of_child}),
+        update("subagent_update", sessionId="child", title="Digger"),
+    )
+    app = app_of(path)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "now ·" in say(app) and "Subagent Digger" in say(app))
+        await pilot.press("j", "enter")
+        await until(pilot, lambda: "found a bone" in say(app))

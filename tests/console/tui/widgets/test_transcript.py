@@ -67,13 +67,13 @@ class TranscriptApp(App[None]):
     def view(self) -> TranscriptView:
         return self.query_one(TranscriptView)
 
-    def on_transcript_view_copied(self, event: TranscriptView.Copied) -> None:
-        self.copied.append(event.text)
+    def copy_to_clipboard(self, text: str) -> None:
+        self.copied.append(text)
 
     def on_transcript_view_typed(self, event: TranscriptView.Typed) -> None:
         self.typed.append(event.character)
 
-    def on_transcript_view_not_found(self) -> None:
+    def bell(self) -> None:
         self.not_found += 1
 
 
@@ -512,3 +512,16 @@ async def test_a_row_that_has_changed_is_drawn_where_it_stands_also_below_paddin
         # Textual takes regions to be inside of the padding.
         inside = app.view.content_offset
         assert [region.translate(inside).y for region in changed] == [row - app.view.region.y]
+
+
+async def test_the_cursor_stays_on_cards_that_can_be_seen() -> None:
+    app = TranscriptApp(prompt("go"), message("done"), TurnEnd("end", "end_turn"))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "done" in lines(app))
+        app.view.focus()
+        await pilot.press("j", "j", "j", "y")
+        await until(pilot, lambda: app.copied)
+        assert app.copied == ["done"]
+        await pilot.press("k", "k", "k", "y")
+        await until(pilot, lambda: len(app.copied) == 2)
+        assert app.copied[1] == "go"
