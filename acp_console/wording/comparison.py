@@ -16,8 +16,9 @@ from acp_inspector.compare.difference import (
 )
 from acp_inspector.compare.steps import JournalStep
 from acp_inspector.compare.values import ABSENT
+from acp_inspector.views.frame_row import call_summary, update_summary
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get, get_text
+from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import Json
 
 VALUE_WIDTH: Final = 200
@@ -58,13 +59,23 @@ _KINDS: Final = ("changed", "moved", "left only", "right only", "equal")
 
 def step_text(step: JournalStep, width: int) -> str:
     """Return a step on one line that is safe to show: its name and the begin of what it says."""
-    value = step.value
-    text = get_text(value, "text") or get_text(get(value, "last"), "title")
-    if text is None:
-        prompt = get(value, "prompt")
-        text = get_text(prompt[0], "text") if isinstance(prompt, list) and prompt else None
-    shown = value_text(value) if text is None else text
+    shown = _summary(step) or value_text(step.value)
     return single_line(f"{single_line(step.name, 40)}  {shown}", max(width, 1))
+
+
+def _summary(step: JournalStep) -> str:
+    value = step.value
+    prompt = get_list(value, "prompt")
+    text = get_string(value, "text") or get_string(get(value, "last"), "title")
+    text = text or (get_string(prompt[0], "text") if prompt else "")
+    if text or step.root == "$":
+        return text or _error(get(value, "error"))
+    is_update = get_string(value, "sessionUpdate") != ""
+    return update_summary(value) if is_update else call_summary(step.name, value)
+
+
+def _error(error: Json) -> str:
+    return "" if error is None else f"{get(error, 'code')} {get_string(error, 'message')}".rstrip()
 
 
 def value_text(value: Json) -> str:

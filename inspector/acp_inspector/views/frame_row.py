@@ -79,7 +79,7 @@ def decoded_row(decoded: DecodedFrame) -> FrameRow:
 def _summary(message: Message, method: str) -> str:
     match message:
         case Request(params=params) | Notification(params=params):
-            return _call(method, params)
+            return call_summary(method, params)
         case SuccessResponse(result=result):
             return _result(result)
         case ErrorResponse(code=code, message=text):
@@ -92,10 +92,12 @@ def _summary(message: Message, method: str) -> str:
             assert_never(message)
 
 
-def _call(method: str, params: Json) -> str:
+def call_summary(method: str, params: Json) -> str:
+    """Return what a request or notification says, which is not safe to show."""
     match method:
         case "session/update":
-            return _update(get(params, "update"))
+            update = get(params, "update")
+            return f"{get_string(update, 'sessionUpdate')} {update_summary(update)}".rstrip()
         case "session/prompt":
             return _first(get(params, "prompt"))
         case "session/request_permission":
@@ -119,24 +121,28 @@ _SHOWN_PARAMS = ("path", "cwd", "command", "modeId", "methodId", "terminalId", "
 """Params of which the first one is shown."""
 
 
-def _update(update: Json) -> str:
+def update_summary(update: Json) -> str:
+    """Return what an update says beside its name, which is not safe to show."""
     name = get_string(update, "sessionUpdate")
     match name:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
-            return f"{name} {_quoted(get(update, 'content'))}"
+            return _quoted(get(update, "content"))
         case "agent_message" | "agent_thought" | "user_message":
-            return f"{name} {_first(get(update, 'content'))}"
+            return _first(get(update, "content"))
         case "state_update":
             parts = [get_string(update, key) for key in ("state", "stopReason")]
-            return " ".join([name, *filter(None, parts)])
+            return " ".join(filter(None, parts))
         case "tool_call" | "tool_call_update":
             parts = [get_string(update, key) for key in ("toolCallId", "title", "status")]
-            return " ".join([name, *filter(None, parts)])
+            return " ".join(filter(None, parts))
         case "plan" | "plan_update":
             steps = get_list(get(update, "plan") or update, "entries")
-            return f"plan of {len(steps)} entries"
+            done = sum(get_string(step, "status") == "completed" for step in steps)
+            return f"{done} of {len(steps)} steps done"
+        case "session_info_update":
+            return get_string(update, "title")
         case _:
-            return " ".join([name, *_texts(update)[:SHOWN_TEXTS]])
+            return " ".join(_texts(update)[:SHOWN_TEXTS])
 
 
 def _texts(update: Json) -> list[str]:

@@ -30,7 +30,7 @@ def row_of(*said: Said) -> FrameRow:
             "tool_call c1 Read a pending",
         ),
         (chunk(""), "notification", 'agent_message_chunk ""'),
-        (update("plan", entries=[1, 2]), "notification", "plan of 2 entries"),
+        (update("plan", entries=[1, 2]), "notification", "plan 0 of 2 steps done"),
         (update("brand_new"), "notification", "brand_new"),
         (
             update("brand_new", number=1, label="first", by="me", of="three"),
@@ -49,9 +49,12 @@ def row_of(*said: Said) -> FrameRow:
             'agent_message "Hi"',
         ),
         (
-            update("plan_update", plan={"type": "items", "planId": "p", "entries": [1]}),
+            update(
+                "plan_update",
+                plan={"type": "items", "planId": "p", "entries": [{"status": "completed"}, 1]},
+            ),
             "notification",
-            "plan of 1 entries",
+            "plan_update 1 of 2 steps done",
         ),
         (
             ask("agent", 1, "session/request_permission", toolCall={}, options=[1, 2]),
