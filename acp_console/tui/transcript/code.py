@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.terminal_theme import DIMMED_MONOKAI
 from textual.color import Color
 
-from acp_console.tui.themes import readable
+from acp_console.tui.themes import READABLE_DISABLED, readable
 from acp_console.tui.transcript.rows import Look, Row, Run, cells, chop
 from acp_protocol.host.sanitize import escape_controls
 
@@ -28,6 +28,8 @@ MAX_LEXED_LINE: Final = 1_000
 """Characters of a line of code that has colours."""
 MAX_LEXING_S: Final = 1.0
 """Seconds after which code stays without colours."""
+DIM: Final = 0.6
+"""The share of its colour that dim output keeps; the rest is background."""
 _COLOR: Final = re.compile(r"(\x1b\[[0-9;:]{0,100}m)")
 _VISIBLE: Final = Style(conceal=False)
 
@@ -92,12 +94,16 @@ def _readable(style: Style, look: Look) -> Style:
     if back is not None and not back.is_default:
         backs = (_true(back),)
         shown += Style.from_color(None, backs[0].rich_color)
-    elif fore is None or fore.is_default:
+    elif (fore is None or fore.is_default) and not style.dim:
         return shown + Style(color=base.color)
     text = base.color if fore is None or fore.is_default else fore
     if text is None:
         return shown
-    return shown + Style.from_color(readable(_true(text), backs).rich_color)
+    color = readable(_true(text), backs)
+    if style.dim and not style.reverse:
+        color = readable(backs[0].blend(color, DIM), backs, READABLE_DISABLED)
+    # Dimmed once more, it could not be read.
+    return shown + Style(color=color.rich_color, dim=False)
 
 
 def _true(color: RichColor) -> Color:

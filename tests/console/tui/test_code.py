@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from textual.app import App
 from textual.color import Color
 
-from acp_console.tui.themes import READABLE, THEME_NAMES, ThemedApp, contrast
+from acp_console.tui.themes import READABLE, READABLE_DISABLED, THEME_NAMES, ThemedApp, contrast
 from acp_console.tui.transcript.code import (
     MAX_LEXED_LINE,
     code_rows,
@@ -155,6 +155,24 @@ def test_the_colours_of_output_can_be_read_in_each_theme(theme: str) -> None:
         if contrast(fore, back) < READABLE
     ]
     assert unreadable == []
+
+
+@pytest.mark.parametrize("theme", THEME_NAMES)
+def test_dim_output_can_be_read_in_each_theme(theme: str) -> None:
+    look = Look.from_theme(ThemedApp[None](theme).theme_variables)
+    if not look.backs:
+        return
+    codes = ["2", *(f"2;{each}" for each in [*range(30, 38), *range(90, 98), *range(40, 48)])]
+    output = "".join(f"\x1b[{code}mtext\x1b[0m " for code in codes)
+    assert not any(style.dim for _, style in colored_runs(output, look))
+    unreadable = [
+        (fore.hex, back.hex)
+        for _, fore, back in styled(output, look)
+        if contrast(fore, back) < READABLE_DISABLED
+    ]
+    assert unreadable == []
+    (_, plain, _), (_, dim, back) = styled("plain\x1b[2mdim", look)
+    assert contrast(dim, back) < contrast(plain, back)
 
 
 def test_colours_of_output_that_can_be_read_stay_different() -> None:
