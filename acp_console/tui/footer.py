@@ -16,7 +16,8 @@ class KeyFooter(Footer):
 
     def compose(self) -> ComposeResult:
         # Their type is not public.
-        keys: list[Any] = sorted(super().compose(), key=lambda key: key.action in BACK)
+        every: list[Any] = [key for key in super().compose() if not self._is_typed(key)]
+        keys = sorted(every, key=lambda key: key.action in BACK)
         # Two spaces around the key, one behind the title.
         room = self.size.width
         fitting: list[Any] = []
@@ -31,6 +32,15 @@ class KeyFooter(Footer):
             if room >= 0:
                 fitting.append(key)
         yield from (key for key in keys if key in fitting)
+
+    def _is_typed(self, key: Any) -> bool:
+        """Return whether a key is text where the focus is; Textual does not know it of a slash."""
+        focused = self.screen.focused
+        return (
+            getattr(key, "key", "") == "slash"
+            and focused is not None
+            and focused.check_consume_key("slash", "/")
+        )
 
     def on_resize(self) -> None:
         self.refresh(recompose=True)

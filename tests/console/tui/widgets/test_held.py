@@ -440,3 +440,12 @@ async def test_new_frame_knows_the_session_of_the_row() -> None:
         await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
         await pilot.press("enter", *"session/cancel", "enter")
         await until(pilot, lambda: '"sessionId": "s9"' in say(app))
+
+
+async def test_the_footer_offers_no_key_that_the_editor_takes_as_text() -> None:
+    app = PaneApp(FakeInterceptClient(held()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "/ Filter" in say(app).splitlines()[-1])
+        await start(pilot, editing=True)
+        await until(pilot, lambda: "^s Send" in say(app).splitlines()[-1])
+        assert "Filter" not in say(app).splitlines()[-1]
