@@ -81,8 +81,9 @@ class CursorList(ScrollView, can_focus=True):
         return max(0, min(place, self.count - 1))
 
     def reveal(self) -> None:
-        top, height = self.scroll_offset.y, max(self.size.height, 1)
-        if self.cursor < 0:
+        """Scroll to the cursor; while the list has no size yet, nothing is scrolled."""
+        top, height = self.scroll_offset.y, self.size.height
+        if self.cursor < 0 or not height:
             return
         if self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False, force=True)

@@ -61,6 +61,11 @@ class TableText:
         self._right = {place for place, name in enumerate(names) if name not in layout.words}
         self._fits: dict[int, Fit] = {}
 
+    @property
+    def width(self) -> int:
+        """The columns that it takes with every cell whole."""
+        return sum(self._widths[each] for each in self._filled) + GAP * (len(self._filled) - 1)
+
     def fit(self, width: int) -> Fit:
         """Return which columns are shown in `width`, and how wide each is."""
         if width not in self._fits:

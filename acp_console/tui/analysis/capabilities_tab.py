@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from textual.binding import BindingType
@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from acp_console.tui.analysis.tab import AnalysisRow, AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_console.wording.capabilities import CAPABILITIES, capability_cells
+from acp_console.wording.tables import TableText
 from acp_console.wording.values import plural
 from acp_inspector.views.capabilities import Capability, Mark
 from acp_inspector.views.session_model import SessionModel
@@ -26,7 +27,7 @@ SIGNS: Final[dict[Mark, tuple[str, str]]] = {
 """The sign before each mark, and the style of both."""
 CLAIM: Final = CAPABILITIES.columns.index("claimed")
 CLAIM_WIDTH: Final = 12
-"""Columns of a claim: most are true or an empty object; the frame shows longer ones."""
+"""Columns of a claim where the table is narrow: most are true or an empty object."""
 PATH_WIDTH: Final = 36
 """Minimum columns for the path of a capability; with fewer, counts are hidden."""
 MAX_CAPABILITIES: Final = 2000
@@ -60,7 +61,7 @@ class CapabilitiesTab(AnalysisTab[SessionModel, Claims]):
         self.show_heading(f"{heading} · {len(answer.idle)} neither claimed nor used: {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:
-            self.show_table(CAPABILITIES, rows, least=PATH_WIDTH)
+            self.show_table(CAPABILITIES, fit_claims(rows, self.lines.width), least=PATH_WIDTH)
         else:
             self.show_note("No capability was claimed or used.")
 
@@ -82,6 +83,18 @@ def claims_of(model: SessionModel) -> Claims:
     )
 
 
+def fit_claims(rows: Sequence[AnalysisRow], width: int) -> list[AnalysisRow]:
+    """Return the rows with claims as long as a table of `width` columns has room for."""
+    short = [_with_claim(row, CLAIM_WIDTH) for row in rows]
+    spare = width - TableText(CAPABILITIES, [row.cells for row in short]).width
+    return [_with_claim(row, CLAIM_WIDTH + spare) for row in rows] if spare > 0 else short
+
+
+def _with_claim(row: AnalysisRow, width: int) -> AnalysisRow:
+    claim = single_line(row.cells[CLAIM], width)
+    return replace(row, cells=(*row.cells[:CLAIM], claim, *row.cells[CLAIM + 1 :]))
+
+
 def _is_wrong(row: Capability) -> bool:
     return row.mark in {"used without a claim", "claimed and refused"}
 
@@ -89,7 +102,6 @@ def _is_wrong(row: Capability) -> bool:
 def _row(row: Capability) -> AnalysisRow:
     sign, style = SIGNS.get(row.mark, ("✓", "good") if row.worked else ("", ""))
     *cells, _ = capability_cells(row)
-    cells[CLAIM] = single_line(cells[CLAIM], CLAIM_WIDTH)
     mark = f"{sign} {row.mark or ('used' if sign else '')}".strip()
     target = (row.first_used or row.claimed_in) if _is_wrong(row) else row.claimed_in
     return AnalysisRow((*cells, mark), target or row.first_used, style)

@@ -27,6 +27,8 @@ TIMES: Final = 9
 """Columns of the durations."""
 ENDS: Final = {"result": "━", "error": "✗", "cancelled": "◌", "open": "▶"}
 """The end of a bar, by the ending of its exchange."""
+_SIGNS: Final = frozenset({"error", "cancelled"})
+"""The endings with a sign that does not look like a bar."""
 LEGEND: Final = "━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
 STYLES: Final = {"result": "", "error": "error", "cancelled": "muted", "open": "warning"}
 
@@ -86,6 +88,9 @@ def _draw(bar: Bar, room: int, column: Callable[[float], int]) -> Iterator[tuple
         yield "muted", "‹" if end < 0 else " " * (room - 1) + "›"
         return
     begin, end = max(begin, 0), min(end, room - 1)
+    if begin == end and bar.ending in _SIGNS:
+        # The sign stands behind the bar, not in its place.
+        begin, end = (begin, end + 1) if end < room - 1 else (begin - 1, end)
     yield "", " " * begin
     length = end - begin
     waited = 0

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from acp_console.tui.analysis.capabilities_tab import CLAIM_WIDTH, PATH_WIDTH, claims_of
+from acp_console.tui.analysis.capabilities_tab import (
+    CLAIM,
+    CLAIM_WIDTH,
+    PATH_WIDTH,
+    claims_of,
+    fit_claims,
+)
 from acp_console.wording.capabilities import CAPABILITIES
 from acp_console.wording.tables import TableText
 from acp_inspector.views.session_model import SessionModel
+from acp_protocol.jsonrpc import Json
 from tests.console.tui.analysis_app import AnalysisApp, talk
-from tests.console.tui.conftest import say, until
+from tests.console.tui.conftest import entries, say, until
 
 
 async def test_contradictions_are_marked_and_lead_to_their_frame() -> None:
@@ -39,3 +46,19 @@ def test_a_narrow_table_shows_what_was_claimed_rather_than_counts() -> None:
     row = ("client", path, claim, "1", "1", "0", "0", "· never used")
     fit = TableText(CAPABILITIES, [row], min_flexible_width=PATH_WIDTH).fit(76)
     assert set(fit.hidden) == {"used", "worked", "failed", "refused"}
+
+
+def test_a_claim_is_cut_only_where_there_is_no_room_for_it() -> None:
+    params: Json = {
+        "protocolVersion": 1,
+        "clientCapabilities": {"elicitation": {"form": {}, "url": {}}},
+    }
+    model = SessionModel()
+    model.read(entries(("client", {"id": 0, "method": "initialize", "params": params})))
+    rows = claims_of(model).rows
+
+    def claim(width: int) -> str:
+        return fit_claims(rows, width)[0].cells[CLAIM]
+
+    assert claim(120) == '{"form": {}, "url": {}}'
+    assert claim(40) == '{"form": {}…'

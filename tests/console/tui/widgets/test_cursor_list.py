@@ -102,3 +102,15 @@ async def test_another_theme_leaves_no_line_as_it_was_drawn() -> None:
         await pilot.pause()
         assert lines.render_line(1).text == before.text
         assert lines.render_line(1) != before
+
+
+async def test_a_list_that_is_not_shown_yet_begins_with_its_first_line() -> None:
+    app = ListApp(3)
+    async with app.run_test(size=(20, 5)) as pilot:
+        app.list.display = False
+        await pilot.pause()
+        app.list.choose(1)
+        app.list.display = True
+        await pilot.pause()
+        assert app.list.size.height == 5
+        assert app.list.scroll_offset.y == 0

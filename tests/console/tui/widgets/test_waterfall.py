@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -72,6 +73,14 @@ def test_a_bar_never_leaves_its_line(width: int, began: float, length: float) ->
     bars = waterfall(analysed(EVIL), None).bars
     for line in texts(bars, began, began + length, max(width, 60)):
         assert cell_len(line) <= max(width, 60)
+
+
+@pytest.mark.parametrize("began", [0.0, 0.5, 1.0])
+def test_the_sign_of_an_error_stands_behind_a_bar_however_short(began: float) -> None:
+    bar = Bar("← fs/read_text_file", began, began, "error", 3, 2, style="error")
+    (line,) = texts([bar], 0.0, 1.0, 80)
+    assert line.endswith("━✗")
+    assert cell_len(line) <= 80
 
 
 async def test_a_bar_can_take_the_whole_width_and_leads_to_its_frame() -> None:
