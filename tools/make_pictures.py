@@ -6,6 +6,7 @@ The console is driven as a user would, with the real demo agent, and its screens
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -36,13 +37,13 @@ async def make(cwd: Path) -> None:
     async with app.run_test(size=(150, 40)) as pilot:
         await pilot.press(*"read notes.md then edit notes.md: milk => bread", "enter")
         await _until(pilot, lambda: bool(app.screen.query(PermissionView)))
-        await pilot.press("f2")
+        await pilot.press("ctrl+t")
         await pilot.pause(0.5)
         app.save_screenshot("chat.svg", str(FOLDER))
-        await pilot.press("f2")
+        await pilot.press("ctrl+t")
         app.screen.query_one(PermissionView).focus()
         await pilot.press("1")
-        await pilot.press("f2")
+        await pilot.press("ctrl+t")
         await pilot.pause(0.5)
         await pilot.press("a")
         app.save_screenshot("traffic.svg", str(FOLDER))
@@ -53,6 +54,10 @@ async def _until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
         while not holds():
             await pilot.pause(0.02)
     await pilot.pause()
+
+
+def _renamed(path: re.Match[str]) -> str:
+    return "/home/ada/project"[: len(path[0])]
 
 
 def main() -> int:
@@ -69,8 +74,9 @@ def main() -> int:
         (cwd / "notes.md").write_text("# Notes\n\nBuy milk.\nTODO: call Ada.\n")
         anyio.run(make, cwd)
         for path in FOLDER.glob("*.svg"):
-            # Names of one length keep the columns.
-            path.write_text(path.read_text().replace(str(home), "/home/ada/project"))
+            # Names of one length keep the columns, also where a path is cut.
+            text = re.sub(rf"{re.escape(str(home)[:9])}\w*", _renamed, path.read_text())
+            path.write_text(text)
     sys.stdout.write(f"wrote {FOLDER.name}/home.svg, chat.svg, traffic.svg\n")
     return 0
 
