@@ -297,7 +297,7 @@ class ClientSession:
 
 
 class DirectClient(Client):
-    """A client that a part of the agent calls directly, without a connection."""
+    """A client that a part of the agent calls without a connection, as the schema wants it."""
 
     async def request(self, method: str, params: Json = None) -> Json:
         await anyio.lowlevel.checkpoint()
@@ -306,6 +306,10 @@ class DirectClient(Client):
     async def notify(self, method: str, params: Json = None) -> None:
         await anyio.lowlevel.checkpoint()
         await self.handle_notification(Notification(method, params, b""))
+
+    def _check(self, method: str, params: Json) -> None:
+        super()._check(method, params)
+        assert not self.violations, self.violations
 
 
 @asynccontextmanager

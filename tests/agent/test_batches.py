@@ -29,7 +29,7 @@ from acp_agent.updates.v1 import SessionUpdates
 from acp_agent.world.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
-from tests.agent.client import LIMIT, selected
+from tests.agent.client import LIMIT, PERMISSION, DirectClient, selected
 
 End: TypeAlias = Literal["well", "failed", "refused", "broken", "unfit"]
 FINAL = {"completed", "failed"}
@@ -103,30 +103,22 @@ class StagedTool:
         return PreparedCall(f"Call {place}", self.kind, run)
 
 
-class Client:
-    """Keeps what it is told; agrees to everything, or cancels."""
+def client_answering(answer: Json = None) -> DirectClient:
+    """Return a client that answers requests for permission, of which only one waits at a time."""
+    waiting: list[Json] = []
 
-    def __init__(self, answer: Json = None) -> None:
-        self.told: list[Json] = []
-        self.questions = 0
-        self._answer = answer or selected("allow")
-
-    async def notify(self, method: str, params: Json = None) -> None:
-        del method
+    async def answered(params: Json) -> Json:
+        assert waiting == [], "two questions at once"
+        waiting.append(params)
         await anyio.lowlevel.checkpoint()
-        self.told.append(params["update"])
+        waiting.clear()
+        return answer or selected("allow")
 
-    async def request(self, method: str, params: Json = None) -> Json:
-        del method, params
-        self.questions += 1
-        assert self.questions == 1, "two questions at once"
-        await anyio.lowlevel.checkpoint()
-        self.questions -= 1
-        return self._answer
+    return DirectClient(answers={PERMISSION: answered})
 
 
 def context_for(
-    stage: Stage, client: Client, policy: Literal["allow_all", "ask_always"]
+    stage: Stage, client: DirectClient, policy: Literal["allow_all", "ask_always"]
 ) -> TurnContext:
     permissions = SessionPermissions()
     permissions.policy = policy
@@ -196,7 +188,7 @@ WISHES = st.lists(
 def test_however_calls_run_each_is_told_in_order_and_answered_once(
     wishes: list[Wish], policy: Literal["allow_all", "ask_always"]
 ) -> None:
-    stage, client = Stage(wishes), Client()
+    stage, client = Stage(wishes), client_answering()
 
     async def go() -> None:
         context = context_for(stage, client, policy)
@@ -209,9 +201,9 @@ def test_however_calls_run_each_is_told_in_order_and_answered_once(
         ]
 
     anyio.run(go)
-    check_told(client.told, wishes)
+    check_told(client.updates, wishes)
     assert stage.most <= tool_calls.MAX_PARALLEL_CALLS
-    told = {update["rawInput"]["place"] for update in client.told if "rawInput" in update}
+    told = {update["rawInput"]["place"] for update in client.updates if "rawInput" in update}
     assert told == {place for place, wish in enumerate(wishes) if wish.end != "unfit"}
 
 
@@ -220,7 +212,7 @@ def test_however_calls_run_each_is_told_in_order_and_answered_once(
 def test_whenever_it_is_cancelled_nothing_runs_on_and_each_call_that_was_told_has_ended(
     wishes: list[Wish], steps: int
 ) -> None:
-    stage, client = Stage(wishes), Client()
+    stage, client = Stage(wishes), client_answering()
 
     async def go() -> None:
         context = context_for(stage, client, "ask_always")
@@ -230,18 +222,18 @@ def test_whenever_it_is_cancelled_nothing_runs_on_and_each_call_that_was_told_ha
                 tasks.start_soon(carried_out, context, calls)
                 await stage.step(steps)
                 tasks.cancel_scope.cancel()
-        count = len(client.told)
+        count = len(client.updates)
         await stage.step(20)
-        assert len(client.told) == count
+        assert len(client.updates) == count
 
     anyio.run(go)
-    check_told(client.told, wishes)
+    check_told(client.updates, wishes)
     assert stage.running == set()
 
 
 async def test_what_only_looks_runs_side_by_side_and_changes_wait() -> None:
     looks = [Wish("look", reports=(300,))] * 12
-    stage, client = Stage([*looks, Wish("change"), *looks]), Client()
+    stage, client = Stage([*looks, Wish("change"), *looks]), client_answering()
     context = context_for(stage, client, "allow_all")
     calls = [wish.call(place) for place, wish in enumerate(stage.wishes)]
     assert [len(batch) for batch in tool_calls.batches(context, calls)] == [12, 1, 12]
@@ -251,10 +243,10 @@ async def test_what_only_looks_runs_side_by_side_and_changes_wait() -> None:
 
 async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> None:
     wishes = [Wish("look", reports=(50,)), Wish("look", end="broken"), Wish("look", reports=(50,))]
-    stage, client = Stage(wishes), Client()
+    stage, client = Stage(wishes), client_answering()
     context = context_for(stage, client, "allow_all")
     answers = await carried_out(context, [wish.call(place) for place, wish in enumerate(wishes)])
-    check_told(client.told, wishes)
+    check_told(client.updates, wishes)
     assert [answer and answer.text for answer in answers] == [
         "answer 0",
         "failed by a mistake of the agent's",
@@ -264,30 +256,22 @@ async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> Non
 
 async def test_a_user_who_cancels_one_cancels_all() -> None:
     wishes = [Wish("look"), Wish("look", preparing=50), Wish("look")]
-    stage, client = Stage(wishes), Client({"outcome": {"outcome": "cancelled"}})
+    stage, client = Stage(wishes), client_answering({"outcome": {"outcome": "cancelled"}})
     context = context_for(stage, client, "ask_always")
     answers = await carried_out(context, [wish.call(place) for place, wish in enumerate(wishes)])
     assert answers == [None, None, None]
-    check_told(client.told, wishes)
+    check_told(client.updates, wishes)
 
 
 async def test_one_always_answers_the_questions_that_wait() -> None:
     wishes = [Wish("look")] * 5
-    stage, client = Stage(wishes), Client(selected("allow-always"))
+    stage, client = Stage(wishes), client_answering(selected("allow-always"))
     context = context_for(stage, client, "ask_always")
-    asked: list[str] = []
-    request = client.request
-
-    async def counting(method: str, params: Json = None) -> Json:
-        asked.append(method)
-        return await request(method, params)
-
-    client.request = counting
     answers = await carried_out(context, [wish.call(place) for place, wish in enumerate(wishes)])
-    assert len(asked) == 1
+    assert len(client.requests) == 1
     assert [answer and answer.is_failed for answer in answers] == [False] * 5
 
 
 async def test_without_calls_there_is_no_batch() -> None:
     stage = Stage([])
-    assert list(tool_calls.batches(context_for(stage, Client(), "allow_all"), [])) == []
+    assert list(tool_calls.batches(context_for(stage, client_answering(), "allow_all"), [])) == []

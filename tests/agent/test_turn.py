@@ -39,7 +39,7 @@ from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import selected
+from tests.agent.client import PERMISSION, SILENCE, DirectClient
 
 TOOLS = builtin_tools()
 
@@ -65,28 +65,8 @@ class ListedModel:
             yield event
 
 
-class DeafClient:
-    """Keeps what it is told and answers `answer`."""
-
-    def __init__(self, answer: Json = None) -> None:
-        self.told: list[Json] = []
-        self.answer = answer
-        self.asked = anyio.Event()
-
-    async def notify(self, method: str, params: Json = None) -> None:
-        assert method == "session/update"
-        self.told.append(params["update"])
-
-    async def request(self, method: str, params: Json = None) -> Json:
-        del method, params
-        self.asked.set()
-        if self.answer is None:
-            await anyio.sleep_forever()
-        return self.answer
-
-
-def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> TurnContext:
-    client = client or DeafClient()
+def context(cwd: Path, model: ListedModel, client: DirectClient | None = None) -> TurnContext:
+    client = client or DirectClient()
     return TurnContext(
         session_id="s",
         client=client,
@@ -100,18 +80,18 @@ def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> 
 
 
 async def test_a_model_without_calls_ends_the_turn(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     plan = PlanChange((PlannedStep("look", "pending"),))
     turn = context(cwd, ListedModel([ReasoningDelta("hm"), TextDelta("a"), plan]), client)
     assert await run_turn(turn) == "end_turn"
     assert turn.history[1:] == [AssistantMessage((ReasoningDelta("hm"), TextDelta("a"), plan))]
-    assert [update["sessionUpdate"] for update in client.told] == [
+    assert client.kinds() == [
         "agent_thought_chunk",
         "agent_message_chunk",
         "plan",
     ]
     entry = {"content": "look", "priority": "medium", "status": "pending"}
-    assert client.told[2]["entries"] == [entry]
+    assert client.updates[2]["entries"] == [entry]
 
 
 async def test_a_model_sees_what_came_of_its_calls_and_which_tools_there_are(cwd: Path) -> None:
@@ -143,14 +123,14 @@ async def test_a_model_that_never_stops_is_stopped(cwd: Path) -> None:
 async def test_a_turn_ends_at_its_limits_and_says_so(
     cwd: Path, limits: LimitSettings, stop: str, asked: int, said: str
 ) -> None:
-    client = DeafClient()
+    client = DirectClient()
     model = ListedModel([ToolUse("read", {"path": "notes.md"}), TokenUsage(90, 10)])
     turn = context(cwd, model, client)
     turn.usage, turn.limits = TokenUsage(1000, 1000), limits
     assert await run_turn(turn) == stop
     assert len(model.seen) == asked
     sentence = f"\n\nI stop here: {said} is the limit."
-    assert client.told[-1]["content"]["text"] == sentence
+    assert client.updates[-1]["content"]["text"] == sentence
     assert turn.history[-1] == AssistantMessage((TextDelta(sentence),))
 
 
@@ -161,40 +141,40 @@ async def test_a_last_reply_over_the_limit_ends_the_turn_by_itself(cwd: Path) ->
 
 
 async def test_a_turn_that_takes_too_long_ends_with_all_that_runs(cwd: Path) -> None:
-    client = DeafClient(selected("allow"))
+    client = DirectClient()
     sleep = ToolUse("run", {"command": ["sleep", "1000"]})
     turn = context(cwd, ListedModel([sleep]), client)
     turn.limits = LimitSettings(seconds=0.3)
     with anyio.fail_after(10):
         assert await run_turn(turn) == "max_turn_requests"
     assert turn.history[2] == ToolResult("run", "cancelled", is_failed=True)
-    ends = [update["status"] for update in client.told if "status" in update]
+    ends = [update["status"] for update in client.updates if "status" in update]
     assert ends == ["pending", "in_progress", "failed"]
-    assert "0.3 s in one turn" in client.told[-1]["content"]["text"]
+    assert "0.3 s in one turn" in client.updates[-1]["content"]["text"]
 
 
 async def test_every_call_in_the_history_has_its_answer_after_a_refusal_to_go_on(
     cwd: Path,
 ) -> None:
     write = ToolUse("write", {"path": "x", "text": "x"})
-    client = DeafClient({"outcome": {"outcome": "cancelled"}})
+    client = DirectClient(answers={PERMISSION: {"outcome": {"outcome": "cancelled"}}})
     search = ToolUse("search", {"pattern": "nowhere"})
     turn = context(cwd, ListedModel([search, write, write]), client)
     assert await run_turn(turn) == "cancelled"
     cancelled = ToolResult("write", "cancelled", is_failed=True)
     assert turn.history[2:] == [ToolResult("search", "nothing found"), cancelled, cancelled]
-    assert len([update for update in client.told if update["sessionUpdate"] == "tool_call"]) == 2
+    assert len([update for update in client.updates if update["sessionUpdate"] == "tool_call"]) == 2
 
 
 async def test_every_call_in_the_history_has_its_answer_after_a_cancellation(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient(answers={PERMISSION: SILENCE})
     turn = context(cwd, ListedModel([ToolUse("write", {"path": "x", "text": "x"})]), client)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_turn, turn)
-        await client.asked.wait()
+        await client.until(lambda: client.requests)
         tasks.cancel_scope.cancel()
     assert turn.history[2:] == [ToolResult("write", "cancelled", is_failed=True)]
-    assert client.told[-1]["status"] == "failed"
+    assert client.updates[-1]["status"] == "failed"
 
 
 async def test_a_reply_that_was_cut_short_keeps_its_words_and_none_of_its_calls(cwd: Path) -> None:
@@ -221,30 +201,30 @@ async def test_a_reply_that_was_cut_short_keeps_its_words_and_none_of_its_calls(
 async def test_a_reply_that_was_stopped_ends_the_turn_and_none_of_its_calls_is_run(
     cwd: Path, reason: Literal["max_tokens", "refusal"]
 ) -> None:
-    client = DeafClient()
+    client = DirectClient()
     read = ToolUse("read", {"path": "notes.md"})
     turn = context(cwd, ListedModel([TextDelta("a"), read, Stop(reason)]), client)
     assert await run_turn(turn) == reason
     kept = (Stop("refusal"),) if reason == "refusal" else ()
     assert turn.history[1:] == [AssistantMessage((TextDelta("a"), *kept))]
-    assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
+    assert client.kinds() == ["agent_message_chunk"]
 
 
 async def test_why_a_reply_was_stopped_is_told_behind_it(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     turn = context(cwd, ListedModel([TextDelta("a"), Stop("max_tokens", "it is long")]), client)
     assert await run_turn(turn) == "max_tokens"
-    told = "".join(update["content"]["text"] for update in client.told)
+    told = "".join(update["content"]["text"] for update in client.updates)
     assert told == "a\n\nI stop here: it is long."
 
 
 async def test_a_paused_reply_goes_on_behind_what_it_has_said(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     model = ListedModel([TextDelta("a"), Continue()], [TextDelta("b")])
     turn = context(cwd, model, client)
     assert await run_turn(turn) == "end_turn"
     assert model.seen[1] == [PromptMessage("go"), AssistantMessage((TextDelta("a"),))]
-    assert "".join(update["content"]["text"] for update in client.told) == "ab"
+    assert "".join(update["content"]["text"] for update in client.updates) == "ab"
 
 
 async def test_a_reply_that_pauses_again_and_again_reaches_the_limit(cwd: Path) -> None:
@@ -274,38 +254,38 @@ async def test_a_refused_prompt_and_all_behind_it_is_no_part_of_the_next(cwd: Pa
 async def test_a_turn_without_a_word_is_told_as_that(
     cwd: Path, reply: Sequence[ModelEvent]
 ) -> None:
-    client = DeafClient()
+    client = DirectClient()
     assert await run_turn(context(cwd, ListedModel(reply), client)) == "end_turn"
-    assert client.told[-1]["content"]["text"] == "The model has ended its turn without a word."
+    assert client.updates[-1]["content"]["text"] == "The model has ended its turn without a word."
 
 
 async def test_what_only_the_model_reads_stays_in_the_history_and_is_not_shown(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     sealed = ProviderBlock("listed", {"signature": "x"})
     turn = context(cwd, ListedModel([sealed, TextDelta("a")]), client)
     assert await run_turn(turn) == "end_turn"
     assert turn.history[1:] == [AssistantMessage((sealed, TextDelta("a")))]
-    assert len(client.told) == 1
+    assert len(client.updates) == 1
 
 
 async def test_what_replies_have_taken_adds_up_and_is_told(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     used = TokenUsage(100, 10, cost=0.25, window=1000)
     read = ToolUse("read", {"path": "notes.md"})
     turn = context(cwd, ListedModel([read, used], [TextDelta("a"), used]), client)
     assert await run_turn(turn) == "end_turn"
     assert turn.usage == TokenUsage(200, 20, cost=0.5)
-    told = [update for update in client.told if update["sessionUpdate"] == "usage_update"]
+    told = [update for update in client.updates if update["sessionUpdate"] == "usage_update"]
     full = {"sessionUpdate": "usage_update", "used": 110, "size": 1000}
     assert told == [full | {"cost": {"amount": cost, "currency": "USD"}} for cost in (0.25, 0.5)]
 
 
 async def test_why_nothing_comes_is_told_and_is_no_part_of_the_reply(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     delayed = Retrying("X has too much to do.", 3.2)
     turn = context(cwd, ListedModel([delayed, TextDelta("a")]), client)
     assert await run_turn(turn) == "end_turn"
-    thought, said = client.told
+    thought, said = client.updates
     assert thought["sessionUpdate"] == "agent_thought_chunk"
     why = "X has too much to do. It is asked again in 4 s.\n\n"
     assert thought["content"] == {"type": "text", "text": why}
@@ -314,20 +294,20 @@ async def test_why_nothing_comes_is_told_and_is_no_part_of_the_reply(cwd: Path) 
 
 
 async def test_without_a_known_window_nothing_is_told_of_it(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     turn = context(cwd, ListedModel([TextDelta("a"), TokenUsage(100, 10)]), client)
     assert await run_turn(turn) == "end_turn"
-    assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
+    assert client.kinds() == ["agent_message_chunk"]
     assert turn.usage.total == 110
 
 
 async def test_a_call_that_cannot_be_carried_out_is_told_to_the_model_alone(cwd: Path) -> None:
-    client = DeafClient()
+    client = DirectClient()
     odd = ToolUse("write", {}, "a", "the arguments are no JSON")
     turn = context(cwd, ListedModel([odd], [TextDelta("sorry")]), client)
     assert await run_turn(turn) == "end_turn"
     assert turn.history[2] == ToolResult("write", "the arguments are no JSON", is_failed=True)
-    assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
+    assert client.kinds() == ["agent_message_chunk"]
 
 
 @pytest.mark.parametrize(
@@ -363,7 +343,7 @@ async def test_a_reply_that_nobody_hears_to_its_end_is_closed(cwd: Path) -> None
             finally:
                 closed.set()
 
-    class GoneClient(DeafClient):
+    class GoneClient(DirectClient):
         async def notify(self, method: str, params: Json = None) -> None:
             raise ConnectionResetError
 

@@ -17,8 +17,8 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.schema.validate import validate_params
 from acp_protocol.transport.memory import memory_pair
+from tests.agent.client import Client
 from tests.agent.mcp.rooms import LIMIT, LIMITS, call
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -30,49 +30,45 @@ def complete(**members: Json) -> Json:
     return {"result": {"resultType": "complete", **members}}
 
 
-class Editor:
+class Editor(Client):
     """A client that serves the tool `do` of the server `srv-1`; `do` says what comes of a call."""
 
     def __init__(self, do: Callable[[Mapping[str, Json]], Awaitable[Json]]) -> None:
+        super().__init__(answers={"mcp/message": self._serve})
         self._do = do
-        self.asked: list[Mapping[str, Json]] = []
-        self.complaints: list[str] = []
         self.tools: Json = TOOLS
-        self.changes: Connection | None = None
-        """By which changes are told; None for a client that tells none."""
+        self.reports_changes = False
 
-    async def handle_request(self, request: Request) -> Json:
+    @property
+    def messages(self) -> list[Json]:
+        """The messages of the agent to the servers."""
+        return [request.params for request in self.requests]
+
+    async def _serve(self, params: Mapping[str, Json]) -> Json:
         """Answer an inner request with a carrier."""
-        self.complaints += map(str, validate_params(request.method, request.params))
-        params = cast("Mapping[str, Json]", request.params)
-        self.asked.append(params)
         match params["method"]:
             case "tools/list":
                 return complete(tools=self.tools, ttlMs=0, cacheScope="private")
             case "tools/call":
                 return await self._do(params)
-            case "server/discover" if self.changes:
+            case "server/discover" if self.reports_changes:
                 able = {"tools": {"listChanged": True}}
                 return complete(supportedVersions=["2026-07-28"], capabilities=able)
             case "subscriptions/listen":
-                return await self._tell_changes(params)
+                return await self._report_changes(params)
             case _:
                 return {"error": {"code": -32601, "message": "Method not found"}}
 
-    async def _tell_changes(self, params: Mapping[str, Json]) -> Json:
+    async def _report_changes(self, params: Mapping[str, Json]) -> Json:
         """Tell twice that the tools have changed, once the agent listens."""
-        assert self.changes is not None
         ids = {name: params[name] for name in ("serverId", "requestId")}
         meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": params["requestId"]}}
         for name in ("subscriptions/acknowledged", "tools/list_changed"):
             inner = {**meta, "notifications": {"toolsListChanged": True}}
             message: Json = {**ids, "method": f"notifications/{name}", "params": inner}
-            await self.changes.notify("mcp/message", message)
+            await self.connection.notify("mcp/message", message)
             self.tools = [*self.tools, {"name": name[-7:], "inputSchema": {"type": "object"}}]
         return await anyio.sleep_forever()
-
-    async def handle_notification(self, notification: Notification) -> None:
-        """Ignore it."""
 
 
 class Agent:
@@ -94,7 +90,7 @@ async def talk(
     then: Callable[[McpServers, Connection], Awaitable[None]],
     *servers: AcpServer,
     is_short: bool = False,
-    tells_changes: bool = False,
+    reports_changes: bool = False,
 ) -> Editor:
     """Open a room at a connection in memory, and do `then` with it and the client's side."""
     ours, theirs = memory_pair()
@@ -106,14 +102,14 @@ async def talk(
             Connection(ours, editor) as client,
             BackgroundTasks() as tasks,
         ):
-            editor.changes = client if tells_changes else None
+            editor.connection, editor.reports_changes = client, reports_changes
             agent.home = McpClient(connection, tasks, patience)
             await room.open(servers or (AcpServer("e", "srv-1"),), agent.home, [Path.cwd()])
             try:
                 await then(room, client)
             finally:
                 await room.aclose()
-    assert editor.complaints == []
+    assert editor.violations == []
     return editor
 
 
@@ -129,14 +125,14 @@ async def test_tools_of_the_client_are_called_without_a_handshake() -> None:
         assert (await call(room, "e__do", what=1)).text == "did {'what': 1}"
 
     editor = await talk(done, then)
-    assert [asked["method"] for asked in editor.asked] == [
+    assert [asked["method"] for asked in editor.messages] == [
         "server/discover",
         "tools/list",
         "tools/call",
     ]
-    assert {asked["serverId"] for asked in editor.asked} == {"srv-1"}
-    assert len({asked["requestId"] for asked in editor.asked}) == 3
-    assert all(asked["params"]["_meta"][VERSION_KEY] == "2026-07-28" for asked in editor.asked)
+    assert {asked["serverId"] for asked in editor.messages} == {"srv-1"}
+    assert len({asked["requestId"] for asked in editor.messages}) == 3
+    assert all(asked["params"]["_meta"][VERSION_KEY] == "2026-07-28" for asked in editor.messages)
 
 
 async def test_requests_of_two_servers_are_told_apart() -> None:
@@ -148,7 +144,7 @@ async def test_requests_of_two_servers_are_told_apart() -> None:
             tasks.start_soon(call, room, "f__do")
 
     editor = await talk(done, then, AcpServer("e", "srv-1"), AcpServer("f", "srv-2"))
-    names = [asked["requestId"] for asked in editor.asked]
+    names = [asked["requestId"] for asked in editor.messages]
     assert len(set(names)) == len(names)
 
 
@@ -246,5 +242,5 @@ async def test_changes_of_the_tools_are_heard_through_the_request_that_listens()
             await anyio.sleep(0.01)
         assert (await call(room, "e__changed")).text == "did {}"
 
-    editor = await talk(done, then, tells_changes=True)
-    assert editor.asked[1]["method"] == "subscriptions/listen"
+    editor = await talk(done, then, reports_changes=True)
+    assert editor.messages[1]["method"] == "subscriptions/listen"

@@ -16,6 +16,7 @@ from acp_agent.mcp.declarations import Limits, Server
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import DirectClient
 from tests.agent.mcp.rooms import LIMIT, LIMITS, is_running, on_web, scripted, weather
 
 HELLO: Json = {
@@ -25,25 +26,12 @@ HELLO: Json = {
 }
 
 
-class Client:
-    """Hears notifications of servers."""
-
-    def __init__(self) -> None:
-        self.heard: list[Json] = []
-        self.grew = anyio.Event()
-
-    async def notify(self, method: str, params: Json = None) -> None:
-        """Keep it."""
-        self.heard.append({"method": method, **params})
-        self.grew.set()
-
-
 @asynccontextmanager
 async def bridged(
     cwd: Path, *servers: Server, limits: Limits = LIMITS, allowed: tuple[str, ...] = ()
-) -> AsyncGenerator[tuple[Bridge, Client]]:
+) -> AsyncGenerator[tuple[Bridge, DirectClient]]:
     """Open a bridge, and close it at the end."""
-    names, client = count(1), Client()
+    names, client = count(1), DirectClient(violations=None)
     with anyio.fail_after(LIMIT):
         async with BackgroundTasks() as tasks:
             bridge = Bridge(
@@ -90,9 +78,10 @@ async def test_messages_go_to_a_server_and_come_back_as_they_are(tmp_path: Path)
         call = {"name": "change", "arguments": {"to": "more"}}
         called = await say(bridge, connection, id=2, method="tools/call", params=call)
         assert called["result"]["content"] == [{"type": "text", "text": "more"}]
-        await client.grew.wait()
-        assert client.heard[0]["connectionId"] == "c-1"
-        assert client.heard[0]["message"]["method"] == "notifications/tools/list_changed"
+        await client.until(lambda: client.notifications)
+        changed = client.notifications[0].params
+        assert changed["connectionId"] == "c-1"
+        assert changed["message"]["method"] == "notifications/tools/list_changed"
         wrong = await say(bridge, connection, id=3, method="no/such")
         assert wrong["error"]["code"] == -32601
 

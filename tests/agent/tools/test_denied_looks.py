@@ -22,6 +22,7 @@ from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
+from tests.agent.client import PERMISSION, DirectClient, selected
 
 PATCH = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+KEY=new\n"
 CALLS: dict[str, tuple[dict[str, Json], dict[str, Json]]] = {
@@ -41,23 +42,6 @@ CALLS: dict[str, tuple[dict[str, Json], dict[str, Json]]] = {
     "delete": ({"path": "real.env"}, {"path": "none.env"}),
     "move": ({"path": "real.env", "to": "x"}, {"path": "none.env", "to": "x"}),
 }
-
-
-class Client:
-    """Keeps what it is told, and chooses an option; without one, it expects no question."""
-
-    def __init__(self, choice: str = "") -> None:
-        self.told: list[Json] = []
-        self._choice = choice
-
-    async def notify(self, method: str, params: Json = None) -> None:
-        assert method == "session/update"
-        self.told.append(params["update"])
-
-    async def request(self, method: str, params: Json = None) -> Json:
-        assert method == "session/request_permission"
-        assert self._choice, params
-        return {"outcome": {"outcome": "selected", "optionId": self._choice}}
 
 
 def by_rule(kind: ToolKind | None) -> Callable[[Path], SessionPermissions]:
@@ -89,7 +73,7 @@ async def outcome(
     arguments: dict[str, Json],
     choice: str = "",
 ) -> tuple[str, list[Json], ToolResult | None]:
-    client = Client(choice)
+    client = DirectClient(answers={PERMISSION: selected(choice)})
     context = TurnContext(
         session_id="s",
         client=client,
@@ -101,9 +85,10 @@ async def outcome(
         history=[],
     )
     (result,) = await run_batch(context, [ToolUse(name, arguments)])
-    for update in client.told:
+    assert choice or client.requests == []
+    for update in client.updates:
         update.pop("rawInput", None)
-    return repr(client.told).replace("none.env", "real.env"), client.told, result
+    return repr(client.updates).replace("none.env", "real.env"), client.updates, result
 
 
 DENIALS: dict[str, Callable[[Path], SessionPermissions]] = {

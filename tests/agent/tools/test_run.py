@@ -23,6 +23,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import SILENCE, DirectClient
 
 LIMIT = 20.0
 """Seconds after which a program counts as hung."""
@@ -161,33 +162,33 @@ async def test_a_time_that_is_none_fails_the_tool(workspace: Workspace, seconds:
         await run_tool().prepare({"command": ["ls"], "seconds": seconds}, workspace)
 
 
-class Editor:
-    """A client with terminals."""
+def terminals(**answers: Any) -> DirectClient:
+    """Return a client with terminals that answers so."""
+    usual: dict[str, Json] = {
+        "create": {"terminalId": "t1"},
+        "wait_for_exit": {"exitCode": 0},
+        "output": {"output": "hi\n", "truncated": False},
+        "kill": {},
+        "release": None,
+    }
+    every = (usual | answers).items()
+    return DirectClient(answers={f"terminal/{name}": answer for name, answer in every})
 
-    def __init__(self, **answers: Json) -> None:
-        self.answers: dict[str, Json] = {
-            "create": {"terminalId": "t1"},
-            "wait_for_exit": {"exitCode": 0},
-            "output": {"output": "hi\n", "truncated": False},
-            "kill": {},
-            "release": None,
-        } | answers
-        self.asked: list[tuple[str, Json]] = []
-        self.waits = anyio.Event()
 
-    async def request(self, method: str, params: Json = None) -> Json:
-        deed = method.removeprefix("terminal/")
-        self.asked.append((deed, params))
-        answer = self.answers[deed]
-        if answer == "silence":
-            self.waits.set()
-            await anyio.sleep_forever()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+def slow_terminals(makes: anyio.Event) -> DirectClient:
+    """Return a client that makes a terminal when it may."""
 
-    def deeds(self) -> list[str]:
-        return [deed for deed, _ in self.asked]
+    async def create(params: Json) -> Json:
+        del params
+        await makes.wait()
+        return {"terminalId": "t1"}
+
+    return terminals(create=create)
+
+
+def used(client: DirectClient) -> list[str]:
+    """Return what a client was asked to do with its terminals."""
+    return [method.removeprefix("terminal/") for method in client.requested]
 
 
 @pytest.fixture
@@ -197,31 +198,32 @@ async def tasks() -> AsyncGenerator[TaskGroup]:
         yield group
 
 
-def watched(editor: Editor, cwd: Path, tasks: TaskGroup) -> Workspace:
-    return Workspace("s", cwd, client=editor, terminal_tasks=tasks)
+def watched(client: DirectClient, cwd: Path, tasks: TaskGroup) -> Workspace:
+    return Workspace("s", cwd, client=client, terminal_tasks=tasks)
 
 
 @pytest.mark.parametrize("code", [2**70, -1, True, "0", 1.5])
 async def test_a_code_that_no_program_ends_with_is_none(
     cwd: Path, tasks: TaskGroup, code: Json
 ) -> None:
-    untold = await ran(watched(Editor(wait_for_exit={}), cwd, tasks), "echo")
+    untold = await ran(watched(terminals(wait_for_exit={}), cwd, tasks), "echo")
     assert (
-        await ran(watched(Editor(wait_for_exit={"exitCode": code}), cwd, tasks), "echo") == untold
+        await ran(watched(terminals(wait_for_exit={"exitCode": code}), cwd, tasks), "echo")
+        == untold
     )
 
 
 async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path, tasks: TaskGroup) -> None:
-    editor = Editor()
+    client = terminals()
     seen: list[Content] = []
-    outcome = await ran(watched(editor, cwd, tasks), "echo", "hi", told=seen.append)
+    outcome = await ran(watched(client, cwd, tasks), "echo", "hi", told=seen.append)
     shown = {"type": "output", "terminalId": "t1", "command": "echo hi", "cwd": str(cwd)}
     assert seen == [[{**shown, "text": "", "ending": None}]]
     assert outcome.content == [{**shown, "text": "hi\n", "ending": {"exitCode": 0}}]
     assert (outcome.text, outcome.raw) == ("hi\n", {"exitCode": 0})
-    assert editor.deeds() == ["create", "wait_for_exit", "output", "release"]
+    assert used(client) == ["create", "wait_for_exit", "output", "release"]
     made = {"command": "echo", "args": ["hi"], "cwd": str(cwd), "outputByteLimit": 65536}
-    assert editor.asked[0][1] == {"sessionId": "s", **made}
+    assert client.requests[0].params == {"sessionId": "s", **made}
 
 
 @pytest.mark.parametrize(
@@ -244,21 +246,21 @@ async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path, tasks: 
 async def test_a_program_in_a_terminal_says_how_it_ended(
     cwd: Path, tasks: TaskGroup, answers: dict[str, Json], text: str, raw: Json
 ) -> None:
-    outcome = await ran(watched(Editor(**answers), cwd, tasks), "make")
+    outcome = await ran(watched(terminals(**answers), cwd, tasks), "make")
     assert (outcome.text, outcome.raw) == (text, raw)
 
 
 async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(
     cwd: Path, tasks: TaskGroup
 ) -> None:
-    editor = Editor(wait_for_exit="silence")
-    outcome = await ran(watched(editor, cwd, tasks), "make", tool=run_tool(time_limit=0.01))
+    client = terminals(wait_for_exit=SILENCE)
+    outcome = await ran(watched(client, cwd, tasks), "make", tool=run_tool(time_limit=0.01))
     assert outcome.text == "make ran longer than 0.01 s\nhi"
-    assert editor.deeds()[2:] == ["kill", "output", "release"]
+    assert used(client)[2:] == ["kill", "output", "release"]
 
 
 @pytest.mark.parametrize(
-    ("deed", "answer"),
+    ("name", "answer"),
     [
         ("create", RequestFailedError(-32603, "no \x1b such program")),
         ("create", {}),
@@ -270,82 +272,65 @@ async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(
     ],
 )
 async def test_a_client_that_does_not_do_what_it_offered_fails_the_tool(
-    cwd: Path, tasks: TaskGroup, deed: str, answer: Json
+    cwd: Path, tasks: TaskGroup, name: str, answer: Json
 ) -> None:
-    editor = Editor(**{deed: answer})
+    client = terminals(**{name: answer})
     with pytest.raises(ToolFailedError, match=r"cannot run make in a terminal: [^\x1b]*$"):
-        await ran(watched(editor, cwd, tasks), "make")
-    assert (editor.deeds()[-1] == "release") == (deed != "create")
+        await ran(watched(client, cwd, tasks), "make")
+    assert (used(client)[-1] == "release") == (name != "create")
 
 
-@pytest.mark.parametrize("deed", ["create", "wait_for_exit", "output"])
+@pytest.mark.parametrize("name", ["create", "wait_for_exit", "output"])
 async def test_a_terminal_is_released_whenever_the_turn_is_cancelled(
-    cwd: Path, tasks: TaskGroup, deed: str
+    cwd: Path, tasks: TaskGroup, name: str
 ) -> None:
-    editor = Editor(**{deed: "silence"})
+    client = terminals(**{name: SILENCE})
     async with anyio.create_task_group() as turn:
-        turn.start_soon(ran, watched(editor, cwd, tasks), "make")
-        await editor.waits.wait()
+        turn.start_soon(ran, watched(client, cwd, tasks), "make")
+        await client.until(lambda: name in used(client))
         turn.cancel_scope.cancel()
-    assert ("release" in editor.deeds()) == (deed != "create")
-
-
-class SlowEditor(Editor):
-    """A client that makes terminals when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.was_asked, self.makes, self.has_released = (anyio.Event() for _ in range(3))
-
-    async def request(self, method: str, params: Json = None) -> Json:
-        answer = await super().request(method, params)
-        if method == "terminal/create":
-            self.was_asked.set()
-            await self.makes.wait()
-        if method == "terminal/release":
-            self.has_released.set()
-        return answer
+    assert ("release" in used(client)) == (name != "create")
 
 
 async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(
     cwd: Path, tasks: TaskGroup
 ) -> None:
-    editor = SlowEditor()
+    client = slow_terminals(makes := anyio.Event())
     async with anyio.create_task_group() as outer, anyio.create_task_group() as turn:
-        turn.start_soon(ran, watched(editor, cwd, tasks), "make")
-        await editor.was_asked.wait()
+        turn.start_soon(ran, watched(client, cwd, tasks), "make")
+        await client.until(lambda: client.requests)
         turn.cancel_scope.cancel()
-        outer.start_soon(_set_late, editor.makes)
-    assert editor.deeds() == ["create", "kill", "release"]
+        outer.start_soon(_set_late, makes)
+    assert used(client) == ["create", "kill", "release"]
 
 
 async def test_a_terminal_that_is_made_after_the_turn_is_released_too(
     cwd: Path, tasks: TaskGroup
 ) -> None:
-    editor = SlowEditor()
-    workspace = watched(editor, cwd, tasks)
-    workspace.terminals = ClientTerminals(editor, "s", tasks, release_timeout_s=0.05)
+    client = slow_terminals(makes := anyio.Event())
+    workspace = watched(client, cwd, tasks)
+    workspace.terminals = ClientTerminals(client, "s", tasks, release_timeout_s=0.05)
     async with anyio.create_task_group() as turn:
         turn.start_soon(ran, workspace, "make")
-        await editor.was_asked.wait()
+        await client.until(lambda: client.requests)
         turn.cancel_scope.cancel()
-    assert editor.deeds() == ["create"]
-    editor.makes.set()
+    assert used(client) == ["create"]
+    makes.set()
     with anyio.fail_after(LIMIT):
-        await editor.has_released.wait()
-    assert editor.deeds() == ["create", "kill", "release"]
+        await client.until(lambda: "release" in used(client))
+    assert used(client) == ["create", "kill", "release"]
 
 
 async def test_a_terminal_that_is_never_made_keeps_no_task_behind_the_connection(
     cwd: Path,
 ) -> None:
-    editor = Editor(create="silence")
+    client = terminals(create=SILENCE)
     before = {task.id for task in anyio.get_running_tasks()}
     async with BackgroundTasks() as connection:
-        workspace = watched(editor, cwd, connection)
+        workspace = watched(client, cwd, connection)
         async with anyio.create_task_group() as turn:
             turn.start_soon(ran, workspace, "make")
-            await editor.waits.wait()
+            await client.until(lambda: client.requests)
             turn.cancel_scope.cancel()
     assert {task.id for task in anyio.get_running_tasks()} <= before
 
