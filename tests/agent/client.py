@@ -173,7 +173,7 @@ class Client:
         sent = [json.loads(line) for line in lines]
         return {each["method"] for each in sent if "method" in each and "id" in each}
 
-    async def ask(self, method: str, **params: Json) -> Json:
+    async def ask(self, method: str, /, **params: Json) -> Json:
         """Return the result of a request; it must fit the schema."""
         result = await self.connection.request(method, params)
         if self.violations is not None:
@@ -181,7 +181,7 @@ class Client:
             assert not violations, violations
         return result
 
-    async def refusal(self, method: str, **params: Json) -> RequestFailedError:
+    async def refusal(self, method: str, /, **params: Json) -> RequestFailedError:
         """Return the error that is the response to a request."""
         return await refusal(self.connection, method, params)
 
@@ -205,11 +205,11 @@ class ClientSession:
     opened: Json = None
     """The response that opened it."""
 
-    async def ask(self, method: str, **params: Json) -> Json:
+    async def ask(self, method: str, /, **params: Json) -> Json:
         """Return the result of a request about the session; it must fit the schema."""
         return await self.client.ask(method, **{"sessionId": self.id, **params})
 
-    async def refusal(self, method: str, **params: Json) -> RequestFailedError:
+    async def refusal(self, method: str, /, **params: Json) -> RequestFailedError:
         """Return the error that is the response to a request about the session."""
         return await self.client.refusal(method, **{"sessionId": self.id, **params})
 

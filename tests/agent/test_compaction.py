@@ -133,11 +133,10 @@ async def test_the_model_goes_on_with_the_summary_and_the_client_keeps_all(
 
 
 async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> None:
-    async with connected(cwd, model=Scribe()) as it:
-        session = await it.new()
+    async with open_session(cwd, model=Scribe()) as session:
         await session.turn("hello")
         await session.turn("/compact")
-        assert compactions(it) == []
+        assert compactions(session.client) == []
         assert session.text.endswith("goes on with this:\n\n> so far\n\n")
 
 
@@ -155,8 +154,7 @@ async def test_a_summary_that_fails_leaves_all_as_it_was(
     cwd: Path, summary: Sequence[ModelEvent] | Exception, why: str
 ) -> None:
     model = Scribe(summary)
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("hello")
         assert await session.turn("/compact") == "end_turn"
         assert session.text.endswith(f"all is as it was. {why}\n\n")
@@ -166,8 +164,7 @@ async def test_a_summary_that_fails_leaves_all_as_it_was(
 
 async def test_where_nothing_was_said_there_is_nothing_to_sum_up(cwd: Path) -> None:
     model = Scribe()
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("/compact")
         assert "Nothing was said yet" in session.text
     assert model.asked == []
@@ -175,8 +172,7 @@ async def test_where_nothing_was_said_there_is_nothing_to_sum_up(cwd: Path) -> N
 
 async def test_a_model_without_its_key_asks_for_it(cwd: Path) -> None:
     model = Scribe(ModelFailedError("It needs a key.", needs_key=True))
-    async with connected(cwd, model=model, lints=False) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model, lints=False) as session:
         await session.turn("hello")
         with pytest.raises(RequestFailedError, match="needs a key") as caught:
             await session.turn("/compact")
@@ -190,14 +186,13 @@ async def test_a_cancelled_compaction_leaves_all_as_it_was(cwd: Path, version: i
     model.on_summary = begun.set
     model.hangs = True
     able = ABLE if version == 1 else None
-    async with connected(cwd, version, model=model, capabilities=able) as it:
-        session = await it.new()
+    async with open_session(cwd, version, model=model, capabilities=able) as session:
         await session.turn("hello")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.turn, "/compact")
             await begun.wait()
             await session.cancel()
-        assert compactions(it) == ["in_progress", "cancelled"]
+        assert compactions(session.client) == ["in_progress", "cancelled"]
         await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
 
@@ -337,8 +332,7 @@ async def test_room_is_made_once_where_the_window_stays_full(
     model = Scribe(*[summary] * 9)
     read, full = ToolUse("read", {"path": "notes.md"}), TokenUsage(940, 10, window=1000)
     model.answers = [*[[read, full]] * 6, [TextDelta("done"), full]]
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("read it")
         await session.turn("and on")
     assert len(model.asked) == 1
@@ -350,8 +344,7 @@ async def test_a_prompt_that_is_refused_after_room_was_made_is_told_no_more(cwd:
         [TextDelta("well"), TokenUsage(950, 10, window=1000)],
         [TextDelta("no"), Stop("refusal")],
     ]
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("hello")
         assert await session.turn("bad") == "refusal"
         await session.turn("and on")
@@ -361,8 +354,7 @@ async def test_a_prompt_that_is_refused_after_room_was_made_is_told_no_more(cwd:
 
 async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> None:
     model = Scribe()
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("hello")
         model.answers = [TOO_LONG, [TextDelta("now")]]
         assert await session.turn("and on") == "end_turn"
@@ -376,8 +368,7 @@ async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> 
 async def test_a_first_prompt_that_is_too_long_is_refused_as_that(cwd: Path) -> None:
     model = Scribe()
     model.answers = [TOO_LONG]
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         with pytest.raises(RequestFailedError, match="too long"):
             await session.turn("hello")
     assert model.asked == []
@@ -386,8 +377,7 @@ async def test_a_first_prompt_that_is_too_long_is_refused_as_that(cwd: Path) -> 
 async def test_what_is_too_long_to_be_summed_up_is_shortened_until_it_fits(cwd: Path) -> None:
     model = Scribe(TOO_LONG, TOO_LONG, TOO_LONG)
     (cwd / "long.txt").write_text("x" * 3 * CLIPPED_CHARS)
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         model.answers = [[ToolUse("read", {"path": "long.txt"})], [TextDelta("read")]]
         for text in ("read it", "b", "c", "d"):
             await session.turn(text)
@@ -403,8 +393,7 @@ async def test_what_is_too_long_to_be_summed_up_is_shortened_until_it_fits(cwd: 
 
 async def test_what_no_shortening_helps_is_told_as_that(cwd: Path) -> None:
     model = Scribe(*[TOO_LONG] * 9)
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("hello")
         await session.turn("/compact")
         assert "Even shortened it is too long" in session.text

@@ -11,7 +11,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.validate import validate_params
-from tests.agent.client import SILENCE, connected
+from tests.agent.client import SILENCE, connected, open_session
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
@@ -122,11 +122,10 @@ async def test_a_host_is_shown_in_letters_that_are_no_others(
 
 
 async def test_a_host_that_there_cannot_be_is_not_shown(cwd: Path) -> None:
-    async with connected(cwd, capabilities=able("url")) as it:
-        session = await it.new()
+    async with open_session(cwd, capabilities=able("url")) as session:
         await session.turn("open https://" + "\u0430" * 70 + ".com")
         assert "the address names no host that there could be" in session.text
-        assert it.requested == []
+        assert session.client.requested == []
 
 
 @VERSIONS
@@ -154,11 +153,10 @@ async def test_a_cancelled_turn_takes_its_question_back(cwd: Path, version: int)
 
 @VERSIONS
 async def test_a_client_that_cannot_ask_is_not_asked(cwd: Path, version: int) -> None:
-    async with connected(cwd, version, capabilities=able()) as it:
-        session = await it.new()
+    async with open_session(cwd, version, capabilities=able()) as session:
         await session.turn("ask Why? then open https://example.org then tools")
         said = session.text
         assert "Your client shows no forms." in said
         assert "Your client opens no pages." in said
         assert "- `ask_user`" not in said
-        assert it.requested == []
+        assert session.client.requested == []

@@ -16,7 +16,15 @@ from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import PERMISSION, SILENCE, Client, Counting, connected, items, surroundings
+from tests.agent.client import (
+    PERMISSION,
+    SILENCE,
+    Counting,
+    connected,
+    items,
+    open_session,
+    surroundings,
+)
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 SAYINGS = (
@@ -30,13 +38,6 @@ SAYINGS = (
     "read nothing.txt",
     "edit notes.md: milk => tea",
 )
-
-
-async def code_of(it: Client, method: str, **params: Json) -> tuple[int, str]:
-    """Return code and message of the refusal of a question."""
-    with pytest.raises(RequestFailedError) as caught:
-        await it.connection.request(method, params)
-    return caught.value.code, caught.value.message
 
 
 def spoken(shown: list[Json]) -> list[Json]:
@@ -101,8 +102,7 @@ async def test_a_cancelled_turn_is_told_again_as_it_was(cwd: Path, version: int)
 
 @VERSIONS
 async def test_a_session_that_is_still_open_can_be_opened_again(cwd: Path, version: int) -> None:
-    async with connected(cwd, version) as it:
-        session = await it.new()
+    async with open_session(cwd, version) as session:
         await session.turn("/plan")
         live = items(session.conversation)
         await session.reopen()
@@ -112,8 +112,7 @@ async def test_a_session_that_is_still_open_can_be_opened_again(cwd: Path, versi
 @VERSIONS
 async def test_a_session_is_resumed_without_what_was_said(cwd: Path, version: int) -> None:
     store = SessionStore()
-    async with connected(cwd, version, store=store) as it:
-        session = await it.new()
+    async with open_session(cwd, version, store=store) as session:
         await session.turn("hello")
     async with connected(cwd, version, store=store) as again:
         await again.ask("session/resume", sessionId=session.id, cwd=str(cwd))
@@ -128,10 +127,9 @@ async def test_the_model_knows_what_was_said_before_the_session_was_closed(
     cwd: Path, version: int
 ) -> None:
     store = SessionStore()
-    async with connected(cwd, version, store=store) as it:
-        session = await it.new()
+    async with open_session(cwd, version, store=store) as session:
         await session.turn("read notes.md")
-        known = list(it.server._handlers.sessions.awake[session.id]._context.history)  # type: ignore[union-attr]
+        known = list(session.client.server._handlers.sessions.awake[session.id]._context.history)  # type: ignore[union-attr]
     async with connected(cwd, version, store=store) as again:
         await again.session(session.id).reopen()
         revived = again.server._handlers.sessions.awake[session.id]._context.history  # type: ignore[union-attr]
@@ -140,8 +138,7 @@ async def test_the_model_knows_what_was_said_before_the_session_was_closed(
 
 @VERSIONS
 async def test_what_cannot_be_opened_is_refused(cwd: Path, version: int) -> None:
-    async with connected(cwd, version, lints=False) as it:
-        session = await it.new()
+    async with open_session(cwd, version, lints=False) as session:
         method = "session/load" if version == 1 else "session/resume"
         servers: dict[str, Json] = {"mcpServers": []} if version == 1 else {}
         for members, code in [
@@ -151,11 +148,11 @@ async def test_what_cannot_be_opened_is_refused(cwd: Path, version: int) -> None
             ({"additionalDirectories": [str(cwd / "gone")]}, jsonrpc.INVALID_PARAMS),
         ]:
             params = {"sessionId": session.id, "cwd": str(cwd), **servers, **members}
-            assert (await code_of(it, method, **params))[0] == code
+            assert (await session.client.refusal(method, **params)).code == code
         await session.ask("session/close")
         prompt = [{"type": "text", "text": "x"}]
-        code, message = await code_of(it, "session/prompt", sessionId=session.id, prompt=prompt)
-        assert (code, "not open" in message) == (jsonrpc.RESOURCE_NOT_FOUND, True)
+        refused = await session.refusal("session/prompt", prompt=prompt)
+        assert (refused.code, "not open" in refused.message) == (jsonrpc.RESOURCE_NOT_FOUND, True)
 
 
 async def test_nothing_is_loaded_while_a_turn_runs(cwd: Path) -> None:
@@ -165,8 +162,11 @@ async def test_nothing_is_loaded_while_a_turn_runs(cwd: Path) -> None:
         tasks.start_soon(session.turn, "run ls")
         await it.until(lambda: "tool_call" in it.kinds())
         params: dict[str, Json] = {"sessionId": session.id, "cwd": str(cwd), "mcpServers": []}
-        code, message = await code_of(it, "session/load", **params)
-        assert (code, "cancel it first" in message) == (jsonrpc.INVALID_REQUEST, True)
+        refused = await it.refusal("session/load", **params)
+        assert (refused.code, "cancel it first" in refused.message) == (
+            jsonrpc.INVALID_REQUEST,
+            True,
+        )
         await session.cancel()
 
 
@@ -248,7 +248,7 @@ async def test_what_is_claimed_is_there_and_the_rest_is_not(
             assert claimed >= {"delete", "additionalDirectories", "prompt"}
         assert (claimed >= {"fork", "archive", "status", "title"}) == unstable
         for method in ("fork", "archive", "unarchive", "status", "set_title"):
-            code, _ = await code_of(it, f"session/{method}")
+            code = (await it.refusal(f"session/{method}")).code
             assert (code == jsonrpc.METHOD_NOT_FOUND) == (not unstable)
 
 
@@ -296,8 +296,7 @@ async def test_all_that_is_said_about_every_method_lints(
 @VERSIONS
 async def test_what_was_used_is_told_again_and_counted_on(cwd: Path, version: int) -> None:
     store = SessionStore()
-    async with connected(cwd, version, store=store, model=Counting()) as it:
-        session = await it.new()
+    async with open_session(cwd, version, store=store, model=Counting()) as session:
         await session.turn("hello")
         live = session.conversation
         assert live.info.usage["cost"] == {"amount": 0.5, "currency": "USD"}
@@ -314,11 +313,10 @@ async def test_a_store_that_breaks_meanwhile_is_told_in_a_sentence(
     cwd: Path, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SessionStore()
-    async with connected(cwd, version, store=store, lints=False) as it:
-        session = await it.new()
+    async with open_session(cwd, version, store=store, lints=False) as session:
         store.close()
         with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
-            await it.new()
+            await session.client.new()
         with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
             await session.prompt("hello")
         assert session.idles() == []
@@ -330,8 +328,7 @@ async def test_a_store_that_breaks_meanwhile_is_told_in_a_sentence(
 async def test_what_a_turn_has_used_stands_at_its_end(
     cwd: Path, version: int, unstable: bool
 ) -> None:
-    async with connected(cwd, version, model=Counting(), unstable=unstable) as it:
-        session = await it.new()
+    async with open_session(cwd, version, model=Counting(), unstable=unstable) as session:
         await session.turn("hello")
         if version == 1:
             end = await session.prompt("again")
@@ -360,8 +357,7 @@ class Failing(Counting):
 @VERSIONS
 async def test_what_a_turn_has_used_before_it_failed_counts(cwd: Path, version: int) -> None:
     store = SessionStore()
-    async with connected(cwd, version, model=Failing(), unstable=True, store=store) as it:
-        session = await it.new()
+    async with open_session(cwd, version, model=Failing(), unstable=True, store=store) as session:
         if version == 1:
             with pytest.raises(RequestFailedError, match=r"Nobody answers\."):
                 await session.prompt("hello")

@@ -37,16 +37,9 @@ def model(environment: dict[str, str], name: str = "openai:m") -> Model:
     return create_model(ModelSettings(name=name), environment)
 
 
-async def refusal(it: Client, method: str, **params: Json) -> RequestFailedError:
-    """Return the refusal of a question."""
-    with pytest.raises(RequestFailedError) as caught:
-        await it.connection.request(method, params)
-    return caught.value
-
-
 async def opening(it: Client) -> RequestFailedError:
     """Return the refusal of a new session."""
-    return await refusal(it, "session/new", cwd=str(it.cwd), mcpServers=[])
+    return await it.refusal("session/new", cwd=str(it.cwd), mcpServers=[])
 
 
 @VERSIONS
@@ -75,7 +68,7 @@ async def test_who_has_a_key_logs_in_and_out(
     async with connected(cwd, version, model=model(environment), unstable=True) as it:
         assert await it.ask("auth/status") == {"state": "unauthenticated"}
         method = {"methodId": "openai-env"}
-        assert (await refusal(it, LOGIN[version], **method)).code == jsonrpc.AUTH_REQUIRED
+        assert (await it.refusal(LOGIN[version], **method)).code == jsonrpc.AUTH_REQUIRED
         environment["OPENAI_API_KEY"] = KEY
         assert await it.ask(LOGIN[version], **method) == {}
         status = {
@@ -87,8 +80,8 @@ async def test_who_has_a_key_logs_in_and_out(
         assert await it.ask(LOGOUT[version]) == {}
         assert (await opening(it)).code == jsonrpc.AUTH_REQUIRED
         if version == 1:
-            denied = await refusal(
-                it, "session/prompt", sessionId=session.id, prompt=[{"type": "text", "text": "x"}]
+            denied = await it.refusal(
+                "session/prompt", sessionId=session.id, prompt=[{"type": "text", "text": "x"}]
             )
             assert (denied.code, denied.data["authMethods"][0]["id"]) == (-32000, "openai-env")
         else:
@@ -162,7 +155,7 @@ async def test_a_method_that_is_none_is_refused(
         cwd, version, model=model(environment), capabilities=able, lints=False
     ) as it:
         for id_ in ("nobody", "openai-login"):
-            denied = await refusal(it, LOGIN[version], methodId=id_)
+            denied = await it.refusal(LOGIN[version], methodId=id_)
             assert denied.code == jsonrpc.INVALID_PARAMS
 
 
@@ -190,15 +183,13 @@ async def test_a_refusal_at_an_address_of_ones_own_asks_for_no_login_that_is_non
             session = await it.new()
             if version == 1:
                 prompt = [{"type": "text", "text": "x"}]
-                error = await refusal(it, "session/prompt", sessionId=session.id, prompt=prompt)
+                error = await session.refusal("session/prompt", prompt=prompt)
                 code, message = error.code, error.message
             else:
                 assert await session.turn("x") == "error"
                 idle = session.idles()[-1]["error"]
                 code, message = idle["code"], idle["message"]
-            none = (
-                await refusal(it, "authenticate", methodId="openai-env") if version == 1 else None
-            )
+            none = await it.refusal("authenticate", methodId="openai-env") if version == 1 else None
     assert code == jsonrpc.INTERNAL_ERROR
     assert "OPENAI_API_KEY" in message
     assert none is None or "none is needed" not in none.message

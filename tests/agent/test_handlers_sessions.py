@@ -12,7 +12,7 @@ from acp_agent.store.database import SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import PERMISSION, SILENCE, Client, connected
+from tests.agent.client import PERMISSION, SILENCE, Client, connected, open_session
 from tests.agent.test_suspended_sessions import handlers_of
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -105,9 +105,8 @@ async def test_archived_sessions_are_listed_for_who_asks_for_them(cwd: Path, ver
 @VERSIONS
 async def test_a_filter_that_nobody_knows_is_refused(cwd: Path, version: int) -> None:
     async with connected(cwd, version, unstable=True, lints=False) as it:
-        with pytest.raises(RequestFailedError) as caught:
-            await it.ask("session/list", archived="sometimes")
-        assert caught.value.code == jsonrpc.INVALID_PARAMS
+        refused = await it.refusal("session/list", archived="sometimes")
+        assert refused.code == jsonrpc.INVALID_PARAMS
 
 
 @VERSIONS
@@ -131,13 +130,12 @@ async def test_the_title_of_the_user_stays(cwd: Path, version: int) -> None:
 
 @VERSIONS
 async def test_the_list_says_of_times_what_the_updates_have_said(cwd: Path, version: int) -> None:
-    async with connected(cwd, version, unstable=True) as it:
-        session = await it.new()
+    async with open_session(cwd, version, unstable=True) as session:
 
         async def told() -> list[str]:
             """Return all times that were told; the last one has to be that of the list."""
-            (listed,) = (await it.ask("session/list"))["sessions"]
-            times = [each["updatedAt"] for each in it.updates if "updatedAt" in each]
+            (listed,) = (await session.client.ask("session/list"))["sessions"]
+            times = [each["updatedAt"] for each in session.client.updates if "updatedAt" in each]
             assert times[-1:] in ([], [listed["updatedAt"]])
             return times
 
@@ -153,11 +151,9 @@ async def test_the_list_says_of_times_what_the_updates_have_said(cwd: Path, vers
 
 @VERSIONS
 async def test_a_title_of_nothing_is_refused(cwd: Path, version: int) -> None:
-    async with connected(cwd, version, unstable=True, lints=False) as it:
-        session = await it.new()
-        with pytest.raises(RequestFailedError) as caught:
-            await session.ask("session/set_title", title=" \n ")
-        assert caught.value.code == jsonrpc.INVALID_PARAMS
+    async with open_session(cwd, version, unstable=True, lints=False) as session:
+        refused = await session.refusal("session/set_title", title=" \n ")
+        assert refused.code == jsonrpc.INVALID_PARAMS
 
 
 @VERSIONS
@@ -181,10 +177,9 @@ async def test_the_status_of_a_session_changes_nothing(cwd: Path, version: int) 
 async def test_a_session_that_is_not_there_is_named(cwd: Path, version: int, method: str) -> None:
     async with connected(cwd, version, unstable=True, lints=False) as it:
         title = {"title": "x"} if method == "set_title" else {}
-        with pytest.raises(RequestFailedError) as caught:
-            await it.ask(f"session/{method}", sessionId="none", **title)
-        assert caught.value.code == jsonrpc.RESOURCE_NOT_FOUND
-        assert caught.value.data == {"sessionId": "none"}
+        refused = await it.refusal(f"session/{method}", sessionId="none", **title)
+        assert refused.code == jsonrpc.RESOURCE_NOT_FOUND
+        assert refused.data == {"sessionId": "none"}
 
 
 @VERSIONS

@@ -18,7 +18,7 @@ from acp_inspector.session.items import ToolCallItem
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import SILENCE, Client, connected
+from tests.agent.client import SILENCE, Client, ClientSession, connected
 from tests.agent.mcp.rooms import (
     LIMIT,
     LIMITS,
@@ -68,11 +68,9 @@ def declared(how: str = "stdio", name: str = "w", version: int = 1) -> Json:
     return {**kind, "name": name, "command": command, "args": arguments, "env": []}
 
 
-def ended(it: Client, session_id: str) -> list[tuple[str, str]]:
+def ended(session: ClientSession) -> list[tuple[str, str]]:
     """Return title and last status of each tool call."""
-    calls = [
-        item for item in it.session(session_id).conversation.items if isinstance(item, ToolCallItem)
-    ]
+    calls = [item for item in session.conversation.items if isinstance(item, ToolCallItem)]
     return [(call.facts.title or "", call.facts.status or "") for call in calls]
 
 
@@ -85,7 +83,7 @@ async def test_a_tool_of_a_program_is_asked_about_called_and_answers(
         assert await session.turn("call w__look place=Rome") == "end_turn"
         assert it.requested == ["session/request_permission"]
         assert "It rains in Rome." in session.text
-        assert ended(it, session.id) == [("Look␛[2J outside (w)", "completed")]
+        assert ended(session) == [("Look␛[2J outside (w)", "completed")]
         await session.ask("session/close")
 
 
@@ -169,7 +167,7 @@ async def test_a_server_whose_client_shows_no_forms_cannot_ask(cwd: Path) -> Non
         session = await it.new(mcpServers=[declared()])
         await session.turn("call w__ask message='Which weather?'")
         assert it.requested == ["session/request_permission"]
-        assert ended(it, session.id)[-1][1] == "failed"
+        assert ended(session)[-1][1] == "failed"
 
 
 async def test_a_cancelled_turn_takes_back_what_a_server_asks(cwd: Path) -> None:
@@ -222,7 +220,7 @@ async def test_a_server_that_dies_fails_its_call_and_the_user_is_told_once(
     async with calling(cwd, version) as it:
         session = await it.new(mcpServers=[declared(version=version)])
         assert await session.turn("call w__die code=3") == "end_turn"
-        assert ended(it, session.id)[-1][1] == "failed"
+        assert ended(session)[-1][1] == "failed"
         assert "the MCP server w exited with code 3" in session.text
         for _ in range(2):
             await session.turn("hello")
@@ -354,7 +352,7 @@ async def test_a_configured_server_stands_beside_those_of_the_client(cwd: Path) 
     async with calling(cwd, configured=(weather(id_="home"),)) as it:
         session = await it.new(mcpServers=[declared()])
         await session.turn("call home__look place=Rome then call w__look place=Oslo")
-        assert [status for _, status in ended(it, session.id)] == ["completed", "completed"]
+        assert [status for _, status in ended(session)] == ["completed", "completed"]
         await session.turn("tools")
         assert "- `home__measure`: Measure the temperature." in session.text
 

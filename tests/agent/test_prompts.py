@@ -14,7 +14,7 @@ from acp_agent.turn.prompt import read_prompt
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import Counting, connected, open_session
+from tests.agent.client import Counting, open_session
 
 CWD = Path("/home/ada/it")
 
@@ -85,24 +85,21 @@ def test_an_image_that_is_none_is_refused(block: Json, reason: str) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_model_that_sees_nothing_gets_no_images(cwd: Path, version: int) -> None:
-    async with connected(cwd, version, model=Counting(), lints=False) as it:
-        session = await it.new()
-        with pytest.raises(RequestFailedError) as caught:
-            await session.ask("session/prompt", prompt=[image()])
-    assert "the model counting does not look at images" in caught.value.message
-    claimed = json.dumps(it.initialized)
+    async with open_session(cwd, version, model=Counting(), lints=False) as session:
+        refused = await session.refusal("session/prompt", prompt=[image()])
+    assert "the model counting does not look at images" in refused.message
+    claimed = json.dumps(session.client.initialized)
     assert '"image": true' not in claimed
     assert '"image": {}' not in claimed
 
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_model_that_sees_gets_the_images_of_a_prompt(cwd: Path, version: int) -> None:
-    async with connected(cwd, version) as it:
-        session = await it.new()
+    async with open_session(cwd, version) as session:
         await session.ask("session/prompt", prompt=[image()])
         told = "- an image, image/png, 3 bytes"
-        await it.until(lambda: told in session.text)
-    able = it.initialized["agentCapabilities" if version == 1 else "capabilities"]
+        await session.client.until(lambda: told in session.text)
+    able = session.client.initialized["agentCapabilities" if version == 1 else "capabilities"]
     prompts = able["promptCapabilities"] if version == 1 else able["session"]["prompt"]
     assert prompts["image"] in ({}, True)
 

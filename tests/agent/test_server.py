@@ -14,7 +14,6 @@ from acp_agent.services import random_id
 from acp_agent.store import log
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
-from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import UNSUPPORTED_VERSION, Json
 from acp_protocol.schema.validate import validate_result
 from acp_protocol.version import VERSION
@@ -144,10 +143,9 @@ async def test_a_session_that_is_not_there_is_named(cwd: Path) -> None:
             ("session/set_mode", {"modeId": "ask"}),
         ]
         for method, params in asked:
-            with pytest.raises(RequestFailedError) as raised:
-                await session.ask(method, **params)
-            assert raised.value.code == jsonrpc.RESOURCE_NOT_FOUND
-            assert raised.value.data == {"sessionId": "other"}
+            refused = await session.refusal(method, **params)
+            assert refused.code == jsonrpc.RESOURCE_NOT_FOUND
+            assert refused.data == {"sessionId": "other"}
 
 
 async def test_only_one_prompt_at_a_time_runs_in_a_session(cwd: Path) -> None:

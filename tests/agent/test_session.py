@@ -16,7 +16,7 @@ from acp_agent.models.types import (
     TextDelta,
     ToolSpec,
 )
-from tests.agent.client import PERMISSION, SILENCE, ClientSession, connected, open_session, selected
+from tests.agent.client import PERMISSION, SILENCE, ClientSession, open_session, selected
 
 
 class EndlessModel:
@@ -207,8 +207,7 @@ async def test_a_prompt_without_words_gives_no_title(cwd: Path) -> None:
 async def test_commands_bear_the_name_of_the_agent_where_that_is_wanted(
     cwd: Path, version: int
 ) -> None:
-    async with connected(cwd, version, settings={"agent.namespace": "acp"}) as it:
-        session = await it.new()
+    async with open_session(cwd, version, settings={"agent.namespace": "acp"}) as session:
         for order in ("/acp:think aloud", "/think again", "/other:think"):
             await session.turn(order)
         conversation = session.conversation

@@ -78,7 +78,7 @@ async def test_a_session_that_ends_while_it_is_told_again_is_refused_and_told_no
     async with connected(cwd, version, unstable=True, lints=False) as it:
         session_id = await told(it)
         if was == "asleep":
-            await lulled(it, session_id)
+            await lulled(it.session(session_id))
         elif was == "closed":
             await it.ask("session/close", sessionId=session_id)
         refusals: list[RequestFailedError] = []
@@ -201,7 +201,7 @@ async def test_what_is_asked_behind_a_reopening_comes_behind_it(
 
         for then in (prompt, close):
             if was == "asleep":
-                await lulled(it, session_id)
+                await lulled(it.session(session_id))
             elif was == "closed" and session_id in handlers_of(it).sessions.awake:
                 await close()
             async with anyio.create_task_group() as tasks:

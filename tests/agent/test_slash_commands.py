@@ -49,7 +49,7 @@ from acp_agent.turn.slash_commands import (
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.call_rules.subjects import Subject
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import Counting, connected, items, selected
+from tests.agent.client import Counting, connected, items, open_session, selected
 
 
 def test_a_model_that_understands_words_can_be_given_every_command() -> None:
@@ -200,8 +200,9 @@ async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
     cwd: Path, version: int
 ) -> None:
     model = Hearing()
-    async with connected(cwd, version, model=model, settings={"agent.namespace": "acp"}) as it:
-        session = await it.new()
+    async with open_session(
+        cwd, version, model=model, settings={"agent.namespace": "acp"}
+    ) as session:
         await session.turn("/acp:help")
         await session.turn("/help")
         names = [command["name"] for command in session.conversation.info.commands]
@@ -213,8 +214,7 @@ async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
 async def test_what_is_no_command_is_told_as_it_was_said_behind_the_namespace(cwd: Path) -> None:
     model = Hearing()
     model.commands = [SlashCommand("go", "Goes on")]
-    async with connected(cwd, model=model, settings={"agent.namespace": "acp"}) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model, settings={"agent.namespace": "acp"}) as session:
         for text in ("/acp:nope x", "/acp:", "/acp:go on", "/acp:go\non", "/go"):
             await session.turn(text)
         assert session.text.count("well") == 5
@@ -223,8 +223,7 @@ async def test_what_is_no_command_is_told_as_it_was_said_behind_the_namespace(cw
 
 
 async def test_an_answer_names_commands_as_the_client_knows_them(cwd: Path) -> None:
-    async with connected(cwd, model=Hearing(), settings={"agent.namespace": "acp"}) as it:
-        session = await it.new()
+    async with open_session(cwd, model=Hearing(), settings={"agent.namespace": "acp"}) as session:
         await session.turn("/acp:permissions foo")
         assert "`/acp:permissions` shows" in session.text
         assert "`/acp:permissions forget` forgets" in session.text
@@ -260,8 +259,7 @@ async def test_a_command_that_was_cut_off_before_it_began_is_one_still(
 
 async def test_init_is_told_to_the_model_as_a_task(cwd: Path) -> None:
     model = Hearing()
-    async with connected(cwd, model=model) as it:
-        session = await it.new()
+    async with open_session(cwd, model=model) as session:
         await session.turn("/init the tests are slow")
         assert session.conversation.info.title == "/init the tests are slow"
     ((task,),) = model.heard

@@ -15,7 +15,16 @@ from acp_agent.store.database import SessionQuery, SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import PERMISSION, SILENCE, Client, connected, items, selected
+from tests.agent.client import (
+    PERMISSION,
+    SILENCE,
+    Client,
+    ClientSession,
+    connected,
+    items,
+    open_session,
+    selected,
+)
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
@@ -26,10 +35,10 @@ def handlers_of(it: Client) -> Handlers:
     return handlers
 
 
-async def lulled(it: Client, session_id: str) -> None:
+async def lulled(session: ClientSession) -> None:
     """Put a session away."""
-    handlers = handlers_of(it)
-    await handlers.sessions.suspend(handlers.sessions.awake[session_id])
+    handlers = handlers_of(session.client)
+    await handlers.sessions.suspend(handlers.sessions.awake[session.id])
 
 
 @VERSIONS
@@ -55,13 +64,12 @@ async def test_what_goes_wrong_again_after_it_went_well_is_told_again(
     troubles = [("The MCP server w is down", "Its tools cannot be used.")]
     now: list[tuple[str, str]] = []
     monkeypatch.setattr(McpServers, "warnings", property(lambda _: now))
-    async with connected(cwd) as it:
-        session = await it.new()
+    async with open_session(cwd) as session:
         told: list[int] = []
         for is_down in (True, True, False, True):
             now[:] = troubles if is_down else []
             if sleeps:
-                await lulled(it, session.id)
+                await lulled(session)
                 # It wakes for something else first, which is no turn.
                 await session.choose("mode", "ask")
                 if not is_down:
@@ -92,10 +100,10 @@ async def test_only_where_all_are_at_work_one_more_is_refused(cwd: Path, version
 @VERSIONS
 async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: int) -> None:
     async with connected(cwd, version, settings={"sessions.max_concurrent": 2}) as it:
-        sessions: list[str] = []
+        sessions: list[ClientSession] = []
 
         async def open_one() -> None:
-            sessions.append((await it.new()).id)
+            sessions.append(await it.new())
 
         async with anyio.create_task_group() as tasks:
             for _ in range(7):
@@ -103,8 +111,8 @@ async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: i
         handlers = handlers_of(it)
         assert (len(handlers.sessions.awake), len(handlers.sessions.suspended)) == (2, 5)
         async with anyio.create_task_group() as tasks:
-            for session_id in sessions:
-                tasks.start_soon(it.session(session_id).reopen)
+            for session in sessions:
+                tasks.start_soon(session.reopen)
         assert (len(handlers.sessions.awake), len(handlers.sessions.suspended)) == (2, 5)
 
 
@@ -171,9 +179,9 @@ async def test_what_was_allowed_always_is_known_after_sleep(cwd: Path, version: 
         session = await it.new()
         await session.turn("write a.txt: one")
         assert it.requested == ["session/request_permission"]
-        await lulled(it, session.id)
+        await lulled(session)
         await session.turn("write a.txt: two")
-        await lulled(it, session.id)
+        await lulled(session)
         await session.reopen()
         await session.turn("write a.txt: three")
         assert it.requested == ["session/request_permission"]
@@ -189,7 +197,7 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
     async with connected(cwd, version, store=store, unstable=True, lints=False) as it:
         session = await it.new()
         await session.turn("hello")
-        await lulled(it, session.id)
+        await lulled(session)
         fork = (await session.ask("session/fork", cwd=str(cwd)))["sessionId"]
         async with connected(cwd, version, store=other, unstable=True, lints=False) as elsewhere:
             with pytest.raises(RequestFailedError, match="open in another process"):
@@ -205,7 +213,7 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
             with pytest.raises(RequestFailedError, match="not open"):
                 await session.prompt("hello")
             await elsewhere.session(session.id).reopen()
-            await lulled(it, fork)
+            await lulled(it.session(fork))
             await it.ask("session/delete", sessionId=fork)
             assert [each.id for each in other.page(SessionQuery(), 9)] == [session.id]
         assert handlers_of(it).sessions.suspended == {}
@@ -213,22 +221,20 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
 
 @VERSIONS
 async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: int) -> None:
-    async with connected(cwd, version, unstable=True) as it:
-        session = await it.new()
-        await lulled(it, session.id)
+    async with open_session(cwd, version, unstable=True) as session:
+        await lulled(session)
         await session.ask("session/set_title", title="Mine")
         assert session.conversation.info.title == "Mine"
-        assert list(handlers_of(it).sessions.suspended) == [session.id]
+        assert list(handlers_of(session.client).sessions.suspended) == [session.id]
 
 
 async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
-    async with connected(cwd, 2) as it, anyio.create_task_group() as tasks:
-        session = await it.new()
-        await lulled(it, session.id)
+    async with open_session(cwd, 2) as session, anyio.create_task_group() as tasks:
+        await lulled(session)
         for number in range(3):
             tasks.start_soon(session.prompt, f"think of {number}")
         tasks.start_soon(session.choose, "policy", "allow_all")
-        await it.until(lambda: len(session.idles()) == 3)
+        await session.client.until(lambda: len(session.idles()) == 3)
         assert [each["stopReason"] for each in session.idles()] == ["end_turn"] * 3
 
 
@@ -236,9 +242,8 @@ async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
 async def test_a_prompt_is_cancelled_while_its_session_wakes(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with connected(cwd, version) as it:
-        session = await it.new()
-        await lulled(it, session.id)
+    async with open_session(cwd, version) as session:
+        await lulled(session)
         with monkeypatch.context() as patch:
             has_begun = hanging(patch)
             async with anyio.create_task_group() as tasks:
@@ -253,7 +258,7 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
                 tasks.start_soon(prompt)
                 await has_begun.wait()
                 await session.cancel()
-        assert list(handlers_of(it).sessions.suspended) == [session.id]
+        assert list(handlers_of(session.client).sessions.suspended) == [session.id]
         assert await session.turn("hello") == "end_turn"
 
 
@@ -283,7 +288,7 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
 ) -> None:
     async with connected(cwd, version) as it:
         session = await it.new()
-        await lulled(it, session.id)
+        await lulled(session)
         has_begun = hanging(monkeypatch)
 
         async def prompt() -> None:
@@ -309,8 +314,7 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
 async def test_a_session_is_closed_that_is_about_to_be_opened(
     cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with connected(cwd, version) as it:
-        session = await it.new()
+    async with open_session(cwd, version) as session:
         await session.ask("session/close")
         with monkeypatch.context() as patch:
             has_begun = hanging(patch)
@@ -319,7 +323,7 @@ async def test_a_session_is_closed_that_is_about_to_be_opened(
                 tasks.start_soon(refused, session.reopen(), missing)
                 await has_begun.wait()
                 tasks.start_soon(refused, session.choose("mode", "code"), missing)
-                await it.ask("session/list")
+                await session.client.ask("session/list")
                 await session.ask("session/close")
         await session.reopen()
         assert await session.turn("hello") == "end_turn"
@@ -332,7 +336,7 @@ async def test_nothing_waits_for_servers_any_more_when_the_client_leaves(
     cancelled = jsonrpc.REQUEST_CANCELLED
     async with connected(cwd, version) as it:
         session = await it.new()
-        await lulled(it, session.id)
+        await lulled(session)
         has_begun = hanging(monkeypatch)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(refused, it.new(), cancelled)

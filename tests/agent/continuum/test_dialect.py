@@ -28,17 +28,15 @@ def continuum(cwd: Path, sessions: int = 9, **options: Any) -> AbstractAsyncCont
 
 async def test_a_continuum_client_begins_in_the_mode_it_names(cwd: Path) -> None:
     async with continuum(cwd) as client:
-        opened = await client.connection.request("session/new", {"mode": "code"})
+        opened = await client.ask("session/new", mode="code")
         assert (opened["mode"], opened["historyLength"]) == ("code", 0)
         content = [{"type": "text", "text": "run true"}]
         asked = {"sessionId": opened["sessionId"], "content": content}
-        assert await client.connection.request("session/prompt", asked) == {
-            "stopReason": "end_turn"
-        }
+        assert await client.ask("session/prompt", **asked) == {"stopReason": "end_turn"}
         assert client.requested == ["session/request_permission"]
-        loaded = await client.connection.request("session/load", {"sessionId": opened["sessionId"]})
+        loaded = await client.ask("session/load", sessionId=opened["sessionId"])
         assert (loaded["mode"], loaded["historyLength"]) == ("code", 4)
-        (listed,) = (await client.connection.request("session/list"))["sessions"]
+        (listed,) = (await client.ask("session/list"))["sessions"]
         made, used = (datetime.fromisoformat(loaded[each]) for each in ("createdAt", "updatedAt"))
         assert made <= used == datetime.fromisoformat(listed["updatedAt"]).replace(microsecond=0)
 
@@ -86,30 +84,27 @@ async def test_in_the_mode_code_of_continuum_the_kind_of_a_call_decides_whether_
                 opened = await client.connection.request(
                     "session/new", {"cwd": str(cwd), "mcpServers": []}
                 )
-                await client.connection.request("session/set_mode", {"mode": "code"})
+                await client.ask("session/set_mode", mode="code")
             else:
-                opened = await client.connection.request("session/new", {"mode": "code"})
+                opened = await client.ask("session/new", mode="code")
             content = [{"type": "text", "text": order}]
             prompt = {"sessionId": opened["sessionId"], "content": content}
-            await client.connection.request("session/prompt", prompt)
+            await client.ask("session/prompt", **prompt)
         (cwd / "notes.md").write_text("Buy milk.\n")
         assert (client.requested != []) == (kind in asked), order
 
 
 async def test_a_continuum_client_is_told_the_mode_before(cwd: Path) -> None:
     async with continuum(cwd) as client:
-        await client.connection.request("session/new", {"mode": "code"})
+        await client.ask("session/new", mode="code")
         for mode, before in [("architect", "code"), ("ask", "architect"), ("ask", "ask")]:
-            told = await client.connection.request("session/set_mode", {"mode": mode})
+            told = await client.ask("session/set_mode", mode=mode)
             assert told == {"mode": mode, "previousMode": before}
 
 
 async def test_a_continuum_client_logs_in_by_whatever_it_has(cwd: Path) -> None:
     async with continuum(cwd) as client:
-        assert (
-            await client.connection.request("authenticate", {"method": "api_key", "token": "k"})
-            == {}
-        )
+        assert await client.ask("authenticate", method="api_key", token="k") == {}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +115,7 @@ async def test_a_continuum_client_reads_why_no_session_is_opened(
 ) -> None:
     async with continuum(cwd, sessions) as client:
         with pytest.raises(RequestFailedError) as refusal:
-            await client.connection.request("session/new", {"mode": mode})
+            await client.ask("session/new", mode=mode)
         assert refusal.value.code == code
 
 
@@ -128,12 +123,12 @@ async def test_a_session_is_loaded_where_it_was_opened(cwd: Path, tmp_path: Path
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with continuum(cwd) as client:
-        opened = await client.connection.request("session/new", {"cwd": str(elsewhere)})
-        loaded = await client.connection.request("session/load", {"sessionId": opened["sessionId"]})
+        opened = await client.ask("session/new", cwd=str(elsewhere))
+        loaded = await client.ask("session/load", sessionId=opened["sessionId"])
         assert loaded["sessionId"] == opened["sessionId"]
         for wrong in [{"sessionId": "nope"}, {"sessionId": opened["sessionId"], "cwd": str(cwd)}]:
             with pytest.raises(RequestFailedError):
-                await client.connection.request("session/load", wrong)
+                await client.ask("session/load", **wrong)
 
 
 class Named(Counting):
@@ -154,27 +149,25 @@ class Named(Counting):
 async def test_a_continuum_prompt_is_answered_by_the_model_it_names(cwd: Path) -> None:
     first, second = Named("openai:gpt-4o"), Named("openai:gpt-5")
     async with continuum(cwd, model=first, others=[second]) as client:
-        opened = await client.connection.request("session/new", {"mode": "code"})
+        opened = await client.ask("session/new", mode="code")
         prompt: Json = {"sessionId": opened["sessionId"], "content": []}
         for model in ["openai:gpt-5", "gpt-5", None, "gpt-4o"]:
             prompt["model"] = model
-            await client.connection.request("session/prompt", prompt)
+            await client.ask("session/prompt", **prompt)
         assert (first.asked, second.asked) == (1, 3)
         for name in ["gpt-nope", "gpt", "", 5]:
             with pytest.raises(RequestFailedError, match="model: there is no model") as refusal:
                 prompt["model"] = name
-                await client.connection.request("session/prompt", prompt)
+                await client.ask("session/prompt", **prompt)
             assert refusal.value.code == jsonrpc.INVALID_PARAMS
         assert (first.asked, second.asked) == (1, 3)
 
 
 async def test_the_demo_stands_in_for_every_model(cwd: Path) -> None:
     async with continuum(cwd) as client:
-        opened = await client.connection.request("session/new", {"mode": "code"})
+        opened = await client.ask("session/new", mode="code")
         prompt: Json = {"sessionId": opened["sessionId"], "content": [], "model": "gpt-4o"}
-        assert await client.connection.request("session/prompt", prompt) == {
-            "stopReason": "end_turn"
-        }
+        assert await client.ask("session/prompt", **prompt) == {"stopReason": "end_turn"}
 
 
 async def test_an_official_client_hears_nothing_of_the_dialect(cwd: Path) -> None:

@@ -21,7 +21,7 @@ from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import connected
+from tests.agent.client import open_session
 from tests.agent.models.provider import Answer, LocalProvider, found, providing, sse, streamed
 from tests.agent.models.provider import refused as service_refused
 
@@ -289,9 +289,8 @@ async def test_a_client_is_told_what_fails_and_the_session_goes_on(
     well = replying(*words("Fine."), STOP)
     async with (
         providing(*answers, well) as provider,
-        connected(cwd, version, model=messages_at(provider)) as it,
+        open_session(cwd, version, model=messages_at(provider)) as session,
     ):
-        session = await it.new()
         if version == 1:
             with pytest.raises(RequestFailedError) as caught:
                 await session.turn("hello")
@@ -303,7 +302,7 @@ async def test_a_client_is_told_what_fails_and_the_session_goes_on(
         assert told[0] == code
         assert sentence in told[1]
         assert "canary" not in told[1]
-        assert it.requested == []
+        assert session.client.requested == []
         assert await session.turn("again") == "end_turn"
         assert session.text.endswith("Fine.")
 
@@ -312,9 +311,8 @@ async def test_two_calls_of_one_id_are_both_carried_out_and_told_apart(cwd: Path
     twice = [*CALL, CLOSED, *CALL, CLOSED, CALLS_END, STOP]
     async with (
         providing(replying(*twice), replying(*words("Done."), STOP)) as provider,
-        connected(cwd, model=messages_at(provider)) as it,
+        open_session(cwd, model=messages_at(provider)) as session,
     ):
-        session = await it.new()
         assert await session.turn("look twice") == "end_turn"
     sent = provider.asked[1].body["messages"]
     ids = [block["id"] for block in sent[1]["content"]]
@@ -331,9 +329,8 @@ async def test_arguments_that_are_broken_are_told_to_the_model_which_tries_again
         providing(
             replying(*CALL, cut, CLOSED, CALLS_END, STOP), replying(*words("Sorry."), STOP)
         ) as provider,
-        connected(cwd, model=messages_at(provider)) as it,
+        open_session(cwd, model=messages_at(provider)) as session,
     ):
-        session = await it.new()
         assert await session.turn("look") == "end_turn"
     (result,) = provider.asked[1].body["messages"][2]["content"]
     assert result["is_error"]
@@ -347,9 +344,8 @@ async def test_a_paused_reply_goes_on_in_the_same_turn(cwd: Path, version: int) 
         providing(
             replying(*words("I look"), paused, STOP), replying(*words(" and see."), STOP)
         ) as provider,
-        connected(cwd, version, model=messages_at(provider)) as it,
+        open_session(cwd, version, model=messages_at(provider)) as session,
     ):
-        session = await it.new()
         assert await session.turn("look") == "end_turn"
         assert session.text == "I look and see."
     sent = provider.asked[1].body["messages"]

@@ -9,7 +9,7 @@ import pytest
 from acp_agent.models.factory import create_model
 from acp_agent.models.types import Model, PromptMessage, SupportsEffort
 from acp_agent.settings.model import Effort, ModelSettings
-from tests.agent.client import connected
+from tests.agent.client import connected, open_session
 from tests.agent.models.provider import LocalProvider, providing, replied, said, sse, streamed
 
 _CHOICE = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
@@ -48,7 +48,6 @@ async def test_an_effort_is_chosen_for_a_session(cwd: Path, version: int) -> Non
 
 
 async def test_the_demo_model_has_no_effort(cwd: Path) -> None:
-    async with connected(cwd) as it:
-        session = await it.new()
+    async with open_session(cwd) as session:
         options = (await session.choose("mode", "ask"))["configOptions"]
     assert [option["id"] for option in options] == ["mode", "model", "thinking", "policy"]

@@ -13,7 +13,16 @@ import pytest
 from acp_agent.store.database import FILE, BusyError, SessionQuery, SessionStore
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import PERMISSION, SILENCE, Client, connected, items, selected
+from tests.agent.client import (
+    PERMISSION,
+    SILENCE,
+    Client,
+    ClientSession,
+    connected,
+    items,
+    open_session,
+    selected,
+)
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
@@ -79,15 +88,17 @@ async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
     store = SessionStore(tmp_path / "kept")
-    async with connected(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
-        session = await it.new()
+    async with (
+        open_session(cwd, version, store=store) as session,
+        anyio.create_task_group() as tasks,
+    ):
         with locked(tmp_path / "kept"):
             tasks.start_soon(session.turn, "hello")
             tasks.start_soon(session.choose, "mode", "code")
             for _ in range(3):
-                await it.ask("session/list")
-            assert {"available_commands_update"} >= set(it.kinds())
-    await tells_the_same(it, store, tmp_path / "kept")
+                await session.client.ask("session/list")
+            assert {"available_commands_update"} >= set(session.client.kinds())
+    await tells_the_same(session.client, store, tmp_path / "kept")
 
 
 @VERSIONS
@@ -118,15 +129,16 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
 async def test_a_store_that_stays_busy_is_told_as_such(
     cwd: Path, version: int, tmp_path: Path
 ) -> None:
-    async with connected(cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True) as it:
-        session = await it.new()
-        it.server.services.store.busy_timeout_s = 0.02
+    async with open_session(
+        cwd, version, store=SessionStore(tmp_path / "kept"), unstable=True
+    ) as session:
+        session.client.server.services.store.busy_timeout_s = 0.02
         with locked(tmp_path / "kept"):
             for asked in (
                 session.prompt("hello"),
                 session.choose("mode", "code"),
                 session.ask("session/set_title", title="it"),
-                it.new(),
+                session.client.new(),
             ):
                 with pytest.raises(RequestFailedError, match="another process keeps the store"):
                     await asked
@@ -139,10 +151,9 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
     cwd: Path, version: int, tmp_path: Path, *, is_asleep: bool
 ) -> None:
     store = SessionStore(tmp_path / "kept")
-    async with connected(cwd, version, store=store) as it:
-        session = await it.new()
+    async with open_session(cwd, version, store=store) as session:
         await session.turn("hello")
-        handlers = it.server._handlers
+        handlers = session.client.server._handlers
         assert handlers is not None
         if is_asleep:
             await handlers.sessions.suspend(handlers.sessions.awake[session.id])
@@ -159,8 +170,8 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
                 tasks.start_soon(delete)
                 tasks.start_soon(reopen)
                 for _ in range(3):
-                    await it.ask("session/list")
-        assert (await it.ask("session/list"))["sessions"] == []
+                    await session.client.ask("session/list")
+        assert (await session.client.ask("session/list"))["sessions"] == []
         assert not handlers.sessions.awake
         assert not handlers.sessions.suspended
         assert not store.locks.is_taken(1)
@@ -228,17 +239,18 @@ async def tells_the_same(it: Client, store: SessionStore, directory: Path) -> No
     store.close()
     kept = SessionStore(directory)
     (record,) = kept.page(SessionQuery(), 2)
-    session_id = record.id
+    session = it.session(record.id)
     async with connected(it.cwd, it.version, store=kept) as again:
-        await again.session(session_id).reopen()
-    assert it.session(session_id).text
-    assert spoken(again, session_id) == spoken(it, session_id)
+        reopened = again.session(record.id)
+        await reopened.reopen()
+    assert session.text
+    assert spoken(reopened) == spoken(session)
 
 
-def spoken(it: Client, session_id: str) -> list[Json]:
+def spoken(session: ClientSession) -> list[Json]:
     """Return what a user sees; in version 1 a mode that changes meanwhile parts a message."""
     joined: list[Json] = []
-    for item in items(it.session(session_id).conversation):
+    for item in items(session.conversation):
         if joined and len(item) == 3 and joined[-1][0] == item[0]:
             joined[-1] = (item[0], joined[-1][1] + item[1], joined[-1][2] + item[2])
         else:

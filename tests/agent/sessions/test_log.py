@@ -23,7 +23,7 @@ from acp_agent.store.database import BusyError, SessionStore, StoreError
 from acp_agent.store.log import History, SessionLog
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from tests.agent.client import PERMISSION, SILENCE, Client, connected, items, selected
+from tests.agent.client import PERMISSION, SILENCE, ClientSession, connected, items, selected
 from tests.agent.sessions.test_busy_store import locked, tells_the_same
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -154,24 +154,19 @@ async def test_what_was_refused_for_want_of_room_is_not_kept_later(tmp_path: Pat
     assert pieces(log) == ["known " * 99]
 
 
-def calls(it: Client, session_id: str) -> list[Any]:
+def calls(session: ClientSession) -> list[Any]:
     """Return status and content of the tool calls so far."""
-    return [
-        (item[2], str(item[3]))
-        for item in items(it.session(session_id).conversation)
-        if len(item) == 7
-    ]
+    return [(item[2], str(item[3])) for item in items(session.conversation) if len(item) == 7]
 
 
-async def fails(it: Client, session_id: str, text: str) -> str:
+async def fails(session: ClientSession, text: str) -> str:
     """Say something; return with what error its turn ends."""
-    if it.version == 1:
-        with pytest.raises(RequestFailedError) as caught:
-            await it.session(session_id).prompt(text)
-        assert caught.value.code == jsonrpc.INTERNAL_ERROR
-        return caught.value.message
-    assert await it.session(session_id).turn(text) == "error"
-    error = it.session(session_id).idles()[-1]["error"]
+    if session.client.version == 1:
+        refused = await session.refusal("session/prompt", prompt=[{"type": "text", "text": text}])
+        assert refused.code == jsonrpc.INTERNAL_ERROR
+        return refused.message
+    assert await session.turn(text) == "error"
+    error = session.idles()[-1]["error"]
     assert error["code"] == jsonrpc.INTERNAL_ERROR
     return error["message"]
 
@@ -202,14 +197,14 @@ async def test_a_disk_that_fills_up_amid_a_turn_ends_its_calls_and_the_turn(
 
             if text.startswith("run"):
                 tasks.start_soon(fill_amid)
-            assert FULL in await fails(it, session.id, text)
-        ((status, content),) = calls(it, session.id)
+            assert FULL in await fails(session, text)
+        ((status, content),) = calls(session)
         assert status == "failed"
         assert f"broken off: {FULL}" in content
         assert "Traceback" not in caplog.text
         make_room(store)
         assert await session.turn("hello") == "end_turn"
-        known = [type(entry).__name__ for entry in history_of(it, session.id)]
+        known = [type(entry).__name__ for entry in history_of(session)]
     assert known[:3] == ["PromptMessage", "AssistantMessage", "ToolResult"]
     store.delete(1)
     await tells_the_same(it, store, tmp_path / "kept")
@@ -229,7 +224,7 @@ async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
             await session.prompt("hello " * 99)
         assert caught.value.code == jsonrpc.INTERNAL_ERROR
         assert len(it.updates) == before
-        assert history_of(it, session.id) == []
+        assert history_of(session) == []
         make_room(store)
         assert await session.turn("hello") == "end_turn"
         record = store.get(session.id)
@@ -254,9 +249,10 @@ async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
         await it.until(lambda: it.requested)
         fill(store)
         await session.cancel()
-        await it.until(lambda: calls(it, session.id)[0][0] in {"failed", "cancelled"})
+        await it.until(lambda: calls(session)[0][0] in {"failed", "cancelled"})
 
 
-def history_of(it: Client, session_id: str) -> list[Any]:
-    assert it.server.sessions is not None
-    return list(it.server.sessions.awake[session_id]._context.history)
+def history_of(session: ClientSession) -> list[Any]:
+    sessions = session.client.server.sessions
+    assert sessions is not None
+    return list(sessions.awake[session.id]._context.history)
