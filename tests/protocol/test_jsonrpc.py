@@ -209,7 +209,7 @@ def test_one_and_the_string_one_are_two_ids() -> None:
 WHOLE = b'{"jsonrpc": "2.0", "id": 1, "result": {"a": {"b": "{\\"c"}}}'
 
 
-@given(st.text(st.characters(exclude_characters='\n"')).map(str.encode))
+@given(st.text(st.characters(codec="utf-8", exclude_characters='\n"')).map(str.encode))
 @example(b"starting up: {} ")
 @example(b'{"level": "info"}')
 @example(WHOLE)
