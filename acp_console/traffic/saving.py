@@ -58,7 +58,7 @@ def save_rows(
     """Write the entries in `rows` to a file; return how many secrets were replaced.
 
     It may run in a thread, while another one reads the same entries. `edits` are the rows of events
-    that report edits of these frames: text tells what was sent, also if their rows are left out.
+    that report edits of these frames: text shows what was sent, also if their rows are left out.
 
     Raises:
         RecordingError: a file cannot be read or written, or `path` exists.

@@ -90,8 +90,8 @@ class CommandProvider(Provider):
             if commands and all(each.display for each in parts):
                 for command in commands:
                     destination, name, parameters = parse(command.action)
-                    asked = self.screen if destination == "screen" else node
-                    if asked.check_action(name, parameters) is not False:
+                    target = self.screen if destination == "screen" else node
+                    if target.check_action(name, parameters) is not False:
                         yield node, command
 
 

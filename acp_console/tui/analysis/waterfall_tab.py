@@ -89,7 +89,7 @@ def _draw(bar: Bar, room: int, column: Callable[[float], int]) -> Iterator[tuple
         return
     begin, end = max(begin, 0), min(end, room - 1)
     if begin == end and bar.ending in _SIGNS:
-        # The sign stands behind the bar, not in its place.
+        # The sign follows the bar and leaves it its place.
         begin, end = (begin, end + 1) if end < room - 1 else (begin - 1, end)
     yield "", " " * begin
     length = end - begin

@@ -34,12 +34,12 @@ from acp_protocol.host.sanitize import escape_controls, single_line
 OPENERS = {"darwin": "open"}
 
 
-def show_attachments(asker: Widget, item: Item, cwd: Path) -> None:
+def show_attachments(widget: Widget, item: Item, cwd: Path) -> None:
     """List what an item holds besides text; paths are relative to `cwd`."""
     if attachments := attachments_of(item):
-        asker.app.push_screen(AttachmentsScreen(attachments, cwd))
+        widget.app.push_screen(AttachmentsScreen(attachments, cwd))
     else:
-        asker.notify("This card holds nothing to save or open.")
+        widget.notify("This card holds nothing to save or open.")
 
 
 class AttachmentsScreen(Overlay[None]):
