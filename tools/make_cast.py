@@ -32,11 +32,13 @@ KEY_S: Final = 0.06
 """Seconds between two keys of a text."""
 HOME: Final = "/home/ada/project"
 UP: Final = "\x1b[A"
+PAGE_DOWN: Final = "\x1b[6~"
 TRAFFIC: Final = "\x14"
 QUIT: Final = "\x11"
 STEPS: Final[list[tuple[str, float, str | list[str]]]] = [
     ("Demo agent", 2.0, ["\r"]),
     ("ready", 1.5, "read notes.md then edit notes.md: milk => bread\r"),
+    ("PgDn", 1.6, [PAGE_DOWN]),
     ("Press a number", 2.2, ["1"]),
     ("ready", 2.0, [TRAFFIC]),
     ("session/prompt", 2.2, [UP]),
@@ -50,6 +52,7 @@ STEPS: Final[list[tuple[str, float, str | list[str]]]] = [
 _STYLE: Final = re.compile(r"\x1b\[([\d;]*)m")
 _COLOUR: Final = re.compile(r"(38|48);2;(\d+;\d+;\d+)")
 _MOVES: Final = re.compile(r"(?:[\r\n]|\x1b\[[\d;]*[HABCD])*")
+_CONTROL: Final = re.compile(r"\x1b\[[\d;?]*[a-zA-Z]")
 _UNFINISHED: Final = re.compile(r"\x1b[^a-zA-Z]*$")
 
 
@@ -149,7 +152,7 @@ class Terminal:
     def wait_for(self, text: str) -> None:
         """Read until `text` is drawn after the last keys."""
         end = time.monotonic() + LIMIT_S
-        while text not in self._text:
+        while text not in _CONTROL.sub("", self._text):
             if time.monotonic() > end or not self.read(0.05):
                 raise TimeoutError(text)
 
