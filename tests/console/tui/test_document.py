@@ -8,7 +8,8 @@ from rich.style import Style
 
 from acp_console.tui.transcript.document import Document
 from acp_console.tui.transcript.rows import Look
-from acp_inspector.session.items import Item
+from acp_inspector.session.items import Item, UserMessage
+from acp_protocol.jsonrpc import Json
 from tests.console.tui.widgets.test_transcript import call, message, prompt
 
 LOOK = Look.from_theme({}, has_colors=False)
@@ -73,6 +74,14 @@ def test_search_and_jumps_name_the_next_part_and_the_next_card() -> None:
     assert made.next_with("two", (1, 1), 1) is None
     assert made.next_with("two", (5, 0), -1) == (1, 1)
     assert [made.next_of("call", start, 1) for start in (0, 2, 3)] == [2, 3, None]
+
+
+def test_empty_rows_of_a_prompt_are_kept_but_after_an_image() -> None:
+    item, chip = UserMessage("u"), "[image · image/png · 3 bytes]"
+    image: Json = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
+    before, after = ({"type": "text", "text": each} for each in ("\nsee", "\n\nhere"))
+    item.replace([before, image, after, image], 1)
+    assert texts(document(item)) == ["", "see", chip, "here", chip]
 
 
 def test_copying_leaves_the_rows_as_they_are_drawn() -> None:

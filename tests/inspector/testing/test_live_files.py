@@ -1,14 +1,17 @@
-"""Files and permissions of a test are handled as the chat handles them."""
+"""Sessions, files and permissions of a test are handled as the chat handles them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import pytest
 
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.parts import gaps
 from acp_inspector.testing.fixtures import AcpAgent
+from acp_protocol.errors import RemoteProtocolError
 from tests.inspector.talks import chunk, frames
 from tests.inspector.testing.live_agents import agent
 
@@ -51,6 +54,22 @@ def test_a_test_allows_once_and_misses_a_file_as_the_chat_does(tmp_path: Path) -
         live.start()
         live.new_session()
         assert live.prompt("go").text == "-32002 now"
+    finally:
+        live.close()
+
+
+NAMELESS = """
+respond(hear("initialize"), protocolVersion=1, agentCapabilities={})
+respond(hear("session/new"))
+"""
+
+
+def test_a_session_without_an_id_is_the_agents_fault(tmp_path: Path) -> None:
+    live = AcpAgent(agent(NAMELESS), tmp_path, 20)
+    try:
+        live.start()
+        with pytest.raises(RemoteProtocolError, match="session/new has no sessionId"):
+            live.new_session()
     finally:
         live.close()
 
