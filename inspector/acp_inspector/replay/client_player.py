@@ -348,7 +348,7 @@ class RecordingPlayer:
         failing, notes = judge.judge(comparison)
         if script.is_open_ended:
             notes.append("the recording ends in a turn; what came behind its end is not judged")
-        if script.steps and script.steps[0].name != "initialize":
+        if script.steps and all(step.name != "initialize" for step in script.steps):
             notes.append("the recording has no initialize: the agent may refuse what follows")
         errors += judge.double_responses()
         empty, bare = emptiness(comparison)

@@ -109,6 +109,19 @@ async def test_a_missing_initialize_is_named_and_the_rest_is_played(tmp_path: Pa
     assert result.notes == ("the recording has no initialize: the agent may refuse what follows",)
 
 
+async def test_an_initialize_that_is_the_second_request_is_not_missing(tmp_path: Path) -> None:
+    """Clients look what an agent says to a request that comes too early."""
+    refused = {"code": -32002, "message": "not initialized"}
+    early: list[Said] = [
+        ask("client", 9, "session/new", cwd="/w"),
+        ("agent", {"id": 9, "error": refused}),
+    ]
+    refusing = f"send(id=hear('session/new')['id'], error={refused})"
+    result = await replay([*early, *TURN], agent(f"{refusing}\n{GREETS}"), tmp_path)
+    assert result.is_passed, result.render()
+    assert result.notes == ()
+
+
 async def test_gaps_are_named_and_the_rest_is_played(tmp_path: Path) -> None:
     """Without the response that names the session, its prompt still reaches the live one."""
     said = frames(*TURN)
