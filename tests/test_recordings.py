@@ -57,7 +57,9 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     recording = read_recording(path)
     assert recording.bad_lines == ()
     prepare_workspace(recording.header, tmp_path)
-    directories = replay_directories(recording.frames, tmp_path, tmp_path)
+    directories = replay_directories(
+        recording.frames, tmp_path, tmp_path, recorded_cwd=recording.header.cwd
+    )
     directories.create()
     agent = installed(recording.header.command, WARM)
     with anyio.fail_after(LIMIT):

@@ -186,7 +186,7 @@ def replay_fold() -> Fold:
         acts_of("client", found)
         acts_of("agent", found)
         count_prompts(found)
-        replay_directories(found, None, Path("/nowhere"))
+        replay_directories(found, None, Path("/nowhere"), recorded_cwd="/recorded")
         ClientScript(found)
         AgentScript(found)
         compare(found, found)

@@ -63,7 +63,7 @@ class ReplayDirectories:
 
 
 def replay_directories(
-    frames: Iterable[Frame], cwd: Path | None, new: Path, *, recorded_cwd: str = ""
+    frames: Iterable[Frame], cwd: Path | None, new: Path, *, recorded_cwd: str
 ) -> ReplayDirectories:
     """Return the place of each recorded directory.
 

@@ -301,7 +301,9 @@ class HeldConversation:
 
     def _update(self, outcome: PlayOutcome) -> PlayOutcome:
         recording, cwd = read_recording(self.path), self.agent.cwd.resolve()
-        directories = replay_directories(joined_frames(recording), cwd, cwd)
+        directories = replay_directories(
+            joined_frames(recording), cwd, cwd, recorded_cwd=recording.header.cwd
+        )
         meta = {**recording.header.meta, "files": self.agent.files}
         recording = replace(recording, header=replace(recording.header, meta=meta))
         return update_recording(recording, self.agent.journal.entries, directories, outcome)

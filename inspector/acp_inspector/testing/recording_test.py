@@ -207,7 +207,9 @@ def _compare_with_snapshot(recording: Recording, *, is_updating: bool) -> PlayOu
 
 
 def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
-    directories = replay_directories(joined_frames(recording), None, folder.resolve())
+    directories = replay_directories(
+        joined_frames(recording), None, folder.resolve(), recorded_cwd=recording.header.cwd
+    )
     directories.create()
     prepare_directory(recording, directories.cwd)
     return directories
@@ -280,7 +282,8 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     try:
         recording, expected = read_recording(path), _expected(path)
         frames = joined_frames(recording)
-        places = replay_directories(frames, cwd.resolve(), cwd.resolve()).places
+        here = cwd.resolve()
+        places = replay_directories(frames, here, here, recorded_cwd=recording.header.cwd).places
     except AcpError as problem:
         return error_outcome(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})

@@ -333,7 +333,9 @@ async def test_each_recording_replays_as_client_against_itself_mock(
     report = tmp_path / "verdict.json"
     live = tmp_path / "live"
     live.mkdir()
-    directories = replay_directories(recording.frames, live, live)
+    directories = replay_directories(
+        recording.frames, live, live, recorded_cwd=recording.header.cwd
+    )
     directories.create()
     command = mock(path, "--trust", "--report", report)
     result = await play_as_client(

@@ -388,3 +388,20 @@ def test_an_agent_without_its_separator_has_a_hint(corpus: Path, call: Call) -> 
 def test_the_word_agent_may_stand_there(corpus: Path, agent: Agent, call: Call) -> None:
     done = call("test", "agent", str(corpus), "--", *agent(COUNTING))
     assert (done.code, done.out.endswith("\n2 passed\n")) == (exit_codes.DONE, True)
+
+
+@pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
+def test_a_recording_passes_in_a_directory_of_its_own_also_if_its_sessions_name_none(
+    call: Call, tmp_path: Path, dialect: str
+) -> None:
+    """In one dialect the sessions work where the agent was started, as the header says."""
+    command = [*WARM, "-m", "acp_agent", "--dialect", dialect]
+    path, place = tmp_path / "files.acp.ndjson", tmp_path / "project"
+    place.mkdir()
+    (place / "notes.md").write_text("Buy milk.\n")
+    words = ("exec", "--cwd", str(place), "--dialect", dialect, "--record", str(path), "list .")
+    assert call(*words, "--", *command).code == exit_codes.DONE
+    path.with_name("files.files").mkdir()
+    (tmp_path / "files.files/notes.md").write_text("Buy milk.\n")
+    done = call("test", "--trust", str(path), "--", *command)
+    assert done.code == exit_codes.DONE, done.out

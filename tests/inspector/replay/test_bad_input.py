@@ -326,7 +326,7 @@ for _ in range(1000):
 respond(turn, stopReason="end_turn")
 """
     recorded = recording(frames(*begun("s1"), prompt(3, "go"), *[chunk("A")] * 1000, ended(3)))
-    directories = replay_directories(recorded.frames, tmp_path, tmp_path)
+    directories = replay_directories(recorded.frames, tmp_path, tmp_path, recorded_cwd="")
     cancelling = Cancelling()
     options: CompareOptions = {"ignores": [Ignore("", cancelling)]}
     with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:

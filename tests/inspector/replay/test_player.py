@@ -36,7 +36,7 @@ async def play(
 ) -> ReplayResult:
     prepare_workspace(recording.header, cwd)
     with anyio.fail_after(LIMIT):
-        directories = replay_directories(recording.frames, cwd, cwd)
+        directories = replay_directories(recording.frames, cwd, cwd, recorded_cwd="")
         return await play_as_client(
             recording,
             command,

@@ -342,7 +342,7 @@ async def test_an_agent_of_ours_gets_a_home_of_its_own(tmp_path: Path) -> None:
             result = await play_as_client(
                 recording,
                 [sys.executable, str(script)],
-                replay_directories(talk, tmp_path, tmp_path),
+                replay_directories(talk, tmp_path, tmp_path, recorded_cwd=""),
                 limits=PlayLimits(timeout=10, settle=0.01, quiet=0.1),
                 trust=trust,
                 env=env,
@@ -391,7 +391,9 @@ async def test_what_the_ids_of_a_run_make_of_a_frame_is_judged_before_it_is_sent
         result = await play_as_client(
             played,
             agent(ECHO),
-            replay_directories(played.frames, tmp_path.resolve(), tmp_path.resolve()),
+            replay_directories(
+                played.frames, tmp_path.resolve(), tmp_path.resolve(), recorded_cwd=""
+            ),
             limits=QUICK,
             trust=UNTRUSTED,
         )

@@ -42,7 +42,7 @@ def test_another_shape_is_told(tmp_path: Path, files: object) -> None:
 def test_a_new_directory_has_a_path_of_the_recorded_length_if_possible(cwd: str) -> None:
     """Agents cut titles by their length."""
     said = frames(ask("client", 1, "session/new", cwd=cwd))
-    place = str(replay_directories(said, None, Path("/tmp/new")).cwd)
+    place = str(replay_directories(said, None, Path("/tmp/new"), recorded_cwd="").cwd)
     assert place.startswith("/tmp/new")
     assert len(place) == max(len(cwd), len("/tmp/new"))
 

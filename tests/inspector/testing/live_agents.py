@@ -112,7 +112,7 @@ async def replay(
 ) -> ReplayResult:
     played = recorded if isinstance(recorded, Recording) else recording(frames(*recorded))
     with anyio.fail_after(LIMIT):
-        directories = replay_directories(played.frames, cwd, cwd)
+        directories = replay_directories(played.frames, cwd, cwd, recorded_cwd="")
         return await play_as_client(
             played,
             command,

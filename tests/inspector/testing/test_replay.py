@@ -40,7 +40,7 @@ async def replay(recorded: Sequence[Said], live: Sequence[Said], cwd: Path) -> l
         (side, (what if isinstance(what, bytes) else encoded(what)).decode()) for side, what in live
     ]
     command = [sys.executable, "-c", AGENT, json.dumps(lines)]
-    directories = replay_directories(recording.frames, cwd, cwd)
+    directories = replay_directories(recording.frames, cwd, cwd, recorded_cwd="")
     result = await play_as_client(
         recording, command, directories, limits=PlayLimits(timeout=5, settle=0.1), trust=TRUSTED
     )

@@ -26,7 +26,7 @@ TEXT = re.compile(rb'"text":"[A-Za-z]')
 
 def places_of(entries: Sequence[Entry]) -> dict[str, str]:
     frames = [each for each in entries if isinstance(each, Frame)]
-    places = replay_directories(frames, None, Path("/elsewhere/now")).places
+    places = replay_directories(frames, None, Path("/elsewhere/now"), recorded_cwd="").places
     return {recorded: str(place) for recorded, place in places.items()}
 
 
