@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
+from acp_protocol.dialects.base import is_assumed
 from acp_protocol.errors import AcpError
-from acp_protocol.json_values import get, get_list, get_string, get_text
+from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
 _READ_ONLY: Final = re.compile(r"(?:\b|_)read[\s_-]*only(?:\b|_)")
@@ -67,6 +68,8 @@ class SessionOption:
     """As the agent calls it; untrusted."""
     descriptions: tuple[tuple[str, str], ...] = ()
     """Id and description of the values that have one; untrusted."""
+    assumed: frozenset[str] = frozenset()
+    """The values that the agent has not named: its dialect has them."""
 
     @property
     def title(self) -> str:
@@ -172,7 +175,9 @@ def _older_options(session: Mapping[str, Json]) -> Iterator[SessionOption]:
             current = get(field, f"current{word}Id")
             about = tuple(_values(entries, ids, "description"))
             method = f"session/set_{category}"
-            yield SessionOption(category, category, values, current, method, word, about)
+            marked = (get_text(each, ids) for each in entries if is_assumed(as_object(each)))
+            assumed = frozenset(id_ for id_ in marked if id_ is not None)
+            yield SessionOption(category, category, values, current, method, word, about, assumed)
 
 
 def find_option(options: list[SessionOption], name: str) -> SessionOption:
@@ -194,7 +199,8 @@ def find_option(options: list[SessionOption], name: str) -> SessionOption:
 def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | None:
     """Return the id of the mode that lets the agent do least; None if no mode restricts it.
 
-    It is judged by the names of the modes, and by their descriptions where these say nothing.
+    It is judged by the names of the modes, and by their descriptions where these say nothing; modes
+    that the agent has not named do not count.
     `asks` prefers the modes in which the agent asks to those in which it need not, because it
     changes nothing; if none asks, one of these is left.
     """
@@ -202,7 +208,8 @@ def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | N
     ranked = [
         (rank, value)
         for value in mode.values
-        if (rank := _strictness(value, about.get(value[0], ""))) is not None
+        if value[0] not in mode.assumed
+        and (rank := _strictness(value, about.get(value[0], ""))) is not None
     ]
     asking = [
         each

@@ -420,7 +420,7 @@ async def _open_session(
         asks = allows_more or bool(options.tools) or options.fails_on_refusal
         chosen = most_restrictive_mode(mode, asks=asks)
         if chosen is None:
-            names = ", ".join(id_ for id_, _ in mode.values)
+            names = ", ".join(id_ for id_, _ in mode.values if id_ not in mode.assumed)
             warn(
                 f"none of the agent's modes ({names}) says that it asks: it may act without asking"
             )

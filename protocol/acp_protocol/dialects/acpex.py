@@ -26,6 +26,7 @@ from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
+    GUARDED,
     OFFICIAL_ALONE,
     AnyResponse,
     Call,
@@ -43,6 +44,7 @@ from acp_protocol.dialects.base import (
     renamed,
     session_in,
     update_frame,
+    wants_login,
     with_blocks,
     with_code,
     with_params,
@@ -239,6 +241,8 @@ PERMISSION_DENIED: Final = -32002
 INVALID_STATE: Final = -32003
 NOT_SUPPORTED: Final = -32004
 
+_CLOSED: Final = frozenset({NOT_FOUND, PERMISSION_DENIED, INVALID_STATE})
+"""The codes of an agent that wants a login, besides its message."""
 _TERMINAL: Final = ("create", "output", "waitForExit", "kill", "release")
 _FOREIGN: Final = ("prompts", "authenticationMethods")
 _DONE: Final = frozenset({"done", "stop", "complete"})
@@ -253,6 +257,12 @@ _CODES: Final = {
 
 class Acpex(Dialect):
     name: str = "acpex"
+    login_member: str | None = "data"
+
+    def __init__(self, directory: str = "") -> None:
+        super().__init__(directory)
+        self._has_logins = False
+        """Whether the agent offers logins, and the user has used none."""
 
     # Dialect to official
 
@@ -276,10 +286,11 @@ class Acpex(Dialect):
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:
         if isinstance(response, ErrorResponse):
-            return Translation((_read_failure(response, request.method),))
+            return Translation((self._read_failure(response, request.method),))
         match request.method:
             case "initialize":
                 translated = _read_agent_capabilities(as_object(response.result))
+                self._has_logins = bool(as_list(translated.get("authMethods")))
                 return Translation((with_result(response, translated),))
             case "session/prompt":
                 result = as_object(response.result)
@@ -288,8 +299,18 @@ class Acpex(Dialect):
                 ended = without(result, "content") | stop if result else response.result
                 last = self._read_last(result, request.session)
                 return Translation((*last, with_result(response, ended)))
+            case "authenticate":
+                self._has_logins = False
+                return Translation((response.raw,))
             case _:
                 return Translation((response.raw,))
+
+    def _read_failure(self, response: ErrorResponse, method: str) -> bytes:
+        # The dialect has no code for a missing login, which is a state that the user has to change.
+        is_state = response.code == INVALID_STATE and self._has_logins and method in GUARDED
+        if is_state or (response.code in _CLOSED and wants_login(response, method)):
+            return with_code(response, jsonrpc.AUTH_REQUIRED)
+        return _read_failure(response, method)
 
     def _read_update(self, call: Call, params: Object) -> tuple[bytes, ...]:
         update = get_object(params, "update")
@@ -322,6 +343,8 @@ class Acpex(Dialect):
                 return tuple(update_frame(params.get("sessionId"), each) for each in updates)
             case "client", "initialize":
                 params = _write_capabilities(params)
+            case "client", "authenticate":
+                params = moved_back(params, ("data",), self.name)
             case "client", "session/prompt":
                 self.begin_text(session_in(params))
                 params = with_blocks(params, "prompt", _WORDS["prompt"], write_block)

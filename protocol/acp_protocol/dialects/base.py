@@ -42,6 +42,8 @@ REMEMBERED: Final = 1024
 MAX_TEXT: Final = 100_000
 """Characters of a turn's text that are kept, from its end."""
 META: Final = "_meta"
+ASSUMED: Final = "isAssumed"
+"""Marks what a dialect has by its document, and the peer has not named."""
 PROMPT: Final = "session/prompt"
 _SESSION: Final = ("sessionId", *sorted(spellings("sessionId") - {"sessionId"}))
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
@@ -67,6 +69,23 @@ class PendingRequest:
     notes: Object
 
 
+GUARDED: Final = frozenset({*OPENING, PROMPT, "session/list"})
+"""Requests that an agent refuses until the user has logged in."""
+_LOGIN: Final = re.compile(
+    r"\b(?:log|logged|sign|signed)[ -]?in\b|authenticat|unauthori[sz]ed|credential|api[ _-]?key",
+    re.IGNORECASE,
+)
+"""In the message of an error: the user has to log in."""
+
+
+def wants_login(response: ErrorResponse, method: str) -> bool:
+    """Return whether an agent refuses a request because the user has not logged in, by its words.
+
+    For dialects that have no error code for this.
+    """
+    return method in GUARDED and _LOGIN.search(response.message) is not None
+
+
 class Dialect(ABC):
     """Reads and writes one dialect; each connection needs its own, because it keeps state.
 
@@ -79,6 +98,12 @@ class Dialect(ABC):
     """The name that selects this dialect."""
     framing: Framing = "lines"
     """How its frames are separated on stdio."""
+    takes_servers: bool = True
+    """Whether a session is opened with MCP servers."""
+    takes_model: bool = False
+    """Whether a prompt names the model."""
+    login_member: str | None = None
+    """The member of `authenticate` for a secret; what `_meta` has under this name is sent there."""
 
     def __init__(self, directory: str = "") -> None:
         """`directory` is the working directory of sessions whose client names none."""
@@ -327,6 +352,12 @@ def path_of(uri: str) -> str:
 
 def file_uri(path: str) -> str:
     return "file://" + quote(path)
+
+
+def is_assumed(value: Mapping[str, Json]) -> bool:
+    """Return whether the peer has not named `value` itself, see `ASSUMED`."""
+    marks = as_object(value.get(META)).values()
+    return any(as_object(mark).get(ASSUMED) is True for mark in marks)
 
 
 # Frames

@@ -26,6 +26,8 @@ from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
+    ASSUMED,
+    META,
     OFFICIAL_ALONE,
     AnyResponse,
     Call,
@@ -47,6 +49,7 @@ from acp_protocol.dialects.base import (
     renamed,
     session_in,
     update_frame,
+    wants_login,
     with_blocks,
     with_code,
     with_params,
@@ -256,10 +259,14 @@ _IS_CLIENT: Final = "isClient"
 """Tells the agent to respond as in the dialect."""
 _MODES: Final = {"code": "Code", "architect": "Architect"}
 """The modes in its own examples."""
+_ASSUMED: Final[Object] = {META: {"continuum": {ASSUMED: True}}}
 
 
 class Continuum(Dialect):
     name: str = "continuum"
+    takes_servers: bool = False
+    takes_model: bool = True
+    login_member: str | None = "token"
 
     def __init__(
         self, directory: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -378,13 +385,17 @@ class Continuum(Dialect):
         translated = move_to_meta(result, _HISTORY, self.name)
         if mode and "modes" not in result:
             names = _MODES | ({} if mode in _MODES else {mode: mode.capitalize()})
-            available = [{"id": id_, "name": name} for id_, name in names.items()]
-            translated["modes"] = {"currentModeId": mode, "availableModes": available}
+            available: list[Object] = [{"id": id_, "name": name} for id_, name in names.items()]
+            # An agent names its current mode only; it need not have the others.
+            modes = [each if each["id"] == mode else each | _ASSUMED for each in available]
+            translated["modes"] = {"currentModeId": mode, "availableModes": list(modes)}
         return without(translated, "sessionId") if method == "session/load" else translated
 
     def _read_failure(self, response: ErrorResponse, request: PendingRequest) -> bytes:
         if response.code == NOT_INITIALIZED and not self.is_initialized:
             return with_code(response, jsonrpc.INVALID_REQUEST)
+        if response.code == APPLICATION_ERROR and wants_login(response, request.method):
+            return with_code(response, jsonrpc.AUTH_REQUIRED)
         if response.code == APPLICATION_ERROR and _ABSENT.search(response.message):
             if request.method.startswith("fs/"):
                 return with_code(response, jsonrpc.RESOURCE_NOT_FOUND)
@@ -407,7 +418,8 @@ class Continuum(Dialect):
             case "initialize":
                 params = _write_capabilities(params)
             case "authenticate":
-                params = renamed(without_moved(params, self.name), {"methodId": _WORDS["methodId"]})
+                params = moved_back(params, ("token",), self.name)
+                params = renamed(params, {"methodId": _WORDS["methodId"]})
             case "session/new" | "session/load":
                 params = without(moved_back(params, ("mode",), self.name), "cwd", "mcpServers")
             case "session/set_mode":

@@ -147,6 +147,8 @@ ABILITIES: Final[Object] = {
 
 VERSION: Final[Object] = {"protocolVersion": 1}
 """Added to the handshake, which has no version."""
+_SESSIONS: Final[Object] = {"list": {}, "resume": {}, "delete": {}}
+"""What every agent can do with sessions; the dialect has no claims for it."""
 CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
 _FIELDS: Final = ("sessionId", "cwd", "modeId", "configId", "updatedAt", "nextCursor")
@@ -164,6 +166,7 @@ _RENAMED_METHODS: Final = ("session/", "fs/", "terminal/")
 class Openoxide(Dialect):
     name: str = "openoxide"
     framing: Framing = "headers"
+    takes_servers: bool = False
 
     def __init__(self, directory: str) -> None:
         super().__init__(directory)
@@ -229,10 +232,11 @@ class Openoxide(Dialect):
                 if not result.keys() & ABILITIES.keys():
                     return Translation((response.raw,))
                 capabilities = get_object(result, "agentCapabilities")
-                if result.get("session_fork") is True:
-                    sessions: Object = {"fork": {}}
-                    sessions |= get_object(capabilities, "sessionCapabilities")
-                    capabilities = capabilities | {"sessionCapabilities": sessions}
+                sessions: Object = _SESSIONS | (
+                    {"fork": {}} if result.get("session_fork") is True else {}
+                )
+                sessions |= get_object(capabilities, "sessionCapabilities")
+                capabilities = capabilities | {"sessionCapabilities": sessions}
                 official = VERSION | move_to_meta(result, ABILITIES, self.name)
                 official |= {"agentCapabilities": capabilities}
                 return Translation((with_result(response, official),))
@@ -363,6 +367,9 @@ class Openoxide(Dialect):
                 else:
                     typed: Object = {"type": "prompt"}
                     params = typed | renamed(params, _WIRE_NAMES | {"prompt": "content"})
+            case "initialize":
+                # The handshake has no version, by which it differs from an official one.
+                params = without(params, *VERSION)
             case _ if call.method in OPENING:
                 config = {"config": moved_to_meta(params, self.name).get("config", {})}
                 params = without_moved(without(params, "mcpServers"), self.name)

@@ -409,6 +409,37 @@ def test_an_error_code_is_written(dialect: Acpex, method: str, ours: int, theirs
     assert written["error"] == {"code": theirs, "message": "oh"}
 
 
+def refused(dialect: Acpex, method: str, code: int, message: str) -> int:
+    dialect.write(call(method, {}, id=5), "client")
+    answer = frame(id=5, error={"code": code, "message": message})
+    (read,) = said(*dialect.read(answer, "agent").forward)
+    return read["error"]["code"]
+
+
+def test_a_state_before_the_login_is_a_login_that_is_wanted(dialect: Acpex) -> None:
+    assert refused(dialect, "session/new", -32003, "oh") == -32600
+    dialect.write(call("initialize", {"protocolVersion": 1}, id=1), "client")
+    offer = {"protocolVersion": 1, "authenticationMethods": ["api_key"]}
+    dialect.read(frame(id=1, result=offer), "agent")
+    assert refused(dialect, "session/new", -32003, "oh") == -32000
+    assert refused(dialect, "session/cancel", -32003, "oh") == -32600
+    dialect.write(call("authenticate", {"methodId": "api_key"}, id=2), "client")
+    dialect.read(frame(id=2, result={}), "agent")
+    assert refused(dialect, "session/new", -32003, "oh") == -32600
+
+
+@pytest.mark.parametrize("code", [-32001, -32002, -32003])
+def test_an_error_that_speaks_of_a_login_wants_one(dialect: Acpex, code: int) -> None:
+    assert refused(dialect, "session/prompt", code, "Not authenticated") == -32000
+    assert refused(dialect, "session/prompt", -32602, "Not authenticated") == -32602
+
+
+def test_a_secret_of_the_user_is_sent(dialect: Acpex) -> None:
+    params = {"methodId": "api_key", "_meta": {"acpex": {"data": {"apiKey": "k"}}}}
+    (sent,) = said(*dialect.write(call("authenticate", params, id=1), "client"))
+    assert sent["params"] == {"methodId": "api_key", "data": {"apiKey": "k"}}
+
+
 def test_a_secret_goes_nowhere(dialect: Acpex) -> None:
     raw = call("authenticate", {"methodId": "api_key", "data": {"apiKey": "secret"}}, id=2)
     assert b"secret" not in b"".join(dialect.read(raw, "client").forward)

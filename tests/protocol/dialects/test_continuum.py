@@ -357,6 +357,7 @@ def test_a_chunk_is_written_as_an_update_of_one_block(dialect: Continuum) -> Non
             (-32002, "Session not found", {"sessionId": "s1"}),
         ),
         ("session/prompt", (-32001, "no model", None), (-32001, "no model", None)),
+        ("session/new", (-32001, "Log in first", None), (-32000, "Log in first", None)),
         ("session/new", (-32001, "Too many sessions", None), (-32001, "Too many sessions", None)),
         (
             "fs/read_text_file",
@@ -406,6 +407,12 @@ def test_what_has_no_member_is_kept_aside_and_written_again(dialect: Continuum) 
     dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
     (written,) = said(*dialect.write(read, "agent"))
     assert written["result"] == HISTORY | {"historyLength": 4}
+
+
+def test_a_secret_of_the_user_is_sent(dialect: Continuum) -> None:
+    params = {"methodId": "api_key", "_meta": {"continuum": {"token": "k"}}}
+    (sent,) = said(*dialect.write(call("authenticate", params, id=1), "client"))
+    assert sent["params"] == {"method": "api_key", "token": "k"}
 
 
 def test_a_secret_goes_nowhere(dialect: Continuum) -> None:

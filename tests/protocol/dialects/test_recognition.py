@@ -33,6 +33,7 @@ def spelled(value: Json) -> bytes:
     [
         ("client", opening(capabilities={"fileSystem": {}}), "acpex"),
         ("client", opening(capabilities={"terminal": {"create": True}}), "acpex"),
+        ("client", opening(capabilities={}), "acpex"),
         ("client", opening(authenticationMethods=[]), "acpex"),
         ("agent", opened({"sessions": {"new": True}}), "acpex"),
         ("agent", opened({"prompts": {}}), "acpex"),
@@ -54,6 +55,14 @@ def spelled(value: Json) -> bytes:
         ("client", call("mcp/connect", {"id": "filesystem"}, id=10), "continuum"),
         ("agent", frame(id=0, result={"file_read": True, "session_fork": False}), "openoxide"),
         ("client", b'{"type":"prompt","session_id":"s","content":[]}', "openoxide"),
+        ("client", call("session/new", {"working_dir": "/a", "config": {}}, id=2), "openoxide"),
+        ("client", call("session/prompt", {"session_id": "s", "content": []}, id=3), "openoxide"),
+        ("client", call("session/prompt", {"sessionId": "s", "content": []}, id=3), "acpex"),
+        (
+            "client",
+            call("session/prompt", {"sessionId": "s", "content": [], "model": "m"}, id=3),
+            "continuum",
+        ),
     ],
 )
 def test_a_dialect_is_recognised_by_its_first_words(sent_by: Side, raw: bytes, name: str) -> None:
@@ -65,10 +74,13 @@ def test_a_dialect_is_recognised_by_its_first_words(sent_by: Side, raw: bytes, n
     ("sent_by", "raw"),
     [
         ("client", opening()),
-        ("client", opening(capabilities={})),
         ("client", opening(clientCapabilities={"terminal": True})),
         ("client", opening(clientCapabilities={"fs": {}, "readTextFile": True})),
         ("client", opening(capabilities={"fileSystem": {}}, info={"name": "v2"})),
+        ("client", opening(clientCapabilities={}, capabilities={})),
+        ("client", call("initialize", {"protocolVersion": 2, "capabilities": {}}, id=0)),
+        ("client", call("session/prompt", {"sessionId": "s", "prompt": [], "content": []}, id=1)),
+        ("client", call("session/prompt", {"sessionId": "s", "content": "text"}, id=1)),
         ("agent", opened({"loadSession": True})),
         ("agent", opened({"promptCapabilities": {}, "image": True})),
         ("agent", frame(id=1, result={"file_read": True})),
@@ -93,6 +105,9 @@ def test_what_may_be_official_gives_nothing_away(sent_by: Side, raw: bytes) -> N
 def test_lengths_before_frames_need_an_opening_that_is_not_official() -> None:
     assert DialectDetector("headers").feed(opening(), "client") == "openoxide"
     assert DialectDetector("headers").feed(opening(clientCapabilities={}), "client") is None
+    bare = call("initialize", {"clientCapabilities": {"fs": {}}}, id=0)
+    assert DialectDetector("headers").feed(bare, "client") == "openoxide"
+    assert DialectDetector("lines").feed(bare, "client") is None
     assert DialectDetector("lines").feed(opening(), "client") is None
 
 
@@ -122,6 +137,28 @@ def test_who_opens_officially_is_believed(sent_by: Side, official: bytes, foreig
     recognition.feed(official, sent_by)
     assert recognition.feed(foreign, sent_by) is None
     assert recognition.is_settled(sent_by)
+
+
+@pytest.mark.parametrize(("cwd", "name"), [({"cwd": "/a", "mcpServers": []}, "acpex"), ({}, None)])
+@pytest.mark.parametrize("capabilities", [{}, {"fs": {}}])
+def test_a_prompt_by_another_name_settles_a_late_doubt(
+    cwd: dict[str, Json], name: str | None, capabilities: Json
+) -> None:
+    recognition = DialectDetector()
+    recognition.feed(opening(clientCapabilities=capabilities), "client")
+    recognition.feed(opened({}), "agent")
+    assert recognition.feed(call("session/new", cwd, id=1), "client") is None
+    prompt = call("session/prompt", {"sessionId": "s", "content": []}, id=2)
+    expected = name or ("acpex" if capabilities else "continuum")
+    assert recognition.feed(prompt, "client") == expected
+
+
+def test_there_is_no_doubt_about_an_agent_that_opens_officially() -> None:
+    recognition = DialectDetector()
+    recognition.feed(opening(clientCapabilities={"fs": {}}), "client")
+    recognition.feed(opened({"promptCapabilities": {}}), "agent")
+    prompt = call("session/prompt", {"sessionId": "s", "content": []}, id=2)
+    assert recognition.feed(prompt, "client") is None
 
 
 def test_a_mistake_behind_an_official_session_is_no_dialect() -> None:
