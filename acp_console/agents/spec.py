@@ -113,9 +113,14 @@ class AgentSpec:
             command = (*command, "--dialect", dialect)
         return replace(self, command=command, max_protocol_version=newest, dialect=dialect)
 
+    @property
+    def takes_batches(self) -> bool:
+        """Whether arrays of messages are accepted from it."""
+        return self.dialect == BATCHES
+
     def open_dialect(self) -> Dialect | None:
         """Return a new dialect for one connection; None: not known yet."""
-        if self.dialect is None or self.dialect == BATCHES:
+        if self.dialect is None or self.takes_batches:
             return None
         # Imported late: dialects are rare, and their modules are slow to import.
         from acp_protocol.dialects.registry import open_dialect

@@ -30,7 +30,6 @@ from acp_console.chat.logins import (
 from acp_console.chat.prompt_blocks import PromptAbilities
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -58,6 +57,8 @@ from acp_protocol.version import VERSION
 LEFT_HINT: Final = (
     "the command has exited with code 0; something that it started holds its output open"
 )
+SENDS_BATCHES: Final = "sends arrays of messages (batches), which ACP does not have"
+BATCHES_HINT: Final = "--dialect v2-batch accepts them"
 NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
@@ -122,6 +123,9 @@ class AgentConnection:
         self._child = child
         self._handlers = handlers
         self._quiet = quiet
+        self._waiting: list[anyio.CancelScope] = []
+        """What waits for the agent."""
+        connection.on_batch_refused = self._stop_waiting
 
     @property
     def title(self) -> str:
@@ -180,8 +184,6 @@ class AgentConnection:
             raise RemoteProtocolError(
                 _no_version({"supported": [version]}, self.spec.max_protocol_version)
             )
-        if version == 1:
-            self.connection.disallow_batches()
         self.version = self._handlers.version = version
         info, able = (
             ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
@@ -465,14 +467,15 @@ class AgentConnection:
         times = self._quiet
         has_reply = stop_reason != "end_turn" or self._handlers.has_reply(session_id)
         quiet = times.after_turn if has_reply else times.after_silent_turn
-        await self.connection.wait_quiet(quiet, times.limit)
+        await self._watched(self.connection.wait_quiet(quiet, times.limit))
 
     async def wait_for_late_history(self) -> None:
         """Wait for history that some agents send after they have loaded or resumed a session.
 
         Source: ACP, Session Setup, "Loading Sessions": all of it comes before the response.
         """
-        await self.connection.wait_quiet(self._quiet.after_opening, self._quiet.limit)
+        quiet = self.connection.wait_quiet(self._quiet.after_opening, self._quiet.limit)
+        await self._watched(quiet)
 
     async def cancel(self, session_id: str) -> None:
         """Ask the agent to stop the running turn; the prompt's response still comes."""
@@ -513,7 +516,7 @@ class AgentConnection:
 
     async def _watched(self, asking: Awaitable[_Result]) -> _Result:
         try:
-            return await asking
+            return await self._unless_batch_refused(asking)
         except ConnectionClosedError:
             raise await self._ending() from None
         except RequestFailedError as refusal:
@@ -523,6 +526,23 @@ class AgentConnection:
                 self.auth_methods = tuple(methods)
             hint = login_hint(self.spec, self.logins)
             raise SignInRequiredError(refusal, self._described_logins(), hint) from None
+
+    async def _unless_batch_refused(self, asking: Awaitable[_Result]) -> _Result:
+        """Return the result; raise if the agent sends an array, which may hold what is awaited."""
+        results: list[_Result] = []
+        with anyio.CancelScope() as scope:
+            self._waiting.append(scope)
+            try:
+                results.append(await asking)
+            finally:
+                self._waiting.remove(scope)
+        if scope.cancel_called:
+            raise RemoteProtocolError(f"{self.title} {SENDS_BATCHES}", hint=BATCHES_HINT)
+        return results[0]
+
+    def _stop_waiting(self) -> None:
+        for scope in self._waiting:
+            scope.cancel()
 
     def unreadable_output(self) -> bytes | None:
         """Return the first line of the agent's stdout that is not a message, if any."""
@@ -552,7 +572,7 @@ async def connect_agent(
     command, env = spec.absolute_command(), {**os.environ, **spec.env}
     async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr, is_peer=True) as child:
         journal.event("spawn", pid=child.pid)
-        has_batches = spec.dialect == BATCHES
+        has_batches = spec.takes_batches
         handlers.turns.names_messages = not has_batches
         try:
             transport = _open_transport(child, spec, journal)
@@ -587,7 +607,7 @@ def _open_transport(child: ChildProcess, spec: AgentSpec, journal: Journal) -> T
         pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
         return TapTransport(pipes, "client", journal.line)
 
-    if spec.dialect == BATCHES:
+    if spec.takes_batches:
         return observed("lines")
     dialect = spec.open_dialect()
     return DialectTransport(observed(dialect.framing if dialect else None), "client", dialect)

@@ -20,7 +20,14 @@ import anyio
 
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec
-from acp_console.chat.connection import QUIET, AgentConnection, QuietTimes, connect_agent
+from acp_console.chat.connection import (
+    BATCHES_HINT,
+    QUIET,
+    SENDS_BATCHES,
+    AgentConnection,
+    QuietTimes,
+    connect_agent,
+)
 from acp_console.chat.elicitation import Elicitation, ElicitationAnswer
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PermissionPrompt
@@ -34,7 +41,7 @@ from acp_inspector.session.events import Malformed
 from acp_inspector.session.items import Item, Notice, ToolCallItem
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import Json, is_array_of_messages
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -426,6 +433,7 @@ class RunningAgent:
         self._stray_lines = 0
         self._stray_text = ""
         self._stray_notice: Notice | None = None
+        self._has_reported_batches = False
 
     def _apply(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
@@ -439,6 +447,14 @@ class RunningAgent:
                 self._report_missed_frame(entry, problem)
 
     def _apply_frame(self, frame: Frame) -> None:
+        if (
+            frame.side == "agent"
+            and not self.spec.takes_batches
+            and is_array_of_messages(frame.data)
+        ):
+            # It was refused, so nothing in it has happened.
+            self._report_batch(frame)
+            return
         events = self.conversations.fold.feed(frame)
         is_broken = bool(events) and all(isinstance(each, Malformed) for each in events)
         if frame.side == "agent" and is_broken and frame.data.strip():
@@ -470,6 +486,14 @@ class RunningAgent:
             isinstance(item, ToolCallItem) and item.permission is not None
         ):
             owner.note_change(item)
+
+    def _report_batch(self, frame: Frame) -> None:
+        """Add a notice for the first array that was refused."""
+        if not self._has_reported_batches:
+            self._has_reported_batches = True
+            text = f"{self.title} {SENDS_BATCHES}; {BATCHES_HINT}"
+            for session in self.sessions:
+                session.note_change(Notice("batches", text, frame.seq))
 
     def _report_stray_line(self, frame: Frame) -> None:
         """Add a notice for the first line that is not a message; count further ones in it."""

@@ -318,6 +318,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         rules=policy,
         has_stderr=options.has_stderr,
         cwd=cwd,
+        takes_batches=agent.takes_batches,
     )
     handlers = ClientHandlers(
         PolicyDecider(allow, printer.show_decision, options.tools, policy),

@@ -38,6 +38,7 @@ from acp_protocol.json_values import as_list, as_object, get, get_string, get_te
 from acp_protocol.jsonrpc import (
     Json,
     Request,
+    is_array_of_messages,
 )
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import EFFECT_KINDS, OUTPUT, REPLIES, RESTORING, USER_MESSAGES
@@ -66,14 +67,17 @@ class TurnPrinter:
         rules: Rules | None = None,
         has_stderr: bool = False,
         cwd: Path | None = None,
+        takes_batches: bool = False,
     ) -> None:
         """Print in `format_`; call `on_stdout_failure` when stdout takes no more.
 
         Messages are translated from `dialect`; None: detect it. `allowed` is what the agent may do
         without asking, `rules` come before it. `has_stderr` prints the stderr of the agent as well.
-        Relative paths of calls are in `cwd`.
+        Relative paths of calls are in `cwd`. Without `takes_batches`, arrays are refused, so that
+        nothing in them is printed.
         """
         self._cwd = cwd
+        self._takes_batches = takes_batches
         self._allowed: AllowLevel = allowed
         self._rules = rules
         self._format: Format = format_
@@ -149,7 +153,7 @@ class TurnPrinter:
     def show(self, entry: Entry) -> None:
         if isinstance(entry, StderrChunk) and self._stderr is not None:
             sys.stderr.write(escape_controls(self._stderr.decode(entry.data)))
-        if not isinstance(entry, Frame):
+        if not isinstance(entry, Frame) or self._is_refused(entry):
             return
         for event in self._sessions.feed(entry):
             match event:
@@ -167,6 +171,11 @@ class TurnPrinter:
                     self._show_update(event)
                 case _:
                     pass
+
+    def _is_refused(self, frame: Frame) -> bool:
+        return (
+            frame.side == "agent" and not self._takes_batches and is_array_of_messages(frame.data)
+        )
 
     def _show_update(self, event: Updated) -> None:
         session_id, update = event.session, event.update

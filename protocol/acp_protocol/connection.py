@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Self
 
@@ -85,6 +86,8 @@ class Connection:
         """The peer's violations, oldest first: broken frames, responses without a request."""
         self.received = 0
         """Frames that the peer has sent so far."""
+        self.on_batch_refused: Callable[[], object] = lambda: None
+        """Called when the peer sends an array of messages although batches are not allowed."""
 
     @property
     def frame_error(self) -> FrameTooLongError | None:
@@ -214,6 +217,8 @@ class Connection:
             await self._dispatcher.handle_notification(event)
         elif isinstance(event, ProtocolViolation):
             self.violations.append(event)
+            if event.is_batch:
+                self.on_batch_refused()
             if event.reply is not None:
                 await self._try_to_send(event.reply)
         elif isinstance(event, CancelRequested):

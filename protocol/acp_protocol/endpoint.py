@@ -62,6 +62,8 @@ class ProtocolViolation:
     reason: str
     data: bytes
     reply: bytes | None = None
+    is_batch: bool = False
+    """It is an array of messages, which are lost because batches are not allowed."""
 
 
 EndpointEvent: TypeAlias = (
@@ -162,7 +164,9 @@ class Endpoint:
         if not isinstance(message, Batch):
             return self._events(message, None)
         if not self._allow_batches:
-            return (_refused("JSON-RPC batches are not part of ACP", raw, jsonrpc.INVALID_REQUEST),)
+            reason = "JSON-RPC batches are not part of ACP"
+            refused = _refused(reason, raw, jsonrpc.INVALID_REQUEST)
+            return (replace(refused, is_batch=jsonrpc.is_array_of_messages(raw)),)
         if not message.entries:
             return (_refused("an empty batch", raw, jsonrpc.INVALID_REQUEST),)
         if len(message.entries) > MAX_BATCH_ENTRIES:

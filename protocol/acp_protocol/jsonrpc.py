@@ -184,6 +184,18 @@ def message_at_end(raw: bytes) -> bytes | None:
     return None
 
 
+def is_array_of_messages(raw: bytes) -> bool:
+    """Return whether a frame is an array with a message; only one that begins so is parsed."""
+    if raw.lstrip()[:1] != b"[":
+        return False
+    try:
+        value = parse(raw)
+    except ValueError:
+        # Lines of logs begin with a bracket too.
+        return False
+    return any(not isinstance(_read_entry(each, b""), InvalidMessage) for each in value)
+
+
 def is_json(raw: bytes) -> bool:
     try:
         parse(raw)

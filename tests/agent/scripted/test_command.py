@@ -61,7 +61,6 @@ SURVIVED = {
     "glued": None,
     "invalid": None,
     "latin": None,
-    "batch": None,
     "flood": None,
     "stranger": None,
     "unknown": "It was refused.",
@@ -78,6 +77,7 @@ SURVIVED = {
 """Faults behind which our client goes on, and what it has heard then, if that is certain."""
 ENDED = {
     "error": 4,
+    "batch": 4,
     "cut": 3,
     "close": 3,
     "exit": 3,
@@ -198,6 +198,29 @@ def test_our_client_tells_of_a_fault_that_ends_it(words: str) -> None:
     assert done.returncode == ENDED[words], done.stderr
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
+
+
+ARRAYS = """
+async def prompt(call):
+    async with call.batch():
+        await call.text("hi ")
+        await call.text("there")
+"""
+
+
+def test_our_client_prints_updates_of_an_array_in_the_dialect_that_has_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "arrays.py"
+    path.write_text(ARRAYS)
+    done = executed("x", str(path), "--dialect", "v2-batch", protocol=2)
+    assert (done.returncode, done.stdout) == (0, "hi there\n")
+    done = executed("x", str(path), "--json", "--dialect", "v2-batch", protocol=2)
+    assert [each for each in done.stdout.splitlines() if "agent_message_chunk" in each][1:]
+    done = executed("x", str(path), "--timeout", "30", protocol=2)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "sends arrays of messages" in done.stderr
+    assert "hint: --dialect v2-batch" in done.stderr
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])

@@ -805,3 +805,43 @@ async def test_each_reading_of_the_journal_comes_further_however_little_time_it_
         agent.read_journal(0)
         readings += 1
     assert (agent.entries_read, readings) == (3 * PORTION, 3)
+
+
+BATCHES = """
+greet(2, info={"name": "t", "version": "1"}, capabilities={"session": {}})
+open_session()
+prompt = hear("session/prompt")
+tell(id=prompt["id"], result={"messageId": "m1"})
+update("user_message", messageId="m1", content=prompt["params"]["prompt"])
+update("state_update", state="running")
+updates = [
+    {"sessionUpdate": "agent_message_chunk", "messageId": "m2",
+     "content": {"type": "text", "text": "hi there"}},
+    {"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"},
+]
+print(json.dumps([{"jsonrpc": "2.0", "method": "session/update",
+                   "params": {"sessionId": "s1", "update": each}} for each in updates]), flush=True)
+hear("never")
+"""
+"""An agent whose last two updates come in one array."""
+
+
+async def test_arrays_are_read_in_the_dialect_that_has_them(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        spec = command_agent(agent(BATCHES)).with_protocol(2, "v2-batch")
+        session = all_.open(spec, tmp_path)
+        session.send("hello")
+        await all_.until(lambda: said(session) == "hi there" and session.state == "ready")
+        assert session.error is None
+
+
+async def test_an_agent_that_sends_arrays_is_named_at_once(agent: Agent, tmp_path: Path) -> None:
+    """The turn does not wait for its lost end, and nothing of the refused array is shown."""
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(BATCHES)).with_protocol(2), tmp_path)
+        session.send("hello")
+        await all_.until(lambda: session.error and session.state == "ready")
+        why = "t sends arrays of messages (batches), which ACP does not have"
+        assert (session.error and session.error.summary, said(session)) == (why, "")
+        notices = [item.text for item in session.take_changes() if isinstance(item, Notice)]
+        assert notices == [f"{why}; --dialect v2-batch accepts them"]

@@ -399,11 +399,11 @@ params = {"sessionId": "s1", "update": call}
 message = {"jsonrpc": "2.0", "method": "session/update", "params": params}
 sys.stdout.write(json.dumps([message, {}, message]) + "\\n")
 sys.stdout.flush()
-hear(None)
+sys.stdin.readline()
 end(prompt)
 hear("never")
 """
-    done = call("exec", "go", "--", *agent(script))
+    done = call("exec", "--dialect", "v2-batch", "go", "--", *agent(script))
     assert "  * bash\n" in done.err
     assert "the agent acted without asking (execute 1)" in done.err
 
