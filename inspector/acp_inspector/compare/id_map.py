@@ -17,10 +17,13 @@ from acp_inspector.compare.patterns import in_seconds
 from acp_inspector.compare.tolerances import TOLERANCES, forms_of
 from acp_inspector.compare.values import GENERATED_IDS, Templates, Variable
 from acp_inspector.redaction.detector import PLACEHOLDER
+from acp_protocol.dialects.spellings import spellings
 from acp_protocol.jsonrpc import Json, RequestId, id_key
 
 MAX_CLOCK_JITTER: Final = 5.0
 """Seconds between two times that may be one time in the other run."""
+_ID_NAMES: Final = {spelled: name for name in GENERATED_IDS for spelled in spellings(name)}
+"""The official names of ids by those of all dialects."""
 _Key: TypeAlias = tuple[str, object]
 
 
@@ -187,8 +190,9 @@ class IdMap:
         return "".join([*parts, recorded[at:]]) if parts else recorded
 
     def _member_to_live(self, name: str, value: Json) -> Json:
-        if name in GENERATED_IDS and (name, _hashable(value)) in self._live:
-            return self._live[name, _hashable(value)]
+        kind = _ID_NAMES.get(name)
+        if kind is not None and (kind, _hashable(value)) in self._live:
+            return self._live[kind, _hashable(value)]
         return self.to_live(value)
 
 

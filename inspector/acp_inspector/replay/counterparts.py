@@ -14,6 +14,7 @@ from acp_inspector.compare.values import GENERATED_IDS
 from acp_inspector.replay.client_script import ClientScript, Event, ScriptStep
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
+    ENVELOPE,
     Json,
     Request,
     RequestId,
@@ -181,9 +182,13 @@ class Counterparts:
     ) -> Json:
         if not isinstance(message, dict):
             return message
+        members = cast("dict[str, Json]", message)
+        if not members.keys() & ENVELOPE:
+            # A prompt of a dialect that has no JSON-RPC around it.
+            return self._ids.to_live(members)
         after = {
             name: self._ids.to_live(value) if name in {"params", "result", "error"} else value
-            for name, value in cast("dict[str, Json]", message).items()
+            for name, value in members.items()
         }
         if "method" not in after and isinstance(id_ := after.get("id"), str | int):
             after["id"] = ids.get(id_key(id_), id_)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from acp_inspector.compare.id_map import IdMap
 from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.client_script import ClientScript, ConnectionEvents
+from acp_inspector.replay.counterparts import Counterparts
+from acp_protocol.jsonrpc import parse
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 IDLE = update("state_update", state="idle")
@@ -38,3 +41,12 @@ def test_a_prompt_of_a_dialect_is_known_by_its_meaning() -> None:
     assert cue.turn is not None
     assert cue.scene is not None
     assert [line.frame.seq for line in cue.scene] == [2]
+
+
+def test_a_prompt_without_json_rpc_is_sent_to_the_session_of_the_replay() -> None:
+    bare = b'{"type":"prompt","session_id":"s1","content":[{"type":"text","text":"a"}]}'
+    script = ClientScript(frames(*greeted(1), ("client", bare)))
+    ids = IdMap()
+    ids.rebind("sessionId", "s1", "live")
+    sent = Counterparts(script, ids).to_live(script.steps[-1])
+    assert parse(sent) == parse(bare) | {"session_id": "live"}
