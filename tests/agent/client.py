@@ -27,6 +27,7 @@ from acp_agent.models.types import (
     TokenUsage,
     ToolSpec,
 )
+from acp_agent.openoxide import OpenOxideDialect
 from acp_agent.services import AgentServices
 from acp_agent.settings.keys import settings_with
 from acp_inspector.journal import Entry, Frame, Journal
@@ -44,7 +45,7 @@ from acp_inspector.session.items import (
 from acp_protocol import jsonrpc
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.continuum import Continuum
+from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import validate_params, validate_result
@@ -320,7 +321,7 @@ async def connected(
     permission: Any = None,
     answers: dict[str, Any] | None = None,
     capabilities: Json = None,
-    dialect: Continuum | None = None,
+    dialect: Dialect | None = None,
     initializes: bool = True,
     lints: bool = True,
     unstable: bool = False,
@@ -348,9 +349,10 @@ async def connected(
         models=[model or DemoModel(), *others],
         **services,
     )
-    server = client.server = AgentServer(made, ContinuumDialect())
+    server = client.server = AgentServer(made, [ContinuumDialect(), OpenOxideDialect()])
     if dialect is not None:
         client.violations = None
+        server.spoken_dialect = lambda: dialect.name
         theirs = DialectTransport(theirs, "agent", dialect)
     server.connection = Connection(theirs, server)
     tapped = TapTransport(ours, "client", client.journal.line)

@@ -32,8 +32,7 @@ def all_answered(version: int = 1) -> set[str]:
     models = (DemoModel(), create_model(ModelSettings(name="openai:some"), {}))
     settings = settings_with({"protocol.unstable": True, "auth.mode": "required"})
     mcp = McpSettings(configured=(StdioServer("some", ("some",)),))
-    server = AgentServer(
-        AgentServices(settings=settings, models=models, mcp=mcp), ContinuumDialect()
-    )
+    services = AgentServices(settings=settings, models=models, mcp=mcp)
+    server = AgentServer(services, [ContinuumDialect()])
     server.connection = server.tasks = nobody
     return {"initialize", *server.new_handlers(version).handlers}

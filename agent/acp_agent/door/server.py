@@ -8,6 +8,7 @@ Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initializatio
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
@@ -47,10 +48,13 @@ class AgentServer:
     tasks: TaskGroup
 
     def __init__(
-        self, services: AgentServices | None = None, dialect: ClientDialect | None = None
+        self, services: AgentServices | None = None, dialects: Sequence[ClientDialect] = ()
     ) -> None:
+        """`dialects` are those of clients; the first one counts until another is spoken."""
         self.services = services or AgentServices()
-        self._dialect = dialect or ClientDialect()
+        self._dialects = dialects or (ClientDialect(),)
+        self.spoken_dialect: Callable[[], str | None] = lambda: None
+        """Returns the name of the dialect that the client speaks, as far as that is known."""
         protocol = self.services.settings.protocol
         newest = max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version
         self._versions = tuple(version for version in HANDLERS if version <= newest)
@@ -108,7 +112,9 @@ class AgentServer:
 
     def new_handlers(self, version: int) -> Handlers:
         """Return handlers of that version."""
-        return HANDLERS[version](self.services, self.connection, self.tasks, self._dialect)
+        spoken = self.spoken_dialect()
+        dialect = next((each for each in self._dialects if each.name == spoken), self._dialects[0])
+        return HANDLERS[version](self.services, self.connection, self.tasks, dialect)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:

@@ -17,6 +17,7 @@ import anyio
 from acp_agent.continuum.dialect import ContinuumDialect
 from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
+from acp_agent.openoxide import OpenOxideDialect
 from acp_agent.services import build_services
 from acp_agent.settings.keys import Settings
 from acp_agent.settings.providers import SettingsError
@@ -52,7 +53,7 @@ def run_agent(options: argparse.Namespace) -> int:
             logger.info("%s", note)
         where = str(settings.sessions.storage or where)
         services = build_services(settings, os.environ, stream_delay_s=options.pace)
-        server = AgentServer(services, ContinuumDialect())
+        server = AgentServer(services, (ContinuumDialect(), OpenOxideDialect()))
         with _admin(server, settings) as admin:
             refusal = anyio.run(_serve, server, settings.protocol.dialect, admin)
         services.store.close()
@@ -109,7 +110,10 @@ async def _serve(
         await connection.wait_closed()
         is_over.set()
 
-    server.connection = Connection(_transport(dialect), server, allow_batches=dialect == BATCHES)
+    transport = _transport(dialect)
+    if isinstance(transport, DialectTransport):
+        server.spoken_dialect = lambda: transport.dialect
+    server.connection = Connection(transport, server, allow_batches=dialect == BATCHES)
     async with BackgroundTasks() as server.tasks, server.connection as connection:
         server.tasks.start_soon(wait_for_signal)
         server.tasks.start_soon(wait_for_end)

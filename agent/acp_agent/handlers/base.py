@@ -116,9 +116,11 @@ class Handlers(ABC):
         }
         """By method; `initialize` is none of them."""
         self.handlers |= self.own_handlers()
+        self.has_forks = self.is_unstable or dialect.has_forks
+        if self.has_forks:
+            self.handlers["session/fork"] = self._fork_session
         if self.is_unstable:
             self.handlers |= {
-                "session/fork": self._fork_session,
                 "session/archive": self._archive,
                 "session/unarchive": self._unarchive,
                 "session/status": self._status,

@@ -19,6 +19,8 @@ class ClientDialect:
 
     name = ""
     """The member of `_meta` that holds the fields of its requests."""
+    has_forks = False
+    """Whether sessions can be forked without `--unstable`."""
 
     def is_used(self, params: Params) -> bool:
         """Return whether a client sent params in this dialect."""

@@ -53,8 +53,9 @@ class HandlersV1(Handlers):
         methods = ["list", "close", "resume", "delete", "additionalDirectories"]
         servers: dict[str, Json] = {"http": True, "sse": True}
         extensions = self.dialect.capabilities(self.services)
+        methods += ["fork"] if self.has_forks else []
         if self.is_unstable:
-            methods += ["fork", "archive", "status", "title"]
+            methods += ["archive", "status", "title"]
             servers["acp"] = True
             extensions["providers"] = {}
         return {

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.session.exchanges import Exchange, PairedMessage
+from acp_protocol.dialects.spellings import WIRE_NAMES
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import (
@@ -188,7 +189,8 @@ class Capabilities:
 
     def rows(self) -> list[Capability]:
         """Return every capability of the version that was agreed on, and each other claim."""
-        return [row for row in self._rows.values() if row.is_known or row.is_claimed or row.used]
+        rows = self._rows.values()
+        return [row for row in rows if row.is_known or row.claim is not None or row.used]
 
     def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         for message, exchange in paired:
@@ -302,12 +304,13 @@ def _is_claim(path: str, value: Json) -> bool:
 
 
 def _leaves(value: Json, path: str, depth: int = MAX_CLAIM_DEPTH) -> Iterator[tuple[str, Json]]:
-    """Yield each claim without nested claims; `_meta` is skipped."""
+    """Yield each claim without nested claims; what extensions have in `_meta` is one claim each."""
     if not isinstance(value, Mapping):
         return
     for name, inner in cast("Mapping[str, Json]", value).items():
         full_path = f"{path}.{name}"
-        is_leaf = depth == 0 or path.endswith("._meta")
+        # The abilities that only a dialect has are one row each.
+        is_leaf = depth == 0 or (path.endswith("._meta") and name not in WIRE_NAMES)
         if isinstance(inner, Mapping) and inner and not is_leaf:
             yield from _leaves(cast("Json", inner), full_path, depth - 1)
         else:

@@ -190,13 +190,20 @@ class Dialect(ABC):
         """Return the open request with this id; `id` may be any JSON."""
         return self._pending.get((sent_by, id_key(id))) if type(id) in {str, int} else None
 
-    def find_pending(self, sent_by: Side, method: str, session: str) -> RequestId:
-        """Return the id of the last such open request; None if there is none."""
+    def find_pending(
+        self, sent_by: Side, method: str, session: str | None, note: str | None = None
+    ) -> RequestId:
+        """Return the id of the last such open request; None if there is none.
+
+        Without `session` it may be in any session; `note` is one that it has to have.
+        """
         return next(
             (
                 id_
                 for (side, (_, id_)), request in reversed(self._pending.items())
-                if (side, request.method, request.session) == (sent_by, method, session)
+                if (side, request.method) == (sent_by, method)
+                and (session is None or request.session == session)
+                and (note is None or note in request.notes)
             ),
             None,
         )

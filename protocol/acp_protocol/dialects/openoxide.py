@@ -21,7 +21,7 @@ Source: OpenOxide, "ACP Server".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,6 +44,7 @@ from acp_protocol.dialects.base import (
     renamed,
     session_in,
     update_frame,
+    with_code,
     with_params,
     with_result,
     without,
@@ -54,6 +55,7 @@ from acp_protocol.dialects.unified_diff import texts_from_diff, write_unified_di
 from acp_protocol.framing import Framing, Side
 from acp_protocol.json_values import as_list, as_object, as_string, as_text, get_object
 from acp_protocol.jsonrpc import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     ErrorResponse,
     InvalidMessage,
@@ -81,6 +83,12 @@ class _Turn:
     sent: dict[str, Json] = field(default_factory=dict[str, Json])
     """The steps that were written, and their status."""
     tool: str | None = None
+    seen: dict[str, None] = field(default_factory=dict[str, None])
+    """The tool calls, results and diffs that were read, so that the answer does not repeat them."""
+    uses: list[Json] = field(default_factory=list[Json])
+    """The tool calls that were written."""
+    results: list[Json] = field(default_factory=list[Json])
+    """Their results."""
 
 
 def _is_diff(value: Object) -> bool:
@@ -94,6 +102,11 @@ def read_commands(commands: Json) -> Object:
         if (name := as_string(command.get("command")).removeprefix("/"))
     ]
     return {"sessionUpdate": "available_commands_update", "availableCommands": available}
+
+
+def write_commands(commands: Iterable[tuple[str, str]]) -> list[Json]:
+    """Return commands, given by name and description, as the dialect advertises them."""
+    return [{"command": f"/{name}", "description": about} for name, about in commands]
 
 
 def _write_tool_update(update: Object) -> list[Object]:
@@ -150,6 +163,13 @@ VERSION: Final[Object] = {"protocolVersion": 1}
 _SESSIONS: Final[Object] = {"list": {}, "resume": {}, "delete": {}}
 """What every agent can do with sessions; the dialect has no claims for it."""
 CANCEL: Final = "cancel"
+PERMISSION: Final = "session/request_permission"
+_ANSWERS: Final = frozenset({"response", "error"})
+_IS_BARE: Final = "is_bare"
+"""Notes that a prompt came without JSON-RPC around it."""
+_TOOL: Final = "tool_call"
+_PARTS: Final = {"tool_uses": "tool_call", "tool_results": "tool_result"}
+"""The type of the event that reports what an answer has in these fields."""
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
 _FIELDS: Final = ("sessionId", "cwd", "modeId", "configId", "updatedAt", "nextCursor")
 """Members that have another name in most messages."""
@@ -186,19 +206,22 @@ class Openoxide(Dialect):
             self._prompts += 1
             # No client uses such ids, so the response is known to belong to a bare prompt.
             id_ = f"prompt-{self._prompts}"
-            self.add_request("client", id_, PendingRequest(PROMPT, session, {"is_bare": True}))
+            self.add_request("client", id_, PendingRequest(PROMPT, session, {_IS_BARE: True}))
             params = self._read_prompt({"session_id": session} | value)
             return Translation((encode_request(id_, PROMPT, params),))
-        if sent_by == "agent" and "jsonrpc" not in value and session is not None:
+        if sent_by == "client" or "jsonrpc" in value:
+            return Translation((frame.raw,))
+        if as_string(value.get("type")) in _ANSWERS:
+            return self._read_answer(value, frame.raw)
+        if session is not None:
             return self._read_event(value, session, frame.raw)
         return Translation((frame.raw,))
 
     def read_call(self, call: Call, sent_by: Side) -> Translation:
         params = as_object(call.params)
         if sent_by == "agent":
-            if call.method == "session/request_permission" and "toolCall" in params:
-                tool = renamed(as_object(params["toolCall"]), {"input": "rawInput"})
-                params = params | {"toolCall": tool or params["toolCall"]}
+            if call.method == PERMISSION:
+                return Translation((with_params(call, _read_permission(params)),))
             if call.method != "session/update" or "update" in params:
                 return Translation((with_params(call, _named(call.method, params, _NAMES)),))
             session = session_in(params) or self.session
@@ -224,22 +247,16 @@ class Openoxide(Dialect):
             # Officially this was a notification, which gets no response.
             return Translation(())
         if isinstance(response, ErrorResponse):
-            return Translation((response.raw,))
+            return Translation((_with_names(response, _NAMES),))
         result = as_object(response.result)
         match request.method:
             case "initialize":
                 self._commands = as_list(result.get("slash_commands"))
                 if not result.keys() & ABILITIES.keys():
                     return Translation((response.raw,))
-                capabilities = get_object(result, "agentCapabilities")
-                sessions: Object = _SESSIONS | (
-                    {"fork": {}} if result.get("session_fork") is True else {}
-                )
-                sessions |= get_object(capabilities, "sessionCapabilities")
-                capabilities = capabilities | {"sessionCapabilities": sessions}
-                official = VERSION | move_to_meta(result, ABILITIES, self.name)
-                official |= {"agentCapabilities": capabilities}
-                return Translation((with_result(response, official),))
+                official = without(result, *ABILITIES)
+                official |= {"agentCapabilities": _read_abilities(result)}
+                return Translation((with_result(response, VERSION | official),))
             case _ if request.method in OPENING:
                 translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
@@ -255,9 +272,8 @@ class Openoxide(Dialect):
                 ended = without(kept, _STOP) | {"stopReason": stop}
                 last = self._read_last(result, request.session)
                 return Translation((*last, with_result(response, ended)))
-            case "session/request_permission" if isinstance(result.get("outcome"), dict):
-                outcome = renamed(as_object(result["outcome"]), _OPTION)
-                return Translation((with_result(response, result | {"outcome": outcome}),))
+            case _ if request.method == PERMISSION:
+                return Translation((with_result(response, _with_outcome(result, _OPTION)),))
             case _:
                 translated = _named(request.method, result, _NAMES) if result else response.result
                 return Translation((with_result(response, translated),))
@@ -266,7 +282,21 @@ class Openoxide(Dialect):
         update = None if session is None else self._read_update(event, session)
         return Translation((raw if update is None else update_frame(session, update),))
 
+    def _read_answer(self, answer: Object, raw: bytes) -> Translation:
+        """Turn the answer to a prompt without JSON-RPC around it into a response."""
+        data = as_object(answer.get("data"))
+        session = session_in(answer) or session_in(data)
+        id_ = self.find_pending("client", PROMPT, session, _IS_BARE)
+        if id_ is None:
+            return Translation((raw,))
+        if answer["type"] == "response":
+            return self.read(encode_result(id_, without(answer, "type", "session_id")), "agent")
+        code, message = answer.get("code"), as_string(answer.get("message"))
+        known = code if type(code) is int else INTERNAL_ERROR
+        return self.read(encode_error(id_, known, message, answer.get("data")), "agent")
+
     def _read_update(self, event: Object, session: str) -> Object | None:
+        keep(self._turn(session).seen, _mark(event), None)
         match event.get("type"):
             case "text_delta" if isinstance(event.get("text"), str):
                 self.add_text(session, event["text"])
@@ -332,25 +362,33 @@ class Openoxide(Dialect):
         return Translation((encode_notification("$/cancel_request", official),), back)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
-        """Return chunks with the content of the result that was not streamed."""
-        blocks = [_read_block(block) for block in as_list(result.get("content"))]
-        text = "".join(as_string(as_object(block).get("text")) for block in blocks)
-        if session is None or self.was_streamed(session, text):
+        """Return updates with what the result holds that was not streamed."""
+        if session is None:
             return []
-        return [update_frame(session, chunk(block)) for block in blocks]
+        seen = dict(self._turn(session).seen)
+        events = [
+            {"type": kind} | as_object(each)
+            for name, kind in _PARTS.items()
+            for each in as_list(result.get(name))
+        ]
+        blocks: list[Json] = []
+        for block in map(_typed, as_list(result.get("content"))):
+            is_diff = as_object(block).get("type") == "diff" and _is_diff(as_object(block))
+            (events if is_diff else blocks).append(as_object(block) if is_diff else block)
+        fresh = [event for event in events if _mark(event) not in seen]
+        updates = [self._read_update(event, session) for event in fresh]
+        read = [_read_block(block) for block in blocks]
+        text = "".join(as_string(as_object(block).get("text")) for block in read)
+        if not self.was_streamed(session, text):
+            updates += [chunk(block) for block in read]
+        return [update_frame(session, each) for each in updates if each is not None]
 
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
         params = as_object(call.params)
         if sent_by == "agent":
-            is_update = call.method == "session/update"
-            update = get_object(params, "update")
-            events = self._write_update(update, session_in(params)) if is_update else None
-            if events is None:
-                return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
-            session = {"session_id": params.get("sessionId")}
-            return tuple(encode_notification(call.method, session | event) for event in events)
+            return self._write_agent(call, params)
         match call.method:
             case "session/cancel" | "$/cancel_request":
                 id_: Json = params.get("requestId")
@@ -382,29 +420,43 @@ class Openoxide(Dialect):
         if isinstance(response, ErrorResponse):
             names = {} if request.notes.get("has_prompt") else {"prompt": "content"}
             response = in_words(response, _WIRE_NAMES | names)
-            is_bare = request.notes.get("is_bare")
-            error = {"type": "error", "code": response.code, "message": response.message}
-            return (encode(error) if is_bare else response.raw,)
+            if _IS_BARE not in request.notes:
+                return (_with_names(response, _WIRE_NAMES),)
+            return (encode(_bare_error(response, request.session)),)
         result = as_object(response.result)
         match request.method:
             case "initialize":
-                capabilities = get_object(result, "agentCapabilities")
-                sessions = get_object(capabilities, "sessionCapabilities")
-                abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
-                abilities |= moved_to_meta(result, self.name)
+                abilities = _write_abilities(get_object(result, "agentCapabilities"))
                 return (with_result(response, abilities),)
             case "session/prompt":
+                # The text was streamed.
+                done = self._turns.get(request.session or "") or _Turn()
                 turn: Object = {"role": "agent", "content": []}
+                turn |= {"tool_uses": done.uses, "tool_results": done.results}
                 turn |= renamed(result, {"stopReason": _STOP})
-                if not request.notes.get("is_bare"):
+                if _IS_BARE not in request.notes:
                     return (with_result(response, turn),)
                 bare: Object = {"type": "response", "session_id": request.session}
                 return (encode(bare | turn),)
+            case _ if request.method == PERMISSION:
+                names = {"optionId": WIRE_NAMES[self.name]["optionId"]}
+                return (with_result(response, _with_outcome(result, names)),)
             case _:
                 translated = (
                     _named(request.method, result, _WIRE_NAMES) if result else response.result
                 )
                 return (with_result(response, translated),)
+
+    def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
+        if call.method == PERMISSION:
+            return (with_params(call, _write_permission(params)),)
+        update = get_object(params, "update")
+        is_update = call.method == "session/update"
+        events = self._write_update(update, session_in(params)) if is_update else None
+        if events is None:
+            return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
+        session = {"session_id": params.get("sessionId")}
+        return tuple(encode_notification(call.method, session | event) for event in events)
 
     def _write_update(self, update: Object, session: str | None) -> list[Object] | None:
         """Turn an official update into events; None if there are none for it."""
@@ -416,22 +468,32 @@ class Openoxide(Dialect):
                 name = as_string(update.get("name")) or as_string(update.get("title"))
                 call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
                 call |= {"input": update["rawInput"]} if "rawInput" in update else {}
-                return [call, *_write_tool_update(update)]
+                return self._noted([call, *_write_tool_update(update)], session)
             case "tool_call_update":
-                return _write_tool_update(update) or None
+                return self._noted(_write_tool_update(update), session) or None
             case "available_commands_update":
                 commands = map(as_object, as_list(update.get("availableCommands")))
-                described = (
-                    (as_string(c.get("name")), as_string(c.get("description"))) for c in commands
+                named = (
+                    (as_string(each.get("name")), as_string(each.get("description")))
+                    for each in commands
                 )
-                listed = [{"command": f"/{name}", "description": text} for name, text in described]
-                return [{"slash_commands": listed}]
+                return [{"slash_commands": write_commands(named)}]
             case "plan":
                 sent = self._turn(session).sent
                 entries = map(as_object, as_list(update.get("entries")))
                 return [step for entry in entries if (step := _write_step(entry, sent)) is not None]
             case _:
                 return None
+
+    def _noted(self, events: list[Object], session: str | None) -> list[Object]:
+        """Note tool calls and results for the answer to the prompt; return all events."""
+        turn = self._turn(session)
+        for event in events:
+            for name, kind in _PARTS.items():
+                parts = turn.uses if name == "tool_uses" else turn.results
+                if event["type"] == kind and len(parts) < REMEMBERED:
+                    parts.append(without(event, "type"))
+        return events
 
     def extension_fields(self, call: Call) -> Object:
         """Return the id of a prompt, and whether it names its content `prompt`."""
@@ -454,18 +516,121 @@ def _named(method: str, members: Object, names: Mapping[str, str]) -> Object:
     return renamed(members, names)
 
 
-def _read_block(block: Json) -> Json:
+def _read_abilities(result: Object) -> Object:
+    """Return official capabilities with the abilities of a result, which stay readable there."""
+    capabilities = get_object(result, "agentCapabilities")
+    sessions: Object = _SESSIONS | ({"fork": {}} if result.get("session_fork") is True else {})
+    sessions |= get_object(capabilities, "sessionCapabilities")
+    capabilities = capabilities | {"sessionCapabilities": sessions}
+    given = {name: result[name] for name in ABILITIES if name in result}
+    return move_to_meta(capabilities | given, ABILITIES, Openoxide.name)
+
+
+def _write_abilities(capabilities: Object) -> Object:
+    sessions = get_object(capabilities, "sessionCapabilities")
+    abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
+    return abilities | moved_to_meta(capabilities, Openoxide.name)
+
+
+def _with_names(response: ErrorResponse, names: Mapping[str, str]) -> bytes:
+    """Return the frame of an error with the fields of its data under other names."""
+    return with_code(response, response.code, _named_data(response.data, names))
+
+
+def _named_data(data: Json, names: Mapping[str, str]) -> Json:
+    return renamed(as_object(data), names) if isinstance(data, dict) else data
+
+
+def _bare_error(response: ErrorResponse, session: str | None) -> Object:
+    error: Object = {"type": "error", "session_id": session}
+    error |= {"code": response.code, "message": response.message}
+    data = _named_data(response.data, _WIRE_NAMES)
+    return error if data is None else error | {"data": data}
+
+
+def _with_outcome(result: Object, names: Mapping[str, str]) -> Object:
+    if not isinstance(result.get("outcome"), dict):
+        return result
+    return result | {"outcome": renamed(as_object(result["outcome"]), names)}
+
+
+def _read_permission(params: Object) -> Object:
+    params = renamed(params, _NAMES | {_TOOL: "toolCall"})
+    if isinstance(params.get("toolCall"), dict):
+        tool = renamed(as_object(params["toolCall"]), {"id": "toolCallId", "input": "rawInput"})
+        if isinstance(tool.get("content"), list):
+            tool = tool | {"content": [_read_diff_item(item) for item in tool["content"]]}
+        params = params | {"toolCall": tool}
+    return _with_options(params, _OPTION)
+
+
+def _write_permission(params: Object) -> Object:
+    params = renamed(params, _WIRE_NAMES | {"toolCall": _TOOL})
+    if isinstance(params.get(_TOOL), dict):
+        tool = renamed(as_object(params[_TOOL]), {"toolCallId": "id", "rawInput": "input"})
+        if isinstance(tool.get("content"), list):
+            tool = tool | {"content": [_write_diff_item(item) for item in tool["content"]]}
+        params = params | {_TOOL: tool}
+    return _with_options(params, {name: wire for wire, name in _OPTION.items()})
+
+
+def _with_options(params: Object, names: Mapping[str, str]) -> Object:
+    if not isinstance(params.get("options"), list):
+        return params
+    options = [
+        renamed(as_object(each), names) if isinstance(each, dict) else each
+        for each in as_list(params["options"])
+    ]
+    return params | {"options": options}
+
+
+def _read_diff_item(item: Json) -> Json:
+    members = as_object(item)
+    if members.get("type") != "diff" or not _is_diff(members):
+        return item
+    before, after = texts_from_diff(members["unified_diff"])
+    return without(members, "unified_diff") | {"oldText": before, "newText": after}
+
+
+def _write_diff_item(item: Json) -> Json:
+    members = as_object(item)
+    if members.get("type") != "diff" or not isinstance(members.get("newText"), str):
+        return item
+    path, before = as_string(members.get("path")), as_text(members.get("oldText"))
+    diff = write_unified_diff(path, before, members["newText"])
+    return without(members, "oldText", "newText") | {"unified_diff": diff}
+
+
+def _mark(event: Object) -> str:
+    """Return what two events have in common that report the same; nothing for most events."""
+    match event.get("type"):
+        case "tool_call" | "tool_result" as kind:
+            return f"{kind} {as_string(event.get('id'))}"
+        case "diff":
+            return (
+                f"diff {hash((as_string(event.get('path')), as_string(event.get('unified_diff'))))}"
+            )
+        case _:
+            return ""
+
+
+def _typed(block: Json) -> Json:
+    """Return a block with its type as a field; Rust may write it as the only key."""
     members = as_object(block)
-    # A block may have its type as a key, as Rust writes an enumeration.
     match list(members.items()):
         case [("Text", str(text))]:
-            members = {"type": "text", "text": text}
+            return {"type": "text", "text": text}
         case [("SlashCommand", str(command))]:
-            members = {"type": "slash_command", "command": command}
+            return {"type": "slash_command", "command": command}
         case [("Diff" | "Terminal" as name, dict())]:
-            members = {"type": name.lower()} | as_object(members[name])
+            return {"type": name.lower()} | as_object(members[name])
         case _:
-            pass
+            return block
+
+
+def _read_block(block: Json) -> Json:
+    block = _typed(block)
+    members = as_object(block)
     match members.get("type"):
         case "diff" if _is_diff(members):
             return {"type": "text", "text": f"```diff\n{members['unified_diff']}```"}
@@ -474,4 +639,4 @@ def _read_block(block: Json) -> Json:
         case "slash_command" if isinstance(members.get("command"), str):
             return {"type": "text", "text": f"/{members['command'].removeprefix('/')}"}
         case _:
-            return members or block
+            return block

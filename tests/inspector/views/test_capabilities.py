@@ -140,3 +140,18 @@ def test_real_agents_have_their_claims_read(shared: Path, name: str) -> None:
     claimed = [row.path for row in model.capabilities.rows() if row.is_claimed]
     # One file ends with an initialize that is none.
     assert claimed or name == "ts-dual.edge"
+
+
+def test_the_abilities_of_a_dialect_are_listed() -> None:
+    abilities = {"file_read": True, "terminal_exec": False, "session_fork": True}
+    said: list[Said] = [
+        ask("client", 0, "initialize", protocolVersion=1),
+        answer("agent", 0, abilities),
+        ask("client", 1, "session/fork", session_id="s1"),
+    ]
+    rows = matrix(*said)
+    own = {path: row for path, row in rows.items() if "openoxide" in path}
+    assert {path.rpartition(".")[2]: row.claim for path, row in own.items()} == abilities
+    assert {row.mark for row in own.values()} == {"extension"}
+    fork = rows[f"{AGENT}.sessionCapabilities.fork"]
+    assert (fork.is_claimed, fork.used) == (True, 1)

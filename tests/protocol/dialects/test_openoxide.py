@@ -46,6 +46,7 @@ TEXT = {"type": "text", "text": "Add error handling to the login function"}
 BODY = {"type": "prompt", "session_id": "sess_abc123", "content": [TEXT]}
 PROMPT = {"sessionId": "sess_abc123", "prompt": [TEXT]}
 TURN: dict[str, Json] = {"role": "agent", "content": []}
+WRITTEN_TURN: dict[str, Json] = TURN | {"tool_uses": [], "tool_results": []}
 DIFF = {
     "path": "/abs/project/a.txt",
     "unified_diff": "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-x\n+y\n",
@@ -119,7 +120,7 @@ EXCHANGES = [
         "session/prompt",
         theirs=(BODY, TURN),
         ours=(PROMPT, {"stopReason": "end_turn"}),
-        written=(BODY, TURN | {"stop_reason": "end_turn"}),
+        written=(BODY, WRITTEN_TURN | {"stop_reason": "end_turn"}),
     ),
 ]
 EVENTS = [
@@ -213,7 +214,7 @@ def test_a_prompt_without_jsonrpc_is_asked_and_answered_without(dialect: Openoxi
             "session_id": "sess_abc123",
             "stop_reason": "end_turn",
         }
-        | TURN
+        | WRITTEN_TURN
     )
 
 
@@ -244,7 +245,109 @@ def test_a_prompt_without_jsonrpc_can_fail_without(dialect: Openoxide) -> None:
     (written,) = dialect.write(
         frame(id=asked["id"], error={"code": -32603, "message": "oh"}), "agent"
     )
-    assert json.loads(written) == {"type": "error", "code": -32603, "message": "oh"}
+    error = {"type": "error", "session_id": "sess_abc123", "code": -32603, "message": "oh"}
+    assert json.loads(written) == error
+
+
+def test_an_observer_reads_the_answers_to_prompts_without_jsonrpc(dialect: Openoxide) -> None:
+    observer = Openoxide("/abs/project")
+    body = json.dumps(BODY).encode()
+    for outcome in (
+        {"result": {"stopReason": "end_turn"}},
+        {"error": {"code": -1, "message": "oh"}},
+    ):
+        (asked,) = said(*dialect.read(body, "client").forward)
+        (seen,) = said(*observer.read(body, "client").forward)
+        (written,) = dialect.write(frame(id=asked["id"], **outcome), "agent")
+        (read,) = said(*observer.read(written, "agent").forward)
+        assert read == {"jsonrpc": "2.0", "id": seen["id"]} | outcome
+    # An answer to nothing is not a message.
+    assert observer.read(written, "agent") == Translation((written,))
+
+
+@pytest.mark.parametrize(
+    "extra", [{"session_id": "sess_abc123"}, {}, {"data": {"session_id": "x"}}]
+)
+def test_an_error_without_jsonrpc_may_name_no_session(dialect: Openoxide, extra: Json) -> None:
+    body = BODY | ({"session_id": "x"} if "data" in extra else {})
+    (asked,) = said(*dialect.read(json.dumps(body).encode(), "client").forward)
+    raw = json.dumps({"type": "error", "message": "oh"} | extra).encode()
+    (read,) = said(*dialect.read(raw, "agent").forward)
+    data = {"data": {"sessionId": "x"}} if "data" in extra else {}
+    assert read["error"] == {"code": -32603, "message": "oh"} | data
+    assert read["id"] == asked["id"]
+
+
+def test_an_error_spells_its_data_as_the_dialect_does(dialect: Openoxide) -> None:
+    reader = Openoxide("/abs/project")
+    for each in (dialect, reader):
+        each.read(call("session/prompt", BODY, id=1), "client")
+    error = {"code": -32002, "message": "There is no such session", "data": {"sessionId": "s1"}}
+    (told,) = dialect.write(frame(id=1, error=error), "agent")
+    assert json.loads(told)["error"]["data"] == {"session_id": "s1"}
+    assert said(*reader.read(told, "agent").forward) == said(frame(id=1, error=error))
+
+
+CALL = {"type": "tool_call", "id": "t1", "name": "read_file", "input": {"path": "/a"}}
+RESULT = {"type": "tool_result", "id": "t1", "output": "text"}
+
+
+def test_the_answer_to_a_prompt_lists_the_tools_that_were_used(dialect: Openoxide) -> None:
+    reader = Openoxide("/abs/project")
+    prompt = call("session/prompt", BODY, id=1)
+    dialect.read(prompt, "client")
+    reader.read(prompt, "client")
+    for event in (CALL, RESULT):
+        raw = call("session/update", {"session_id": "sess_abc123"} | event)
+        (official,) = reader.read(raw, "agent").forward
+        assert said(*dialect.write(official, "agent")) == said(raw)
+    (written,) = dialect.write(frame(id=1, result={"stopReason": "end_turn"}), "agent")
+    turn = json.loads(written)["result"]
+    assert turn["tool_uses"] == [{name: CALL[name] for name in ("id", "name", "input")}]
+    assert turn["tool_results"] == [{name: RESULT[name] for name in ("id", "output")}]
+    # The events have reported them.
+    assert len(reader.read(written, "agent").forward) == 1
+
+
+def test_tools_that_only_the_answer_reports_are_shown(dialect: Openoxide) -> None:
+    dialect.write(call("session/prompt", PROMPT, id=1), "client")
+    uses = [{name: CALL[name] for name in ("id", "name", "input")}]
+    diff = {"Diff": DIFF}
+    turn = {"role": "agent", "content": [{"Text": "Done."}, diff], "tool_uses": uses}
+    turn["tool_results"] = [{"id": "t1", "output": "text"}]
+    *updates, ended = said(*dialect.read(frame(id=1, result=turn), "agent").forward)
+    shown = [each["params"]["update"] for each in updates]
+    assert [each.get("toolCallId") for each in shown] == ["t1", "t1", "t1", None]
+    assert (shown[0]["name"], shown[1]["rawOutput"]) == ("read_file", "text")
+    assert shown[2]["content"] == [OFFICIAL_DIFF]
+    assert shown[3]["content"] == {"type": "text", "text": "Done."}
+    assert ended["result"] == {"stopReason": "end_turn"}
+    assert all(is_valid(each) for each in updates)
+
+
+def test_a_permission_is_requested_and_given_in_the_spelling_of_the_dialect(
+    dialect: Openoxide,
+) -> None:
+    reader = Openoxide("/abs/project")
+    options = [{"optionId": "allow", "name": "Allow", "kind": "allow_once"}]
+    tool = {"toolCallId": "t1", "title": "Edit a.txt", "kind": "edit", "rawInput": {"path": "a"}}
+    official = {"sessionId": "s1", "toolCall": tool | {"content": [OFFICIAL_DIFF]}}
+    raw = call("session/request_permission", official | {"options": options}, id=3)
+    (asked,) = dialect.write(raw, "agent")
+    params = json.loads(asked)["params"]
+    assert params["session_id"] == "s1"
+    assert params["options"] == [{"option_id": "allow", "name": "Allow", "kind": "allow_once"}]
+    diff = params["tool_call"].pop("content")[0]["unified_diff"]
+    assert "-x\n+y\n" in diff
+    wanted = {"id": "t1", "title": "Edit a.txt", "kind": "edit", "input": {"path": "a"}}
+    assert params["tool_call"] == wanted
+    (read,) = reader.read(asked, "agent").forward
+    assert said(read) == said(raw)
+    given = {"outcome": {"outcome": "selected", "optionId": "allow"}}
+    (answer,) = reader.write(frame(id=3, result=given), "client")
+    outcome = {"outcome": "selected", "option_id": "allow"}
+    assert json.loads(answer)["result"] == {"outcome": outcome}
+    assert said(*dialect.read(answer, "client").forward)[0]["result"] == given
 
 
 def test_slash_commands_are_advertised_once_there_is_a_session(dialect: Openoxide) -> None:
