@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, get_args
 
 from acp_agent.models.types import Model, SupportsEffort
-from acp_agent.permissions.decide import MODES, POLICIES
-from acp_agent.settings.keys import PolicyId
+from acp_agent.permissions.decide import ASKING_CODE, MODES, POLICIES
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.settings.model import Effort
 
 MODE: Final = "mode"
@@ -61,16 +61,19 @@ _EFFORTS: Final = (
 
 
 def options_for(
-    models: Sequence[Model], policy: PolicyId = POLICIES[0][0]
+    models: Sequence[Model], permissions: PermissionPolicy | None = None
 ) -> tuple[OfferedOption, ...]:
     """Return the options of a session that these models can serve, the most important first.
 
-    `policy` stands where none was chosen.
+    The policy of `permissions` stands where none was chosen.
     """
+    permissions = permissions or PermissionPolicy()
+    texts = {} if permissions.code_allows else {"code": ASKING_CODE}
+    modes = (OptionChoice(id_, name, texts.get(id_, about)) for id_, name, about in MODES)
     named = tuple(OptionChoice(model.name, model.name) for model in models)
     thinks = any(isinstance(model, SupportsEffort) for model in models)
     return (
-        OfferedOption(MODE, "Mode", "mode", tuple(OptionChoice(*mode) for mode in MODES)),
+        OfferedOption(MODE, "Mode", "mode", tuple(modes)),
         OfferedOption(MODEL, "Model", "model", named),
         *([OfferedOption(EFFORT, "Effort", "thought_level", _EFFORTS)] if thinks else []),
         OfferedOption(
@@ -83,6 +86,10 @@ def options_for(
             ),
         ),
         OfferedOption(
-            POLICY, "Policy", "_policy", tuple(OptionChoice(*each) for each in POLICIES), policy
+            POLICY,
+            "Policy",
+            "_policy",
+            tuple(OptionChoice(*each) for each in POLICIES),
+            permissions.default_policy,
         ),
     )

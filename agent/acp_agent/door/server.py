@@ -114,7 +114,10 @@ class AgentServer:
         """Return handlers of that version."""
         spoken = self.spoken_dialect()
         dialect = next((each for each in self._dialects if each.name == spoken), self._dialects[0])
-        return HANDLERS[version](self.services, self.connection, self.tasks, dialect)
+        # A dialect that is recognised later is adopted by the requests that have its fields.
+        is_spoken = dialect.name == spoken
+        services = dialect.services_for_client(self.services) if is_spoken else self.services
+        return HANDLERS[version](services, self.connection, self.tasks, dialect)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:

@@ -126,11 +126,11 @@ class HandlersV1(Handlers):
 
     async def _set_mode(self, params: Params) -> Json:
         async with self.using(params) as session:
-            option = session.option(MODE)
-            assert option is not None
             if self.dialect.fields(params):
                 self._adopt_dialect(params)
-                session.permissions.settings = self.services.permissions
+                session.adopt_policy(self.services.permissions)
+            option = session.option(MODE)
+            assert option is not None
             await session.set_option(option, option_value(option, params["modeId"], "modeId"))
             return {}
 

@@ -32,6 +32,8 @@ MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
     ("architect", "Architect", "Read, think and plan; change nothing and run nothing"),
 )
 """Id, name and description of the session's modes."""
+ASKING_CODE: Final = "Change files and run programs; ask about each kind that the policy names"
+"""The description of the mode `code` where it allows nothing by itself."""
 POLICIES: Final[tuple[tuple[PolicyId, str, str], ...]] = (
     ("allow_read", "Allow reading", "Ask about everything but reading and searching"),
     ("ask_always", "Always ask", "Ask about reading and searching too"),

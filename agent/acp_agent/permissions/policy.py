@@ -23,3 +23,5 @@ class PermissionPolicy:
     """Rules that come before the lists; the first one that fits decides."""
     code_allows: bool = True
     """Whether the mode `code` allows what the lists leave open."""
+    options_are_shown: bool = True
+    """Whether the client shows the user what each option of a permission request covers."""

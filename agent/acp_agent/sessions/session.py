@@ -34,6 +34,7 @@ from acp_agent.options import (
     options_for,
 )
 from acp_agent.permissions.decide import ModeId, SessionPermissions
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
 from acp_agent.sessions.restore import RestoredSession
 from acp_agent.settings.keys import PolicyId
@@ -175,7 +176,7 @@ class Session:
         prefix = f"{settings.agent.namespace}:" if settings.agent.namespace else ""
         self._instruction_files = settings.agent.instructions
         self._models = {model.name: model for model in services.models}
-        self.options = options_for(services.models, services.permissions.default_policy)
+        self.options = options_for(services.models, services.permissions)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
         self._context = TurnContext(
             session_id=self.id,
@@ -388,6 +389,11 @@ class Session:
     def settings(self) -> dict[str, Json]:
         """Return the options of the session, as fields of a result."""
         return self.updates.settings(self.options, self._chosen)
+
+    def adopt_policy(self, policy: PermissionPolicy) -> None:
+        """Decide by another policy from now on, and describe the modes by it."""
+        self.permissions.settings = policy
+        self.options = options_for(list(self._models.values()), policy)
 
     def commands(self) -> list[dict[str, Json]]:
         """Return the commands that a prompt may begin with, as the protocol shows them."""

@@ -36,6 +36,7 @@ from acp_agent.world.workspace import PathEffect
 from acp_protocol.call_rules.subjects import path_subject
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.words import ToolKind
 
@@ -213,6 +214,11 @@ class _ToolCall:
             return Decision("reject", "client")
         await updates.leave_waiting()
         decision = permissions.record_choice(call, result)
+        if decision.rule is not None and not permissions.settings.options_are_shown:
+            # The user has chosen "always" without having read what for.
+            chosen = get(get(result, "outcome"), "optionId")
+            kept = next(each["name"] for each in options if each["optionId"] == chosen)
+            await updates.text("agent_message_chunk", f"Remembered: {kept}.\n\n")
         known = permissions.decide(call) if decision.verdict == "allow" else None
         # The mode may have been set to one that forbids it while the user thought about it.
         return known if known is not None and known.verdict != "allow" else decision

@@ -157,32 +157,34 @@ def write_permission(params: Object) -> Object:
     }
 
 
-def option_of(params: Object) -> Object:
+def option_of(params: Object, *, are_shown: bool) -> Object:
     """Return the option that each word of a response selects.
 
-    The client has not seen the options. Of several lasting ones the first is selected, usually the
-    narrowest; if there is none, the one that holds once.
+    Of several lasting ones the first is selected, usually the narrowest; if there is none, the one
+    that holds once. The ids of options are words too, if the client has seen them.
     """
     options = [as_object(option) for option in as_list(params.get("options"))]
     if not options:
         return {word: word for word in OPTIONS}
-    by_id = {as_string(option.get("optionId")): option.get("optionId") for option in options}
+    ids = {as_string(option.get("optionId")): option.get("optionId") for option in options}
     by_kind = {as_string(each.get("kind")): each.get("optionId") for each in reversed(options)}
     instead = {f"{verb}_always": by_kind.get(f"{verb}_once") for verb in ("allow", "reject")}
-    return instead | by_kind | by_id
+    words = {word: id_ for word, id_ in (instead | by_kind).items() if word in OPTIONS}
+    return words | (ids if are_shown else {})
 
 
 def outcome_of(result: Json, options: Object) -> Json:
     """Turn the result of a permission request into the official one.
 
-    Besides the official form a bare word is accepted, alone or as the outcome. All forms may select
-    by one of the four words, because the options have no other names in the dialect. A word that
-    was not offered allows nothing.
+    Besides the official form a bare word is accepted: alone, as the outcome, or as the id of the
+    option. All forms may select by one of the four words, because the options have no other names
+    in the dialect. A word that was not offered allows nothing.
     """
-    word = as_object(result).get("outcome", result)
-    chosen = as_object(result if word == SELECTED else word)
-    if chosen.get("outcome") == SELECTED:
-        word = chosen.get("optionId")
+    word = result
+    while isinstance(word, dict):
+        # The id stands beside "selected", or alone.
+        inner = word.get("outcome", SELECTED)
+        word = word.get("optionId") if inner == SELECTED else inner
     if not isinstance(word, str):
         return result
     option = options.get(word)
@@ -458,6 +460,10 @@ class Continuum(Dialect):
                 self._note_mode(session_in(params), as_string(update.get("currentModeId")))
                 return call.raw
             case "session/request_permission", _ if isinstance(params.get("toolCall"), dict):
+                if isinstance(call, Request):
+                    options = option_of(params, are_shown=False)
+                    request = PendingRequest(call.method, session_in(params), options)
+                    self.add_request("agent", call.id, request)
                 return with_params(call, write_permission(params))
             case _:
                 return call.raw
@@ -515,7 +521,8 @@ class Continuum(Dialect):
                 mode = params.get("mode", params.get("modeId"))
                 return {"mode": mode or moved_to_meta(params, self.name).get("mode")}
             case "session/request_permission":
-                return option_of(params)
+                # Those of a tool call with its fields side by side are not listed.
+                return option_of(params, are_shown=True)
             case _:
                 return {}
 

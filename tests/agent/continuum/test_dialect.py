@@ -16,13 +16,14 @@ from acp_protocol import jsonrpc
 from acp_protocol.dialects.continuum import Continuum
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.client import PERMISSION, Client, Counting, connected
+from tests.agent.client import PERMISSION, Client, Counting, connected, selected
 
 
 def continuum(cwd: Path, sessions: int = 9, **options: Any) -> AbstractAsyncContextManager[Client]:
     """Connect a client that speaks as those of the Continuum Router do."""
     dialect, limit = Continuum(str(cwd)), {"sessions.max_concurrent": sessions}
     able = {"readTextFile": False}
+    options.setdefault("permission", "allow_once")
     return connected(cwd, dialect=dialect, settings=limit, capabilities=able, **options)
 
 
@@ -92,6 +93,47 @@ async def test_in_the_mode_code_of_continuum_the_kind_of_a_call_decides_whether_
             await client.ask("session/prompt", **prompt)
         (cwd / "notes.md").write_text("Buy milk.\n")
         assert (client.requested != []) == (kind in asked), order
+
+
+@pytest.mark.parametrize(
+    ("word", "kept", "asked"),
+    [
+        ("allow_always", "Remembered: Allow edits of notes.md, and do not ask again in this", 1),
+        ("reject_always", "Remembered: Reject edits of notes.md, and do not ask again in this", 1),
+        ("allow_once", None, 2),
+    ],
+)
+async def test_after_an_always_a_continuum_client_reads_what_was_kept(
+    cwd: Path, word: str, kept: str | None, asked: int
+) -> None:
+    async with continuum(cwd, permission=word) as client:
+        opened = await client.ask("session/new", mode="code")
+        for _ in range(2):
+            content = [{"type": "text", "text": "edit notes.md"}]
+            prompt = {"sessionId": opened["sessionId"], "content": content}
+            await client.ask("session/prompt", **prompt)
+        said = [each.params["content"] for each in client.notifications if "content" in each.params]
+        text = "".join(block["text"] for blocks in said for block in blocks)
+        assert (kept or "Remembered") in text if kept else "Remembered" not in text
+        assert client.requested == [PERMISSION] * asked
+
+
+async def test_an_official_client_reads_options_and_no_summary_of_them(cwd: Path) -> None:
+    async with connected(cwd, permission=selected("allow-always")) as client:
+        session = await client.new()
+        await session.turn("edit notes.md")
+        assert "Remembered" not in session.text
+        described = session.opened["modes"]["availableModes"][1]["description"]
+        assert described == "Change files and run programs without asking"
+
+
+@pytest.mark.parametrize("params", [{}, {"mode": "code"}])
+async def test_the_mode_code_is_described_as_it_works(cwd: Path, params: Json) -> None:
+    async with continuum(cwd) as client:
+        opened = await client.ask("session/new", **params)
+        (mode,) = [option for option in opened["configOptions"] if option["id"] == "mode"]
+        about = {choice["value"]: choice["description"] for choice in mode["options"]}
+        assert about["code"].endswith("ask about each kind that the policy names")
 
 
 async def test_a_continuum_client_is_told_the_mode_before(cwd: Path) -> None:

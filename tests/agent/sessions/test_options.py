@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.options import options_for
+from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.store.database import SessionStore
 from acp_protocol.errors import RequestFailedError
 from tests.agent.client import Counting, connected, items, open_session
@@ -52,7 +53,9 @@ async def test_options_do_what_they_say(cwd: Path, version: int) -> None:
     ],
 )
 def test_a_policy_holds_until_another_one_is_chosen(settings: dict[str, str], value: str) -> None:
-    options = {option.id: option for option in options_for([Counting()], "ask_always")}
+    options = {
+        option.id: option for option in options_for([Counting()], PermissionPolicy("ask_always"))
+    }
     assert options["policy"].chosen(settings) == value
     assert options["mode"].chosen(settings) == "ask"
 

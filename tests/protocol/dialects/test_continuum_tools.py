@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from acp_protocol.dialects.continuum import Continuum
@@ -59,7 +61,10 @@ def test_the_progress_of_a_tool_call_is_read(
         (CHOSEN, CHOSEN),
         ("allow_once", CHOSEN),
         ({"outcome": "allow_once"}, CHOSEN),
+        ({"optionId": "allow_once"}, CHOSEN),
+        ({"outcome": {"optionId": "allow_once"}}, CHOSEN),
         ("allow_everything", CANCELLED),
+        ({"optionId": "allow"}, CANCELLED),
         ("selected", CANCELLED),
         ({"outcome": {"outcome": "selected", "optionId": "all"}}, CANCELLED),
         ({"outcome": {"outcome": "cancelled"}}, CANCELLED),
@@ -74,21 +79,41 @@ def test_a_permission_is_given_by_an_offered_word_alone(
     assert read == said(frame(id=21, result=outcome))
 
 
+YES = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+
+
 @pytest.mark.parametrize(
-    "answer",
+    "form",
     [
-        "allow_once",
-        {"outcome": "allow_once"},
-        {"outcome": {"outcome": "selected", "optionId": "allow_once"}},
-        {"outcome": "selected", "optionId": "allow_once"},
-        {"outcome": {"outcome": "selected", "optionId": "yes"}},
+        "{}",
+        '{{"outcome": {}}}',
+        '{{"optionId": {}}}',
+        '{{"outcome": {{"outcome": "selected", "optionId": {}}}}}',
+        '{{"outcome": "selected", "optionId": {}}}',
     ],
 )
-def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum, answer: Json) -> None:
-    options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
-    params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
-    dialect.write(call("session/request_permission", params, id=21), "agent")
-    (read,) = said(*dialect.read(frame(id=21, result=answer), "client").forward)
+def test_one_of_the_four_words_chooses_the_option_of_its_kind(
+    dialect: Continuum, form: str
+) -> None:
+    for word, outcome in [
+        ("allow_once", {"outcome": "selected", "optionId": "yes"}),
+        # The client has never seen the ids of our options.
+        ("yes", {"outcome": "cancelled"}),
+    ]:
+        params = {"sessionId": "s1", "toolCall": TOOL, "options": YES}
+        dialect.write(call("session/request_permission", params, id=21), "agent")
+        answer = json.loads(form.format(json.dumps(word)))
+        (read,) = said(*dialect.read(frame(id=21, result=answer), "client").forward)
+        assert read["result"] == {"outcome": outcome}
+
+
+@pytest.mark.parametrize("beside", [TOOL, {"toolCall": TOOL}])
+def test_an_option_that_the_client_has_seen_is_chosen_by_its_id(
+    dialect: Continuum, beside: Json
+) -> None:
+    params = {"sessionId": "s1", "options": YES} | beside
+    dialect.read(call("session/request_permission", params, id=21), "agent")
+    (read,) = said(*dialect.read(frame(id=21, result={"optionId": "yes"}), "client").forward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
