@@ -42,7 +42,7 @@ from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.registry import find_rule
 from acp_inspector.recording.reader import BadLine, read_lines, unread_problem
-from acp_protocol.dialects.registry import DIALECTS
+from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json", "sarif", "junit", "markdown"]
@@ -102,8 +102,8 @@ class _Linted:
 )
 @click.option(
     "--dialect",
-    type=click.Choice(list(DIALECTS)),
-    help="Translate frames from this dialect before checking.",
+    type=click.Choice(SPOKEN),
+    help="Check frames of this dialect: translated, or as arrays of messages (v2-batch).",
 )
 @filter_option(
     'Show only findings that match EXPR, such as "session == s1 and rule != unknown-member". rule '

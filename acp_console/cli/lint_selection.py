@@ -23,7 +23,7 @@ from acp_inspector.views.annotations import (
     RuleViolation,
     violation,
 )
-from acp_protocol.dialects.registry import open_dialect
+from acp_protocol.dialects.registry import open_translator
 
 _Violations: TypeAlias = dict[int, set[RuleViolation]]
 
@@ -92,7 +92,7 @@ class Selection:
         return found
 
     def _rows(self) -> Iterator[Row]:
-        spoken = None if self._dialect is None else open_dialect(self._dialect)
+        spoken = open_translator(self._dialect)
         has_lengths = spoken is not None and spoken.framing == "headers"
         return joined(read_lines(self._file)) if has_lengths else read_lines(self._file)
 
@@ -103,7 +103,7 @@ class Selection:
                 yield row
 
     def _exchanges(self) -> Exchanges:
-        spoken = None if self._dialect is None else open_dialect(self._dialect)
+        spoken = open_translator(self._dialect)
         sessions = Sessions(spoken)
         for _ in sessions.read(self._entries()):
             pass

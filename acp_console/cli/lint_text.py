@@ -64,7 +64,9 @@ def print_report(
     exercised, applied = rule_coverage(report)
     failed = len(report.failed.keys() - report.exercised)
     broken = f"; {failed} could not be checked" if failed else ""
-    unstable = len(rules()) - applied
+    unstable = sum(
+        each.is_unstable for name, each in rules().items() if name not in report.applicable
+    )
     unstable_hint = f"; {unstable} more need --unstable" if unstable else ""
     click.echo(
         f"{exercised} of {applied} rules applied to this recording; "

@@ -52,6 +52,7 @@ SUBJECTS: Final[dict[str, str]] = {
     "elicitation": "Elicitation",
     "cancellation": "Request cancellation",
     "batches": "Batches",
+    "draft-batches": "Batches of the mid-2026 draft of version 2 (`--dialect v2-batch`)",
     "extensibility": "Extensibility and naming",
     "mcp-over-acp": "MCP over ACP",
     "providers": "Providers",
@@ -81,7 +82,9 @@ STABLE_IN_1: Final = frozenset({"system-prompts"})
 
 HTTP_SUBJECTS: Final = frozenset({"http", "http-observed"})
 """Subjects about messages that come over HTTP."""
-EARLY_SUBJECTS: Final = HTTP_SUBJECTS | {"framing", "envelope", "initialization"}
+DRAFT_BATCHES: Final = "draft-batches"
+"""The subject about arrays of messages where the dialect has them."""
+EARLY_SUBJECTS: Final = HTTP_SUBJECTS | {DRAFT_BATCHES, "framing", "envelope", "initialization"}
 """Subjects that matter before a version is negotiated."""
 
 BATCHES_ARE_GONE: Final = "Batches are gone."
@@ -146,6 +149,11 @@ class LintRule:
     def is_unstable(self) -> bool:
         """Whether it is about a part of the protocol that is not stable yet, in no version."""
         return self.subject in UNSTABLE_SUBJECTS - STABLE_IN_1
+
+    @property
+    def takes_batches(self) -> bool | None:
+        """Whether it applies only where arrays of messages are taken (or not); None: to all."""
+        return {DRAFT_BATCHES: True, "batches": False}.get(self.subject)
 
     def severity_in(self, version: int | None) -> Severity:
         return (version == 1 and self.in_version_1) or self.severity

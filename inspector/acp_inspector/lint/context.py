@@ -30,7 +30,9 @@ from acp_protocol.jsonrpc import (
 from acp_protocol.schema.methods import VERSIONS, find_method
 from acp_protocol.schema.validate import accepts
 
-Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
+Kind: TypeAlias = Literal[
+    "request", "notification", "result", "failure", "batch", "draft batch", "broken"
+]
 
 Place: TypeAlias = tuple[str, dict[str, Json]]
 """The path of an object in a message, and the object."""
@@ -117,7 +119,9 @@ class Context:
         self.decoded = DecodedFrame(frame)
         self.value = self.decoded.members
         """The whole message; empty if it is not an object."""
-        self.kind: Kind = "batch" if isinstance(self.decoded.value, list) else "broken"
+        self.kind: Kind = "broken"
+        if isinstance(self.decoded.value, list):
+            self.kind = "draft batch" if state.takes_batches else "batch"
         self.id: Json = None
         """As sent; it may be invalid."""
         self.method: str | None = None

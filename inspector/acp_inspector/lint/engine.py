@@ -11,18 +11,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final
+from typing import Final, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import LintRule, Severity
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
+from acp_inspector.lint.json_lines import is_piece
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
 from acp_inspector.messages import FrameJoiner
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
+from acp_protocol.dialects.registry import BATCHES
 from acp_protocol.framing import Side
+from acp_protocol.json_values import as_list
+from acp_protocol.jsonrpc import Batch, InvalidMessage, encode
 
 logger = logging.getLogger(__name__)
 
@@ -121,19 +125,24 @@ class Linter:
             LocalProtocolError: there is no dialect of this name.
         """
         self._unstable = unstable
-        self._dialect_name = dialect
+        self._takes_batches = dialect == BATCHES
+        self._dialect_name = None if self._takes_batches else dialect
         self._limit = limit
         self._counts = counts
         self._kept: Counter[str] = Counter()
-        self.report = LintReport(applicable=_applicable_rules(unstable=unstable))
+        self.report = LintReport(
+            applicable=_applicable_rules(unstable=unstable, takes_batches=self._takes_batches)
+        )
         self._begin()
         has_lengths = self._dialect is not None and self._dialect.framing == "headers"
         self._reframer = FrameJoiner() if has_lengths else None
 
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _open_dialect(self._dialect_name)
-        self._detector = DialectDetector() if self._dialect is None else None
-        self._state = LintState(unstable=self._unstable)
+        self._detector = (
+            DialectDetector() if self._dialect is None and not self._takes_batches else None
+        )
+        self._state = LintState(unstable=self._unstable, takes_batches=self._takes_batches)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
         self._topics: set[tuple[str, str]] = set()
@@ -190,7 +199,7 @@ class Linter:
         found: list[Finding] = []
         version = self._state.version
         for each in registry().end_checks:
-            if applies(rules()[each.rule], version, unstable=self._unstable):
+            if self._applies(each.rule):
                 problems = self._run_check(each.rule, lambda look=each.look: look(ending))
                 found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
         if version is not None:
@@ -234,6 +243,31 @@ class Linter:
 
     def _check_frame(self, frame: Frame) -> list[Finding]:
         context = Context(frame, self._state)
+        if context.kind == "draft batch" and is_piece(context):
+            # It may end a message that is spread over several lines.
+            context.kind = "batch"
+        found = self._check_context(context)
+        if context.kind == "draft batch":
+            found += self._check_entries(context)
+        elif context.kind == "batch" and self._state.version != 1:
+            messages = cast("Batch", context.decoded.message).entries
+            if any(not isinstance(each, InvalidMessage) for each in messages):
+                self.report.dialects.add(BATCHES)
+        return found
+
+    def _check_entries(self, batch: Context) -> list[Finding]:
+        """Check the messages of an array one by one; paths of findings begin with their index."""
+        found: list[Finding] = []
+        self._state.is_in_batch = True
+        for index, value in enumerate(as_list(batch.decoded.value)):
+            entry = replace(batch.frame, data=encode(value), line_ending=b"\n")
+            for each in self._check_context(Context(entry, self._state)):
+                path = f"{index}.{each.path}" if each.path else str(index)
+                found.append(replace(each, path=path))
+        self._state.is_in_batch = False
+        return found
+
+    def _check_context(self, context: Context) -> list[Finding]:
         kind = kind_of(context)
         checks = checks_for(kind, unstable=self._unstable)
         self.report.exercised |= checks.exercised
@@ -274,7 +308,7 @@ class Linter:
     def _check_event(self, entry: StderrChunk | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
         for each in registry().event_checks:
-            if applies(rules()[each.rule], self._state.version, unstable=self._unstable):
+            if self._applies(each.rule):
                 problems = self._run_check(
                     each.rule, lambda look=each.look: look(entry, self._state)
                 )
@@ -288,6 +322,15 @@ class Linter:
                 self._is_over = True
                 self._has_client_left = entry.data.get("from") == "client"
         return found
+
+    def _applies(self, rule: str) -> bool:
+        """Return whether a rule applies to the version that was agreed upon."""
+        return applies(
+            rules()[rule],
+            self._state.version,
+            unstable=self._unstable,
+            takes_batches=self._takes_batches,
+        )
 
     def _run_check(self, rule: str, look: Callable[[], CheckResult]) -> CheckResult:
         try:
@@ -325,8 +368,12 @@ def lint(
 
 
 @cache
-def _applicable_rules(*, unstable: bool) -> frozenset[str]:
-    return frozenset(name for name, rule in rules().items() if unstable or not rule.is_unstable)
+def _applicable_rules(*, unstable: bool, takes_batches: bool) -> frozenset[str]:
+    return frozenset(
+        name
+        for name, rule in rules().items()
+        if (unstable or not rule.is_unstable) and rule.takes_batches in {None, takes_batches}
+    )
 
 
 def _open_dialect(name: str) -> Dialect:

@@ -14,6 +14,8 @@ INVALID: Final[Triggers] = (("broken", None),)
 """Frames that hold no message, not even an array of them."""
 BATCHES: Final[Triggers] = (("batch", None),)
 """Frames that hold an array."""
+DRAFT_BATCHES: Final[Triggers] = (("draft batch", None),)
+"""Frames that hold an array, in the dialect `v2-batch`; its messages follow, one by one."""
 EVERY_MESSAGE: Final[Triggers] = (("message", None),)
 """Every frame that is one JSON object."""
 END: Final[Triggers] = (("end", None),)

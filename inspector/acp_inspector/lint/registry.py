@@ -367,6 +367,8 @@ class MessageKind(NamedTuple):
     variant: str | None
     is_http: bool
     """Whether the connection is over HTTP."""
+    takes_batches: bool
+    """Whether the dialect has arrays of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +401,7 @@ def kind_of(context: Context) -> MessageKind:
         context.method if context.method in names else None,
         context.variant if context.variant in names else None,
         context.state.is_http,
+        context.state.takes_batches,
     )
 
 
@@ -409,7 +412,9 @@ def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
     checks = [
         each
         for each in registry().checks
-        if applies(rules()[each.rule], kind.version, unstable=unstable)
+        if applies(
+            rules()[each.rule], kind.version, unstable=unstable, takes_batches=kind.takes_batches
+        )
         and (kind.is_http or rules()[each.rule].subject not in HTTP_SUBJECTS)
     ]
     trackers = [each for each in registry().trackers if triggers.intersection(each.triggers)]
@@ -430,7 +435,9 @@ def _triggers(kind: MessageKind) -> Iterator[Trigger]:
     yield from on.EVERY_FRAME
     if kind.kind == "batch":
         yield from on.BATCHES
-    if kind.kind not in {"batch", "no object"}:
+    if kind.kind == "draft batch":
+        yield from on.DRAFT_BATCHES
+    if kind.kind not in {"batch", "draft batch", "no object"}:
         yield from on.EVERY_MESSAGE
     if kind.kind in {"broken", "no object"}:
         yield from on.INVALID
@@ -462,8 +469,12 @@ def _may_send(side: Side, method: str, version: int | None) -> bool:
     return True
 
 
-def applies(rule: LintRule, version: int | None, *, unstable: bool) -> bool:
+def applies(
+    rule: LintRule, version: int | None, *, unstable: bool, takes_batches: bool = False
+) -> bool:
     """Return whether a rule applies to messages of a version; None: not negotiated yet."""
+    if rule.takes_batches not in {None, takes_batches}:
+        return False
     if rule.is_unstable_in(version) and not unstable:
         return False
     if version is None:

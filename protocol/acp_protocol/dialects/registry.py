@@ -30,6 +30,14 @@ def open_dialect(name: str, directory: str | None = None) -> Dialect:
     return DIALECTS[name](str(Path.cwd()) if directory is None else directory)
 
 
+def open_translator(name: str | None, directory: str | None = None) -> Dialect | None:
+    """Return a dialect, as `open_dialect` does; None if frames need no translation.
+
+    That is so without a name, and in `v2-batch`.
+    """
+    return None if name in {None, BATCHES} else open_dialect(str(name), directory)
+
+
 BATCHES: Final = "v2-batch"
 """The draft of version 2 with batches: a setting of the connection, without a translator."""
 

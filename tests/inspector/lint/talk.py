@@ -41,6 +41,8 @@ class Talk:
     version: int = 1
     is_unstable: bool = False
     """Whether it is linted with the unstable parts of the protocol."""
+    dialect: str | None = None
+    """The dialect it is linted in."""
     entries: list[Entry] = field(default_factory=list[Entry])
     at: float = 0.0
     _ids: Iterator[int] = field(default_factory=count)
@@ -92,6 +94,15 @@ class Talk:
         id_ = next(self._ids) if id_ is None else id_
         message = {"id": id_, "method": method, "params": members if params is None else params}
         return Call(self.send(side, message), id_, side, method)
+
+    def batch(self, side: Side, *messages: Mapping[str, Any] | int) -> int:
+        """Send an array, with the version added to each message that has an id or a method."""
+        version = {"jsonrpc": "2.0"}
+        array = [
+            version | dict(each) if isinstance(each, Mapping) and each else each
+            for each in messages
+        ]
+        return self.send(side, json.dumps(array).encode())
 
     def tell(self, method: str, /, *, side: Side = "client", **members: Any) -> int:
         """Send a notification."""
@@ -270,6 +281,7 @@ class Case:
     script: Script
     despite: tuple[str, ...] = ()
     """Other rules of severity error that the near miss cannot but break."""
+    dialect: str | None = None
 
     def __str__(self) -> str:
         """Return what the case is called in a test's name."""
@@ -277,7 +289,7 @@ class Case:
 
     def talk(self) -> Talk:
         """Return the talk, played."""
-        talk = Talk(self.version, self.is_unstable)
+        talk = Talk(self.version, self.is_unstable, self.dialect)
         self.script(talk)
         return talk
 
@@ -285,23 +297,31 @@ class Case:
 CASES: list[Case] = []
 
 
-def breaks(rule: str, version: int = 1, *, unstable: bool = False) -> Callable[[Script], Script]:
+def breaks(
+    rule: str, version: int = 1, *, unstable: bool = False, dialect: str | None = None
+) -> Callable[[Script], Script]:
     """Make a function a talk that breaks a rule."""
 
     def made(script: Script) -> Script:
-        CASES.append(Case(rule, script.__name__, True, version, unstable, script))
+        CASES.append(Case(rule, script.__name__, True, version, unstable, script, (), dialect))
         return script
 
     return made
 
 
 def keeps(
-    rule: str, version: int = 1, *, unstable: bool = False, despite: tuple[str, ...] = ()
+    rule: str,
+    version: int = 1,
+    *,
+    unstable: bool = False,
+    despite: tuple[str, ...] = (),
+    dialect: str | None = None,
 ) -> Callable[[Script], Script]:
     """Make a function a talk that has what a rule looks at, comes close, and keeps it."""
 
     def made(script: Script) -> Script:
-        CASES.append(Case(rule, script.__name__, False, version, unstable, script, despite))
+        case = Case(rule, script.__name__, False, version, unstable, script, despite, dialect)
+        CASES.append(case)
         return script
 
     return made

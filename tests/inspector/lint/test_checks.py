@@ -82,7 +82,7 @@ def test_a_capability_is_needed_only_for_the_value_that_needs_it() -> None:
 def test_what_the_schema_finds_is_reported_under_one_name() -> None:
     """Over some of the talks that break a rule."""
     for case in [case for case in cases() if case.is_broken][::4]:
-        found = lint(case.talk().entries, unstable=case.is_unstable).findings
+        found = lint(case.talk().entries, unstable=case.is_unstable, dialect=case.dialect).findings
         places = Counter((each.frames[-1], each.path) for each in found if each.path)
         for each in found:
             if each.rule.name in GENERAL and each.path:

@@ -36,7 +36,7 @@ def recorded(talk: Talk) -> list[Entry]:
 @cache
 def report_of(case: Case) -> LintReport:
     """Return what the linter says of a case."""
-    report = lint(recorded(case.talk()), unstable=case.is_unstable)
+    report = lint(recorded(case.talk()), unstable=case.is_unstable, dialect=case.dialect)
     assert not report.failed
     return report
 
@@ -179,6 +179,49 @@ def test_an_open_request_is_an_error_unless_the_client_left_first(
         talk.event(name, **({"code": 0} if name == "exit" else {"from": side}))
     found = {each.rule.name: each.severity for each in lint(talk.entries).findings}
     assert (found["unanswered-request"], found["custom-request-unanswered"]) == (severity, severity)
+
+
+def talk_in_arrays() -> Talk:
+    """Return a conversation of the draft that had arrays, from `initialize` on."""
+    talk, info = Talk(2), {"protocolVersion": 2, "info": TOOL}
+    talk.batch("client", {"id": "i", "method": "initialize", "params": info | {"capabilities": {}}})
+    talk.batch("agent", {"id": "i", "result": info | {"capabilities": {"session": {}}}})
+    talk.new_session()
+    ask: dict[str, Any] = {"method": "session/list", "params": {}}
+    cancel = {"method": "session/cancel", "params": {"sessionId": "s1"}}
+    talk.batch("client", {"id": "a", **ask}, cancel, {"id": "b", **ask})
+    listed = {"sessions": [{"sessionId": "s1", "cwd": CWD}]}
+    talk.batch("agent", {"id": "b", "result": listed}, {"id": "a", "result": listed})
+    return talk
+
+
+def test_messages_of_arrays_are_checked_one_by_one_in_the_dialect_that_has_them() -> None:
+    """The version is that of the `initialize` in the first array, which should not be in one."""
+    report = lint(talk_in_arrays().entries, dialect="v2-batch")
+    assert report.versions == {2}
+    assert [(each.rule.name, each.path) for each in report.findings] == [
+        ("lifecycle-in-batch", "0.method")
+    ]
+    assert "batch-sent" not in report.applicable
+
+
+def test_arrays_are_errors_of_the_published_protocol_and_hint_at_the_dialect() -> None:
+    report = lint(talk_in_arrays().entries)
+    assert report.dialects == {"v2-batch"}
+    assert {"batch-sent", "batch-response"} <= {each.rule.name for each in report.findings}
+
+
+def test_a_finding_in_an_array_names_its_entry() -> None:
+    talk = Talk(2)
+    talk.open()
+    wrong = {"id": "b", "method": "session/list", "params": {"cursor": 7}}
+    talk.batch("client", {"id": "a", "method": "session/list", "params": {}}, wrong)
+    (finding,) = [
+        each
+        for each in lint(talk.entries, dialect="v2-batch").findings
+        if each.path.endswith("cursor")
+    ]
+    assert (finding.path, finding.frames) == ("1.params.cursor", (len(talk.entries),))
 
 
 def test_only_the_refusal_of_an_array_counts_as_one() -> None:

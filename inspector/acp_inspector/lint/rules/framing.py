@@ -130,10 +130,13 @@ def _keep_pieces(context: Context) -> None:
         keep_pieces(context)
 
 
-@track(on.INVALID, on.BATCHES, on.request())
+@track(on.INVALID, on.BATCHES, on.DRAFT_BATCHES, on.request())
 def _keep_unreadable(context: Context) -> None:
     """Count lines that cannot be read; a response to one may have no id."""
     if context.kind == "request" and context.key is not None:
+        return
+    if context.kind == "draft batch" and context.decoded.value:
+        # Its messages are read one by one; an empty one gets a response of its own.
         return
     lines = context.state.of(LineState)
     lines.unreadable[context.side] += 1
