@@ -43,6 +43,7 @@ from acp_protocol.dialects.base import (
     path_of,
     renamed,
     session_in,
+    text_of,
     update_frame,
     wants_login,
     with_blocks,
@@ -128,14 +129,16 @@ def write_update(update: Object) -> list[Object] | None:
 
 
 def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
+    """Return the official update of a tool call that has ended with `output`."""
     text = output if isinstance(output, str) else encode(output).decode()
-    block = {"type": "text", "text": text}
+    block = {"type": "content", "content": {"type": "text", "text": text}}
+    raw: Object = {"rawOutput": output} if isinstance(output, dict) else {}
     return {
         "sessionUpdate": "tool_call_update",
         "toolCallId": id,
         "status": "completed",
-        "content": [{"type": "content", "content": block}],
-        "rawOutput": output,
+        "content": [block] if text else [],
+        **raw,
     }
 
 
@@ -231,11 +234,6 @@ def write_block(block: Json) -> Json:
             return block
 
 
-def text_of(block: Json) -> str:
-    members = as_object(block)
-    return as_string(members.get("text")) if members.get("type") == "text" else ""
-
-
 NOT_FOUND: Final = -32001
 PERMISSION_DENIED: Final = -32002
 INVALID_STATE: Final = -32003
@@ -272,7 +270,7 @@ class Acpex(Dialect):
             case "agent", "session/update":
                 return Translation(self._read_update(call, params))
             case "agent", "session/request_permission":
-                params = _read_permission(params)
+                params = self.permission(_read_permission(params))
             case "client", "initialize":
                 params = _read_capabilities(params)
             case "client", "authenticate":
@@ -316,6 +314,7 @@ class Acpex(Dialect):
         update = get_object(params, "update")
         # Official tool calls have a kind, too: that of the tool.
         official = None if "sessionUpdate" in update else read_update(update)
+        official = official and [self.in_full(session_in(params), each) for each in official]
         for each in official or [update]:
             if each.get("sessionUpdate") == "agent_message_chunk":
                 self.add_text(session_in(params), text_of(each.get("content")))
@@ -337,9 +336,13 @@ class Acpex(Dialect):
         params = as_object(call.params)
         match sent_by, call.method:
             case "agent", "session/update":
-                updates = write_update(get_object(params, "update"))
+                update, session = get_object(params, "update"), session_in(params)
+                updates = write_update(update)
                 if updates is None:
+                    self.note_tool_call(params)
                     return (call.raw,)
+                place = int(update.get("sessionUpdate") == "tool_call")
+                updates[place:place] = self.unsent(session, update, written=())
                 return tuple(update_frame(params.get("sessionId"), each) for each in updates)
             case "client", "initialize":
                 params = _write_capabilities(params)

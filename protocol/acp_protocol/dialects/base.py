@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
+from acp_protocol.dialects.reported_calls import ReportedCalls
 from acp_protocol.dialects.spellings import spellings
 from acp_protocol.framing import Framing, Side, opposite
-from acp_protocol.json_values import as_object, as_text
+from acp_protocol.json_values import as_list, as_object, as_string, as_text, get, get_object
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     ErrorResponse,
@@ -28,7 +29,7 @@ from acp_protocol.jsonrpc import (
     id_key,
     read_message,
 )
-from acp_protocol.schema.vocabulary import CLOSING, OPENING
+from acp_protocol.schema.vocabulary import CALL_UPDATES, CLOSING, OPENING
 
 Object: TypeAlias = dict[str, Json]
 Call: TypeAlias = Request | Notification
@@ -45,6 +46,7 @@ META: Final = "_meta"
 ASSUMED: Final = "isAssumed"
 """Marks what a dialect has by its document, and the peer has not named."""
 PROMPT: Final = "session/prompt"
+PERMISSION: Final = "session/request_permission"
 _SESSION: Final = ("sessionId", *sorted(spellings("sessionId") - {"sessionId"}))
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
 """Capabilities that only official peers have; a dialect's peer must not seem to have them."""
@@ -113,6 +115,8 @@ class Dialect(ABC):
         """The known sessions, the last used one at the end."""
         self._texts: dict[str, str] = {}
         """The text of the running turn of each session."""
+        self.calls = ReportedCalls()
+        """The tool calls that were read, or written."""
         self.is_initialized = False
 
     @property
@@ -137,6 +141,8 @@ class Dialect(ABC):
             if isinstance(message, InvalidMessage):
                 return self.read_foreign(message, sent_by)
             if isinstance(message, Call) and self._may_translate(message, sent_by):
+                if sent_by == "agent":
+                    self.note_tool_call(as_object(message.params))
                 return self.read_call(message, sent_by)
             if isinstance(message, AnyResponse) and (found := self._responded(message, sent_by)):
                 return self.read_response(message, found)
@@ -150,6 +156,8 @@ class Dialect(ABC):
         message = read_message(raw)
         try:
             if isinstance(message, Call) and self._may_translate(message, sent_by):
+                if message.method == PERMISSION:
+                    self.permission(as_object(message.params))
                 return self.write_call(message, sent_by)
             if isinstance(message, AnyResponse) and (found := self._responded(message, sent_by)):
                 return self.write_response(message, found)
@@ -218,6 +226,57 @@ class Dialect(ABC):
     def was_streamed(self, session: str | None, text: str) -> bool:
         """Return whether the text of the turn ends with `text`."""
         return self._texts.get(session or "", "").rstrip().endswith(text.strip()[-MAX_TEXT:])
+
+    def in_full(self, session: str | None, update: Object) -> Object:
+        """Return an update as read from the dialect, with the content that its call had before."""
+        id_, content = update.get("toolCallId"), update.get("content")
+        if update.get("sessionUpdate") == "tool_call":
+            self.calls.begin(session, id_)
+            self.calls.note(session, id_, as_list(content))
+        elif update.get("sessionUpdate") == "tool_call_update" and isinstance(content, list):
+            return update | {"content": self.calls.add(session, id_, as_list(content))}
+        return update
+
+    def unsent(self, session: str | None, update: Object, written: Collection[str]) -> list[Object]:
+        """Return an official update with content of a tool call that the dialect cannot write.
+
+        It replaces the content that the reader has, so it comes before what the dialect writes.
+
+        Args:
+            session: The session.
+            update: The update of a tool call that is written.
+            written: The types of content that the dialect writes.
+        """
+        id_ = update.get("toolCallId")
+        content = [
+            item
+            for item in as_list(update.get("content"))
+            if as_object(item).get("type") not in written and not text_of(get(item, "content"))
+        ]
+        if not content or not self.calls.has_changed(session, id_, content):
+            return []
+        return [{"sessionUpdate": "tool_call_update", "toolCallId": id_, "content": content}]
+
+    def permission(self, params: Object) -> Object:
+        """Note the tool call in official params; return them without its status if it has begun.
+
+        Officially the request may set the status. Dialects do not know that: a call that was
+        reported in terms of the dialect goes on.
+        """
+        tool, session = get_object(params, "toolCall"), session_in(params)
+        id_, content = tool.get("toolCallId"), tool.get("content")
+        if isinstance(content, list):
+            self.calls.note(session, id_, as_list(content))
+        if tool.get("status") == "pending" and self.calls.has_begun(session, id_):
+            return params | {"toolCall": without(tool, "status")}
+        return params
+
+    def note_tool_call(self, params: Object) -> None:
+        """Note the tool call that params of an official update report, if there is one."""
+        update = get_object(params, "update")
+        content = update.get("content")
+        if update.get("sessionUpdate") in CALL_UPDATES and isinstance(content, list):
+            self.calls.note(session_in(params), update.get("toolCallId"), as_list(content))
 
     def _may_translate(self, call: Call, sent_by: Side) -> bool:
         """Remember a request; return whether its params are by name."""
@@ -335,6 +394,12 @@ def with_blocks(params: Object, old: str, new: str, translate: Callable[[Json], 
     if new in params or not isinstance(params.get(old), list):
         return params
     return renamed(params, {old: new}) | {new: [translate(block) for block in params[old]]}
+
+
+def text_of(block: Json) -> str:
+    """Return the text of an official block; empty for other blocks."""
+    members = as_object(block)
+    return as_string(members.get("text")) if members.get("type") == "text" else ""
 
 
 def chunk(block: Json) -> Object:

@@ -125,7 +125,8 @@ def has_tool(params: Object) -> bool:
     return isinstance(params.get("toolCallId"), str) and "toolCall" not in params
 
 
-def read_permission(params: Object) -> Object:
+def read_permission(params: Object, *, is_new: bool) -> Object:
+    """Return the official params; a call that is new waits, another one goes on."""
     options = [{"optionId": word, "name": name, "kind": word} for word, name in OPTIONS.items()]
     tool = _tool(params)
     if more := without(params, "sessionId", "options", "locations", *_MEMBERS):
@@ -137,7 +138,7 @@ def read_permission(params: Object) -> Object:
         tool["rawInput"] = more | (as_object(raw) if is_joined else {"rawInput": raw})
     return {
         "sessionId": params.get("sessionId"),
-        "toolCall": tool | {"status": "pending"},
+        "toolCall": without(tool, "status") | ({"status": "pending"} if is_new else {}),
         "options": params.get("options", options),
     }
 
@@ -278,7 +279,6 @@ class Continuum(Dialect):
         self._modes: dict[str, str] = {}
         self._former: dict[str, str] = {}
         """The previous mode of each session."""
-        self._tools: dict[str, None] = {}
         self._cancels = 0
 
     # Dialect to official
@@ -339,16 +339,19 @@ class Continuum(Dialect):
     def _read_agent(self, call: Call, params: Object) -> Translation:
         if call.method == "session/request_permission" and has_tool(params):
             if isinstance(call, Request):
-                return Translation((with_params(call, read_permission(params)),))
-            # A notification gets no response, so it is shown as a waiting tool call.
-            params = params | {"status": "pending"}
+                is_new = self.calls.begin(session_in(params), params["toolCallId"])
+                return Translation((with_params(call, read_permission(params, is_new=is_new)),))
+            # A notification gets no response, so it is shown as a tool call, which waits if it
+            # was not reported before.
+            is_known = self.calls.has_begun(
+                session_in(params) or self.session, params["toolCallId"]
+            )
+            params = without(params, "status") | ({} if is_known else {"status": "pending"})
         elif call.method != "session/update" or "update" in params:
             return Translation((call.raw,))
         params = self._in_session(params)
         if has_tool(params):
-            key = f"{params.get('sessionId')} {params['toolCallId']}"
-            is_new = key not in self._tools
-            keep(self._tools, key, None)
+            is_new = self.calls.begin(session_in(params), params["toolCallId"])
             update = read_tool_call(params, is_new=is_new)
             return Translation((update_frame(params.get("sessionId"), update),))
         if not isinstance(params.get("content"), list | dict):

@@ -27,6 +27,7 @@ from typing import Final
 
 from acp_protocol.dialects.acpex import output_text, plan_entry, tool_call, tool_output
 from acp_protocol.dialects.base import (
+    PERMISSION,
     PROMPT,
     REMEMBERED,
     AnyResponse,
@@ -163,7 +164,6 @@ VERSION: Final[Object] = {"protocolVersion": 1}
 _SESSIONS: Final[Object] = {"list": {}, "resume": {}, "delete": {}}
 """What every agent can do with sessions; the dialect has no claims for it."""
 CANCEL: Final = "cancel"
-PERMISSION: Final = "session/request_permission"
 _ANSWERS: Final = frozenset({"response", "error"})
 _IS_BARE: Final = "is_bare"
 """Notes that a prompt came without JSON-RPC around it."""
@@ -221,7 +221,7 @@ class Openoxide(Dialect):
         params = as_object(call.params)
         if sent_by == "agent":
             if call.method == PERMISSION:
-                return Translation((with_params(call, _read_permission(params)),))
+                return Translation((with_params(call, self.permission(_read_permission(params))),))
             if call.method != "session/update" or "update" in params:
                 return Translation((with_params(call, _named(call.method, params, _NAMES)),))
             session = session_in(params) or self.session
@@ -280,7 +280,9 @@ class Openoxide(Dialect):
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Translation:
         update = None if session is None else self._read_update(event, session)
-        return Translation((raw if update is None else update_frame(session, update),))
+        if update is None:
+            return Translation((raw,))
+        return Translation((update_frame(session, self.in_full(session, update)),))
 
     def _read_answer(self, answer: Object, raw: bytes) -> Translation:
         """Turn the answer to a prompt without JSON-RPC around it into a response."""
@@ -381,7 +383,11 @@ class Openoxide(Dialect):
         text = "".join(as_string(as_object(block).get("text")) for block in read)
         if not self.was_streamed(session, text):
             updates += [chunk(block) for block in read]
-        return [update_frame(session, each) for each in updates if each is not None]
+        return [
+            update_frame(session, self.in_full(session, each))
+            for each in updates
+            if each is not None
+        ]
 
     # Official to dialect
 
@@ -454,6 +460,7 @@ class Openoxide(Dialect):
         is_update = call.method == "session/update"
         events = self._write_update(update, session_in(params)) if is_update else None
         if events is None:
+            self.note_tool_call(params)
             return (with_params(call, _named(call.method, params, _WIRE_NAMES)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(encode_notification(call.method, session | event) for event in events)
@@ -468,9 +475,10 @@ class Openoxide(Dialect):
                 name = as_string(update.get("name")) or as_string(update.get("title"))
                 call = {"type": "tool_call", "id": update.get("toolCallId"), "name": name}
                 call |= {"input": update["rawInput"]} if "rawInput" in update else {}
-                return self._noted([call, *_write_tool_update(update)], session)
-            case "tool_call_update":
-                return self._noted(_write_tool_update(update), session) or None
+                parts = [call, *self._write_unsent(update, session), *_write_tool_update(update)]
+                return self._noted(parts, session)
+            case "tool_call_update" if events := _write_tool_update(update):
+                return self._noted([*self._write_unsent(update, session), *events], session)
             case "available_commands_update":
                 commands = map(as_object, as_list(update.get("availableCommands")))
                 named = (
@@ -491,9 +499,13 @@ class Openoxide(Dialect):
         for event in events:
             for name, kind in _PARTS.items():
                 parts = turn.uses if name == "tool_uses" else turn.results
-                if event["type"] == kind and len(parts) < REMEMBERED:
+                if event.get("type") == kind and len(parts) < REMEMBERED:
                     parts.append(without(event, "type"))
         return events
+
+    def _write_unsent(self, update: Object, session: str | None) -> list[Object]:
+        """Return what is between the events of a tool call that they do not say."""
+        return [{"update": each} for each in self.unsent(session, update, written=("diff",))]
 
     def extension_fields(self, call: Call) -> Object:
         """Return the id of a prompt, and whether it names its content `prompt`."""

@@ -120,5 +120,5 @@ async def test_the_input_in_a_request_decides_however_the_dialect_spells_it() ->
 async def test_a_name_that_a_request_has_twice_hides_neither_input() -> None:
     for one, other in (("rm -rf x", "ls"), ("ls", "rm -rf x")):
         _, _, params = continuum("run", kind="execute", command=one, rawInput={"command": other})
-        raw = read_permission(params)["toolCall"]["rawInput"]
+        raw = read_permission(params, is_new=True)["toolCall"]["rawInput"]
         assert commands_of({"rawInput": raw}) == [one, other]

@@ -155,7 +155,6 @@ UPDATES = [
             "toolCallId": "call_123",
             "status": "completed",
             "content": [{"type": "content", "content": {"type": "text", "text": "defmodule…"}}],
-            "rawOutput": "defmodule…",
         },
     ),
     (

@@ -146,7 +146,6 @@ EVENTS = [
             "toolCallId": "t1",
             "status": "completed",
             "content": [{"type": "content", "content": {"type": "text", "text": "text"}}],
-            "rawOutput": "text",
         },
     ),
     (
@@ -318,8 +317,9 @@ def test_tools_that_only_the_answer_reports_are_shown(dialect: Openoxide) -> Non
     *updates, ended = said(*dialect.read(frame(id=1, result=turn), "agent").forward)
     shown = [each["params"]["update"] for each in updates]
     assert [each.get("toolCallId") for each in shown] == ["t1", "t1", "t1", None]
-    assert (shown[0]["name"], shown[1]["rawOutput"]) == ("read_file", "text")
-    assert shown[2]["content"] == [OFFICIAL_DIFF]
+    assert shown[0]["name"] == "read_file"
+    output = {"type": "content", "content": {"type": "text", "text": "text"}}
+    assert shown[2]["content"] == [output, OFFICIAL_DIFF]
     assert shown[3]["content"] == {"type": "text", "text": "Done."}
     assert ended["result"] == {"stopReason": "end_turn"}
     assert all(is_valid(each) for each in updates)
