@@ -12,6 +12,7 @@ from typing import Final
 
 from acp_protocol.errors import AcpError
 from acp_protocol.host.regular_files import check_replaceable, replacing
+from acp_protocol.host.state import state_directory
 from acp_protocol.user_files.paths import config_directory
 
 CONFIG_NAME: Final = "config.toml"
@@ -25,6 +26,11 @@ def config_path(environment: Mapping[str, str] = os.environ) -> Path:
         ConfigPathError: the user has no home.
     """
     return config_directory(environment) / CONFIG_NAME
+
+
+def choices_path() -> Path:
+    """Return the file with what the user chose for each agent, whether it exists or not."""
+    return state_directory() / "agents.json"
 
 
 class FileWriteError(AcpError):

@@ -211,20 +211,23 @@ class Catalogue:
     def spec(self, entry: CatalogueEntry, *, is_remembered: bool = True) -> AgentSpec:
         """Return how to start an agent, with what the configuration sets for it.
 
-        `is_remembered` adds what the user last chose for it, where the configuration sets nothing.
+        Its dialect is the one that is known of it. `is_remembered` also adds the mode and the
+        options that the user last chose. What the configuration sets comes before both.
 
         Raises:
             InvalidFileError: the configuration refers to a variable that is not set.
         """
         table = self.config.agents.get(entry.name, AgentTable())
-        chosen = self.choices.get(entry.name) if is_remembered else AgentChoices()
+        known = self.choices.get(entry.name)
+        chosen = known if is_remembered else AgentChoices()
         spec = AgentSpec(
             name=entry.name,
             title=entry.title,
             command=entry.command,
             description=DEMO_AGENT.description if entry.source == "demo" else entry.command_line,
             max_protocol_version=table.protocol or 1,
-            dialect=table.dialect or chosen.dialect,
+            dialect=table.dialect or known.dialect,
+            is_dialect_remembered=table.dialect is None and known.dialect is not None,
             env={
                 **entry.env,
                 **expand_variables(

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec
+from acp_console.paths import choices_path
 from acp_console.state_file import StateFile
-from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
 
 VERSION: Final = 1
@@ -43,9 +43,7 @@ class ChoiceStore:
     """The choices for all agents, in a file of the state directory."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._file = StateFile(
-            path or state_directory() / "agents.json", _File.model_validate_json, _dump, _File
-        )
+        self._file = StateFile(path or choices_path(), _File.model_validate_json, _dump, _File)
 
     def get(self, agent: str) -> AgentChoices:
         return self._file.read().agents.get(agent) or AgentChoices()
@@ -73,6 +71,17 @@ class ChoiceStore:
             return _File(agents={**file.agents, agent: changed})
 
         self._file.change(change)
+
+    def remember_dialect(self, agent: AgentSpec, dialect: str | None) -> None:
+        """Remember the dialect of an agent for all commands; None: it speaks the protocol.
+
+        Agents without a name are not remembered.
+
+        Raises:
+            FileWriteError: the file cannot be written.
+        """
+        if agent.is_named:
+            self.update(agent.name, dialect=dialect)
 
     def remember(self, agent: AgentSpec, option: SessionOption, value: Json) -> None:
         """Remember what the user chose in a session, for the next one.

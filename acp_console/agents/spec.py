@@ -79,6 +79,8 @@ class AgentSpec:
     """The newest protocol version to ask it for; 2 is a draft."""
     dialect: str | None = None
     """The dialect of the agent; None: detect it."""
+    is_dialect_remembered: bool = False
+    """Whether nobody has named the dialect now: it is the one of last time."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], hash=False, repr=False)
     """Variables that it gets besides ours; may hold secrets."""
     cwd: Path | None = None
@@ -104,6 +106,7 @@ class AgentSpec:
         """Return the same agent with another protocol version or dialect; None: its own."""
         command = self.command
         newest = newest or self.max_protocol_version
+        is_remembered = self.is_dialect_remembered and dialect is None
         dialect = dialect or self.dialect
         if dialect == BATCHES:
             newest = max(newest, 2)
@@ -111,7 +114,13 @@ class AgentSpec:
             command = (*command, "--protocol", str(newest))
         if self.is_embedded_demo and dialect is not None:
             command = (*command, "--dialect", dialect)
-        return replace(self, command=command, max_protocol_version=newest, dialect=dialect)
+        return replace(
+            self,
+            command=command,
+            max_protocol_version=newest,
+            dialect=dialect,
+            is_dialect_remembered=is_remembered,
+        )
 
     @property
     def takes_batches(self) -> bool:

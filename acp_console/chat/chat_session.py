@@ -142,6 +142,8 @@ class ChatSession:
         self._changed_items: list[Item] = list(earlier)
         self._outgoing: str | None = None
         """The next prompt, while the files that it mentions are read."""
+        self._running: str | None = None
+        """The prompt that was sent, until its response."""
         self._reading: anyio.CancelScope | None = None
         """Once they are being read."""
         self._actions: list[Action] = []
@@ -447,7 +449,7 @@ class ChatSession:
         self._close_permissions()
         if self.is_open:
             self._source, self._was_open, self._is_restarted = self.session_id, True, True
-        self._login = None
+        self._login = self._running = None
         self._has_items |= bool(self.conversation and self.conversation.items)
         self.error = None
         self._state.take("agent_starts")
@@ -457,6 +459,12 @@ class ChatSession:
     def stop(self, error: AcpError | None) -> None:
         """Take note that the agent has ended."""
         self._stop("agent_ended", error)
+
+    def resend(self) -> None:
+        """Send the running prompt again once the agent has started again."""
+        if self._running is not None:
+            self.queued.insert(0, self._running)
+            self._running = None
 
     def _stop(self, event: Event, error: AcpError | None) -> None:
         was_stopped = self.state == "stopped"
@@ -564,7 +572,8 @@ class ChatSession:
         except AgentExitedError:
             raise
         except AcpError as problem:
-            self._stop("refused", problem)
+            if not self.agent.start_in_its_dialect(link):
+                self._stop("refused", problem)
             return False
         if login is not None:
             self.agent.retry_refused()
@@ -686,15 +695,20 @@ class ChatSession:
             return
         self._outgoing = self._reading = None
         self._state.take("prompt_sent")
+        self._running = text
         try:
             answer = await link.prompt(self.session_id, blocks)
+            self.agent.note_understood()
             if self.queued:
                 # What is still on its way is no reply to the next prompt.
                 await link.wait_for_late_updates(self.session_id, answer.get("stopReason"))
         except AgentExitedError:
             return
         except AcpError as problem:
+            if self.agent.start_in_its_dialect(link):
+                return
             self.error = problem
+        self._running = None
         self._become_ready("turn_over")
 
     async def _run_action(self, link: AgentConnection, action: Action) -> None:

@@ -8,10 +8,11 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
@@ -19,6 +20,7 @@ import anyio
 
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec, AuthMethodError, SignInRequiredError
+from acp_console.chat.evidence import DIALECT_HINT, may_be_dialect, pointed_dialect
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.logins import (
     LoginMethod,
@@ -28,8 +30,12 @@ from acp_console.chat.logins import (
     login_methods,
 )
 from acp_console.chat.prompt_blocks import PromptAbilities
+from acp_console.paths import FileWriteError
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
+from acp_protocol.dialects.detect import is_official_agent
+from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -58,8 +64,11 @@ LEFT_HINT: Final = (
     "the command has exited with code 0; something that it started holds its output open"
 )
 SENDS_BATCHES: Final = "sends arrays of messages (batches), which ACP does not have"
+WRITES_HEADERS: Final = "writes Content-Length headers before its messages, which ACP does not have"
 BATCHES_HINT: Final = "--dialect v2-batch accepts them"
 NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
+SECOND_TRY_S: Final = 10.0
+"""Seconds that an agent has to respond when it is started once more, in its dialect."""
 _V2_FIELDS: Final = frozenset({"info", "capabilities"})
 
 OpeningWay: TypeAlias = Literal["new", "load", "resume", "fork"]
@@ -77,6 +86,7 @@ SessionAbility: TypeAlias = Literal[
 ]
 
 _Result = TypeVar("_Result")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +119,12 @@ class AgentConnection:
         connection: Connection,
         handlers: ClientHandlers,
         quiet: QuietTimes = QUIET,
+        wire: Wire | None = None,
     ) -> None:
         self.spec = spec
         self.connection = connection
+        self.pointed_dialect: str | None = None
+        """The dialect that the agent's refusal of the first session or prompt points to."""
         self.version = 1
         """The negotiated protocol version."""
         self.is_version_1_in_disguise = False
@@ -123,9 +136,18 @@ class AgentConnection:
         self._child = child
         self._handlers = handlers
         self._quiet = quiet
+        self._wire = wire
+        self._asked: str | None = None
+        """The open request that shows whether the agent understands us."""
+        self._is_open = False
+        """Whether it has responded to `initialize`."""
+        self._has_worked = False
+        """Whether a prompt had a response."""
         self._waiting: list[anyio.CancelScope] = []
         """What waits for the agent."""
-        connection.on_batch_refused = self._stop_waiting
+        self._interruption: AcpError | None = None
+        """Why nothing waits for the agent any more."""
+        connection.on_violation = self._note_violation
 
     @property
     def title(self) -> str:
@@ -145,6 +167,11 @@ class AgentConnection:
     def disguise(self) -> str:
         """The sentence for an agent that speaks version 1 after it agreed on version 2."""
         return f"{self.title} says version 2 and answered as in version 1: speaking version 1"
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect that the agent speaks; None for the published protocol."""
+        return None if self._wire is None else self._wire.dialect
 
     async def initialize(self, *, timeout: float | None = None) -> None:
         """Agree on the version; `connect_agent` does this.
@@ -190,6 +217,7 @@ class AgentConnection:
         )
         self.agent_info = _object(members.get(info) or {}, "initialize")
         self._handlers.agent_name = self.agent_info.get("name")
+        self._is_open = True
         self.capabilities = _object(members.get(able) or {}, "initialize")
         self.auth_methods = tuple(as_list(members.get("authMethods")))
 
@@ -298,7 +326,7 @@ class AgentConnection:
         method = f"session/{way}"
         if way == "load" and self.version >= 2:
             method, params["replayFrom"] = "session/resume", {"type": "start"}
-        answer = await self._watched(self.connection.request(method, params))
+        answer = await self._asked_first(method, params)
         members = _object({} if answer is None else answer, method)
         opened = members.get("sessionId", session_id if way in {"load", "resume"} else None)
         if not isinstance(opened, str):
@@ -449,7 +477,8 @@ class AgentConnection:
         self._handlers.begin_turn(session_id)
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
         params = {"sessionId": session_id, "prompt": blocks}
-        answer = await self._watched(self.connection.request("session/prompt", params))
+        answer = await self._asked_first("session/prompt", params)
+        self._has_worked = True
         members = _object(answer, "session/prompt")
         if self.version >= 2:
             return await self._watched(
@@ -501,7 +530,10 @@ class AgentConnection:
     async def wait_closed(self) -> AcpError:
         """Wait until the connection has ended; return the reason."""
         await self.connection.wait_closed()
-        return await self._ending()
+        problem = await self._ending()
+        if self._asked is not None:
+            self.note_failure(problem, self._asked)
+        return problem
 
     async def _ending(self) -> AcpError:
         # A send may fail before the end of the agent's output is read.
@@ -516,7 +548,7 @@ class AgentConnection:
 
     async def _watched(self, asking: Awaitable[_Result]) -> _Result:
         try:
-            return await self._unless_batch_refused(asking)
+            return await self._unless_interrupted(asking)
         except ConnectionClosedError:
             raise await self._ending() from None
         except RequestFailedError as refusal:
@@ -527,8 +559,8 @@ class AgentConnection:
             hint = login_hint(self.spec, self.logins)
             raise SignInRequiredError(refusal, self._described_logins(), hint) from None
 
-    async def _unless_batch_refused(self, asking: Awaitable[_Result]) -> _Result:
-        """Return the result; raise if the agent sends an array, which may hold what is awaited."""
+    async def _unless_interrupted(self, asking: Awaitable[_Result]) -> _Result:
+        """Return the result; raise if the agent shows that it will not come."""
         results: list[_Result] = []
         with anyio.CancelScope() as scope:
             self._waiting.append(scope)
@@ -536,19 +568,86 @@ class AgentConnection:
                 results.append(await asking)
             finally:
                 self._waiting.remove(scope)
-        if scope.cancel_called:
-            raise RemoteProtocolError(f"{self.title} {SENDS_BATCHES}", hint=BATCHES_HINT)
+        if scope.cancel_called and self._interruption is not None:
+            raise self._interruption
         return results[0]
 
-    def _stop_waiting(self) -> None:
+    def _note_violation(self, violation: ProtocolViolation) -> None:
+        if violation.is_batch:
+            # It may hold what is awaited.
+            problem = RemoteProtocolError(f"{self.title} {SENDS_BATCHES}", hint=BATCHES_HINT)
+        elif self.spec.dialect is None and not self._is_open and self._framing == "headers":
+            # It has taken our line for a header, and will not respond to it.
+            problem = RemoteProtocolError(f"{self.title} {WRITES_HEADERS}")
+        else:
+            return
+        self._interruption = problem
         for scope in self._waiting:
             scope.cancel()
+
+    @property
+    def _framing(self) -> Framing | None:
+        return None if self._wire is None else self._wire.framing
+
+    def note_failure(self, problem: AcpError, method: str) -> None:
+        """Note the dialect that a failure points to, and add to it that there are dialects."""
+        is_known = self.dialect is not None or self.spec.dialect is not None
+        if is_known or self._has_worked or self.version > 1 or is_official_agent(self.capabilities):
+            return
+        self.pointed_dialect = pointed_dialect(problem, method, self._framing)
+        if may_be_dialect(problem, method) and problem.hint != LEFT_HINT:
+            problem.hint = "; ".join(filter(None, [problem.hint, DIALECT_HINT]))
+
+    async def _asked_first(self, method: str, params: Json) -> Json:
+        """Return the result of a request that shows whether the agent understands us."""
+        self._asked = method
+        try:
+            answer = await self._watched(self.connection.request(method, params))
+        except AcpError as problem:
+            self.note_failure(problem, method)
+            raise
+        self._asked = None
+        return answer
 
     def unreadable_output(self) -> bytes | None:
         """Return the first line of the agent's stdout that is not a message, if any."""
         return next(
             (fault.data for fault in self.connection.violations if fault.data.strip()), None
         )
+
+
+class Wire:
+    """The pipes of an agent, as official frames; the journal gets the actual bytes."""
+
+    def __init__(self, child: ChildProcess, spec: AgentSpec, journal: Journal) -> None:
+        dialect = spec.open_dialect()
+        framing = dialect.framing if dialect else "lines" if spec.takes_batches else None
+        self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
+        tapped = TapTransport(self._pipes, "client", journal.line)
+        self.transport: Transport = tapped
+        if not spec.takes_batches:
+            self.transport = DialectTransport(tapped, "client", dialect)
+
+    @property
+    def framing(self) -> Framing | None:
+        """How frames are separated; None while the agent has not shown it."""
+        return self._pipes.framing
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect, named or recognised; None for the published protocol."""
+        inner = self.transport
+        return inner.dialect if isinstance(inner, DialectTransport) else BATCHES
+
+
+class _NotOpenedError(Exception):
+    """The agent has not responded to `initialize` as it has to."""
+
+    def __init__(self, problem: AcpError, other: AgentSpec | None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.other = other
+        """The same agent as it may have to be opened; None if nothing points to another way."""
 
 
 @asynccontextmanager
@@ -563,32 +662,71 @@ async def connect_agent(
 ) -> AsyncGenerator[AgentConnection]:
     """Start an agent and initialize the connection; stop the agent at the end of the block.
 
-    `quiet` is how long the agent has to be silent before it counts as done.
+    If that fails and what the agent wrote points to another dialect, it is started once more in
+    that dialect; `link.spec` names it. `quiet` is how long the agent has to be silent before it
+    counts as done.
 
     Raises:
         AgentStartError: its command could not be started.
         AgentExitedError, RemoteProtocolError, OperationTimeoutError: see `initialize`.
     """
+
+    def open_by(
+        agent: AgentSpec, limit: float | None
+    ) -> AbstractAsyncContextManager[AgentConnection]:
+        return _run_agent(agent, cwd, journal, handlers, limit, quiet)
+
+    async with AsyncExitStack() as stack:
+        try:
+            link = await stack.enter_async_context(open_by(spec, start_timeout))
+        except _NotOpenedError as first:
+            if first.other is None:
+                raise first.problem from None
+            limit = min(
+                SECOND_TRY_S, spec.start_timeout if start_timeout is None else start_timeout
+            )
+            try:
+                link = await stack.enter_async_context(open_by(first.other, limit))
+            except _NotOpenedError:
+                raise first.problem from None
+            remember_dialect(first.other)
+        yield link
+
+
+def remember_dialect(spec: AgentSpec) -> None:
+    """Remember the dialect in which an agent was opened at the second try."""
+    # pydantic takes time, and this is rare.
+    from acp_console.agents.choices import ChoiceStore
+
+    try:
+        ChoiceStore().remember_dialect(spec, spec.dialect)
+    except FileWriteError as problem:
+        logger.warning("the dialect of %s is not remembered: %s", spec.name, problem)
+
+
+@asynccontextmanager
+async def _run_agent(
+    spec: AgentSpec,
+    cwd: Path,
+    journal: Journal,
+    handlers: ClientHandlers,
+    start_timeout: float | None,
+    quiet: QuietTimes,
+) -> AsyncGenerator[AgentConnection]:
     command, env = spec.absolute_command(), {**os.environ, **spec.env}
     async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr, is_peer=True) as child:
         journal.event("spawn", pid=child.pid)
-        has_batches = spec.takes_batches
-        handlers.turns.names_messages = not has_batches
+        handlers.turns.names_messages = not spec.takes_batches
         try:
-            transport = _open_transport(child, spec, journal)
-            connecting = Connection(transport, handlers, allow_batches=has_batches)
+            wire = Wire(child, spec, journal)
+            connecting = Connection(wire.transport, handlers, allow_batches=spec.takes_batches)
             async with handlers, connecting as connection:
-                link = AgentConnection(spec, child, connection, handlers, quiet)
+                link = AgentConnection(spec, child, connection, handlers, quiet, wire)
                 try:
-                    await link.initialize(timeout=start_timeout)
+                    await _open(link, child, start_timeout)
                     yield link
                 except OperationTimeoutError as problem:
-                    problem.stderr_tail, problem.stray_output = (
-                        child.stderr_tail(),
-                        link.unreadable_output(),
-                    )
-                    if child.exit_code is not None:
-                        problem.hint = LEFT_HINT
+                    _complete(problem, child, link)
                     raise
                 finally:
                     # An agent is not to blame for requests that were open when its client left.
@@ -600,17 +738,32 @@ async def connect_agent(
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
 
 
-def _open_transport(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport:
-    """Return a transport for the published protocol; the journal gets the actual bytes."""
+async def _open(link: AgentConnection, child: ChildProcess, timeout: float | None) -> None:
+    """Initialize a connection.
 
-    def observed(framing: Framing | None) -> Transport:
-        pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        return TapTransport(pipes, "client", journal.line)
+    Raises:
+        _NotOpenedError: that failed.
+    """
+    try:
+        await link.initialize(timeout=timeout)
+    except AcpError as problem:
+        if isinstance(problem, OperationTimeoutError):
+            _complete(problem, child, link)
+        link.note_failure(problem, "initialize")
+        spec, other = link.spec, None
+        if link.pointed_dialect is not None:
+            other = spec.with_protocol(None, link.pointed_dialect)
+        elif spec.is_dialect_remembered:
+            # It may have learnt the protocol since.
+            other = replace(spec, dialect=None, is_dialect_remembered=False)
+        raise _NotOpenedError(problem, other) from None
 
-    if spec.takes_batches:
-        return observed("lines")
-    dialect = spec.open_dialect()
-    return DialectTransport(observed(dialect.framing if dialect else None), "client", dialect)
+
+def _complete(problem: OperationTimeoutError, child: ChildProcess, link: AgentConnection) -> None:
+    """Add what the agent wrote meanwhile."""
+    problem.stderr_tail, problem.stray_output = child.stderr_tail(), link.unreadable_output()
+    if child.exit_code is not None:
+        problem.hint = LEFT_HINT
 
 
 def _no_version(data: Json, newest: int) -> str:

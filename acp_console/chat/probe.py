@@ -46,6 +46,8 @@ class AgentClaims:
     """What it can do with sessions, besides a new one."""
     servers: tuple[str, ...] = ()
     """Transports of MCP servers that it connects to."""
+    dialect: str | None = None
+    """The dialect that it speaks; None for the published protocol."""
     start_seconds: float = 0.0
     """Until it had responded to `initialize`."""
 
@@ -101,6 +103,7 @@ async def probe_agent(
             commands=commands,
             sessions=tuple(each for each in get_args(SessionAbility) if link.can(each)),
             servers=tuple(link.server_types()),
+            dialect=link.dialect,
             start_seconds=start_seconds,
         )
 

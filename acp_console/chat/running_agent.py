@@ -27,13 +27,14 @@ from acp_console.chat.connection import (
     AgentConnection,
     QuietTimes,
     connect_agent,
+    remember_dialect,
 )
 from acp_console.chat.elicitation import Elicitation, ElicitationAnswer
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PermissionPrompt
 from acp_console.chat.recording import record_journal
 from acp_console.wording.values import plural, stray_line_text
-from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
@@ -96,6 +97,7 @@ class AgentSession(Protocol):
     async def elicit(self, request: Elicitation) -> ElicitationAnswer: ...
     def prepare(self) -> None: ...
     def stop(self, error: AcpError | None) -> None: ...
+    def resend(self) -> None: ...
     def leave(self) -> None: ...
     def log_in(self, method: str | None = None) -> None: ...
     def cancel_open_requests(self) -> None: ...
@@ -154,6 +156,8 @@ class RunningAgent:
         """The recordings of its traffic, the oldest first."""
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
+        self._has_tried_dialect = False
+        """Whether it was started once more in a dialect, and has not responded to a prompt."""
         self.account: Json = None
         """Who is logged in, as the agent reported it by itself; not validated."""
         self._watchers: list[Callable[[str, Item | None], object]] = []
@@ -207,6 +211,40 @@ class RunningAgent:
         self.spec = replace(self.spec, env={**self.spec.env, **(variables or {})})
         self._restart.set()
         self._process_scope.cancel()
+
+    def start_in_its_dialect(self, link: AgentConnection) -> bool:
+        """Start the agent once more if what it refused points to a dialect; return whether it does.
+
+        What it did not understand is sent again.
+        """
+        if link.pointed_dialect is None or self._has_tried_dialect:
+            return False
+        self._has_tried_dialect = True
+        self.spec = self.spec.with_protocol(None, link.pointed_dialect)
+        self._tell_dialect()
+        for session in self.sessions:
+            session.resend()
+        self.restart()
+        return True
+
+    def note_understood(self) -> None:
+        """Remember the dialect of the second try: the agent has responded to a prompt in it."""
+        if self._has_tried_dialect:
+            self._has_tried_dialect = False
+            remember_dialect(self.spec)
+
+    def _connected(self, link: AgentConnection) -> None:
+        self.link, self.title = link, link.title
+        if link.spec.dialect != self.spec.dialect:
+            self.spec = link.spec
+            self._tell_dialect()
+
+    def _tell_dialect(self) -> None:
+        dialect = self.spec.dialect
+        text = f"speaks {dialect}" if dialect else "speaks no dialect any more"
+        for session in self.sessions:
+            session.note_change(Notice("dialect", f"{self.title} {text}: started once more"))
+        self._changed()
 
     def retry_refused(self) -> None:
         """Open the sessions that wait for a login."""
@@ -394,7 +432,7 @@ class RunningAgent:
             handlers=handlers,
             quiet=self._quiet,
         ) as link:
-            self.link, self.title = link, link.title
+            self._connected(link)
             served: set[AgentSession] = set()
             with anyio.CancelScope() as scope:
                 async with BackgroundTasks() as tasks:
@@ -406,6 +444,8 @@ class RunningAgent:
                                 tasks.start_soon(session.serve, link, handlers)
                         await self._wake.wait()
                         self._wake = anyio.Event()
+        if endings:
+            self.start_in_its_dialect(link)
         return next(iter(endings), None)
 
     def _stop(self, error: AcpError | None) -> None:
@@ -437,6 +477,8 @@ class RunningAgent:
 
     def _apply(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
+            if isinstance(entry, JournalEvent) and entry.begins_connection:
+                self._new_connection()
             if not isinstance(entry, Frame):
                 continue
             try:

@@ -21,7 +21,7 @@ from acp_console.agents.spec import (
 )
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, warn
-from acp_console.paths import FileWriteError, config_path
+from acp_console.paths import FileWriteError, choices_path, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
 from acp_protocol.host.sanitize import escape_controls
@@ -154,7 +154,8 @@ def named_agent(name: str, *, is_remembered: bool = False) -> AgentSpec:
     Raises:
         UnknownAgentError, UnconfirmedAgentError, InvalidFileError: see `chosen_agent`.
     """
-    if name == DEMO_AGENT.name and not is_remembered and not os.path.lexists(config_path()):
+    is_unknown = not any(map(os.path.lexists, (config_path(), choices_path())))
+    if name == DEMO_AGENT.name and is_unknown:
         return DEMO_AGENT
     # pydantic takes time, and the demo does not need it.
     from acp_console.agents.catalogue import open_catalogue

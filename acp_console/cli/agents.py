@@ -42,6 +42,7 @@ from acp_console.paths import config_path
 from acp_console.wording.tables import Layout, TableText
 from acp_console.wording.values import cell_text, plural
 from acp_inspector.journal import Entry, Journal, StderrChunk
+from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_string, get_text
@@ -167,8 +168,18 @@ def _pairs(
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
     help="The directory of its sessions; the current one by default.",
 )
+@click.option(
+    "--dialect", type=click.Choice(SPOKEN), help="The agent's dialect; detected by default."
+)
 @click.pass_context
-def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: str | None) -> int:
+def add_command(
+    context: click.Context,
+    *,
+    name: str,
+    env: dict[str, str],
+    cwd: str | None,
+    dialect: str | None,
+) -> int:
     """Add an agent of your own to config.toml.
 
     NAME then starts COMMAND.
@@ -176,6 +187,7 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     \b
     acp-console agents add mine -- ./my-agent --acp
     acp-console agents add lab --env 'API_KEY=${LAB_KEY}' -- my-agent --acp
+    acp-console agents add oxide --dialect openoxide -- openoxide --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     words = given_command(context)
     if not words or not words[0].strip():
@@ -194,6 +206,7 @@ def add_command(context: click.Context, *, name: str, env: dict[str, str], cwd: 
     table: dict[str, Any] = {"command": list(command_agent(words).absolute_command())}
     table |= {"env": env} if env else {}
     table |= {"cwd": cwd} if cwd else {}
+    table |= {"dialect": dialect} if dialect else {}
     path = config_path()
     ConfigFile(path).add_agent(name, table)
     say(f"added to {path}; start it with: acp-console chat {name}")
@@ -282,6 +295,7 @@ def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
         "name": spec.name,
         "command": spec.command,
         "protocol": claims.protocol,
+        "dialect": claims.dialect,
         "agentInfo": claims.info,
         "capabilities": claims.capabilities,
         "authMethods": claims.auth_methods,
@@ -307,6 +321,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
         ("agent", f"{claims.title} {version if isinstance(version, str) else ''}"),
         ("command", shlex.join(spec.command)),
         ("protocol", f"version {claims.protocol}"),
+        *([("dialect", claims.dialect)] if claims.dialect else []),
         *(("can", name) for name in claims.capability_names()),
     ]
     for method in login_methods(claims.auth_methods, spec):

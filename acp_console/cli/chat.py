@@ -57,11 +57,11 @@ def command(
     chosen = with_servers(chosen.with_protocol(protocol, dialect), mcp)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("chat needs a terminal", "without one, use acp-console exec")
-    if dialect is not None and chosen.is_named:
+    if dialect is not None and agent is not None:
         from acp_console.agents.choices import ChoiceStore
 
         try:
-            ChoiceStore().update(chosen.name, dialect=dialect)
+            ChoiceStore().remember_dialect(chosen, dialect)
         except FileWriteError as problem:
             warn(f"the dialect is not remembered: {problem}")
     from acp_console.tui.app import run_console

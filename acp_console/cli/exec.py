@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from acp_console.chat.connection import (
     CapabilityError,
     QuietTimes,
     connect_agent,
+    remember_dialect,
 )
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import AllowLevel, PolicyDecider
@@ -53,7 +54,13 @@ from acp_console.cli.param_types import DURATION
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.values import plural, stray_line_text
 from acp_inspector.journal import Journal
-from acp_protocol.errors import AcpError, OperationTimeoutError
+from acp_protocol.errors import (
+    AcpError,
+    OperationTimeoutError,
+    ProtocolError,
+    RequestFailedError,
+    TransportError,
+)
 from acp_protocol.json_values import get_string, get_text
 from acp_protocol.jsonrpc import Json
 
@@ -327,36 +334,15 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         writes=allow in {"edits", "all"},
         runs=allow == "all",
     )
-    answer: Mapping[str, Json] | None = None
-    scope = anyio.CancelScope(deadline=anyio.current_time() + options.limit)
+    talk = _Talk(cwd, text, options, policy, journal, handlers, printer)
     waiting = asyncio.get_running_loop().call_later(options.start_notice, _say_waiting, printer)
+    talk.on_start = waiting.cancel
     try:
         with whole, record_journal(journal, agent, cwd, options.record, warn=printer.note_loss):
             if options.is_verbose:
                 journal.subscribe(MessageLines(agent.open_dialect(), printer.is_in_line).show)
             journal.subscribe(printer.show)
-            async with connect_agent(
-                agent,
-                cwd=cwd,
-                journal=journal,
-                handlers=handlers,
-                start_timeout=min(options.start_limit or agent.start_timeout, options.limit),
-                quiet=options.quiet,
-            ) as link:
-                waiting.cancel()
-                with scope:
-                    session_id = await _open_session(link, cwd, options, printer, policy)
-                    blocks = await _prompt(link, cwd, text, options)
-                    answer = await _run_prompt(link, session_id, blocks, printer)
-                    try:
-                        await link.wait_for_late_updates(session_id, answer["stopReason"])
-                    finally:
-                        printer.end(session_id, answer)
-                if scope.cancelled_caught and not printer.has_ended:
-                    # With the last lines of an agent that hangs.
-                    raise OperationTimeoutError("the turn", options.limit)
-        if scope.cancelled_caught and answer is None:
-            raise OperationTimeoutError("the turn", options.limit)
+            await talk.run(agent)
     except AcpError as problem:
         printer.fail(problem)
         raise
@@ -378,6 +364,81 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     return _exit_code(options, printer, journal)
 
 
+class _Talk:
+    """One turn with an agent, which may have to be started twice until it understands us."""
+
+    def __init__(
+        self,
+        cwd: Path,
+        text: str,
+        options: TurnOptions,
+        policy: PolicyFile | None,
+        journal: Journal,
+        handlers: ClientHandlers,
+        printer: TurnPrinter,
+    ) -> None:
+        self._cwd = cwd
+        self._text = text
+        self._options = options
+        self._policy = policy
+        self._journal = journal
+        self._handlers = handlers
+        self._printer = printer
+        self._deadline = anyio.current_time() + options.limit
+        self._link: AgentConnection | None = None
+        self.on_start: Callable[[], object] = lambda: None
+        """Called when the agent has responded to `initialize`."""
+
+    async def run(self, agent: AgentSpec) -> None:
+        """Run the turn; if its refusal points to a dialect, once more in that dialect.
+
+        Raises:
+            AcpError: it failed; the first problem if the agent did not understand the dialect.
+        """
+        try:
+            await self._run_once(agent)
+        except AcpError as problem:
+            dialect = None if self._link is None else self._link.pointed_dialect
+            if dialect is None:
+                raise
+            other = agent.with_protocol(None, dialect)
+            try:
+                await self._run_once(other)
+            except (ProtocolError, TransportError, RequestFailedError):
+                raise problem from None
+            _say_dialect(other)
+            remember_dialect(other)
+
+    async def _run_once(self, agent: AgentSpec) -> None:
+        options, printer = self._options, self._printer
+        answer: Mapping[str, Json] | None = None
+        async with connect_agent(
+            agent,
+            cwd=self._cwd,
+            journal=self._journal,
+            handlers=self._handlers,
+            start_timeout=min(options.start_limit or agent.start_timeout, options.limit),
+            quiet=options.quiet,
+        ) as link:
+            self.on_start()
+            self._link = link
+            if link.spec.dialect != agent.dialect:
+                _say_dialect(link.spec)
+            with anyio.CancelScope(deadline=self._deadline) as scope:
+                session_id = await _open_session(link, self._cwd, options, printer, self._policy)
+                blocks = await _prompt(link, self._cwd, self._text, options)
+                answer = await _run_prompt(link, session_id, blocks, printer)
+                try:
+                    await link.wait_for_late_updates(session_id, answer["stopReason"])
+                finally:
+                    printer.end(session_id, answer)
+            if scope.cancelled_caught and not printer.has_ended:
+                # With the last lines of an agent that hangs.
+                raise OperationTimeoutError("the turn", options.limit)
+        if scope.cancelled_caught and answer is None:
+            raise OperationTimeoutError("the turn", options.limit)
+
+
 def _exit_code(options: TurnOptions, printer: TurnPrinter, journal: Journal) -> int:
     if printer.report_losses(journal.missed):
         return exit_codes.FOUND
@@ -385,6 +446,13 @@ def _exit_code(options: TurnOptions, printer: TurnPrinter, journal: Journal) -> 
         return exit_codes.UNASKED
     is_failed = options.fails_on_refusal and printer.refusals > 0
     return exit_codes.REFUSED if is_failed else exit_codes.DONE
+
+
+def _say_dialect(agent: AgentSpec) -> None:
+    if agent.dialect is None:
+        say(f"{agent.title} speaks ACP now, and no dialect any more")
+    else:
+        say(f"{agent.title} speaks {agent.dialect}: found at the second try")
 
 
 def _say_waiting(printer: TurnPrinter) -> None:

@@ -21,11 +21,12 @@ from acp_console.chat.requested_calls import RequestedCalls
 from acp_console.cli.errors import fail, say, warn
 from acp_console.cli.format_option import ascii_json
 from acp_console.wording.values import OUTPUT_VERSION, fenced, plural
-from acp_inspector.journal import Entry, Frame, StderrChunk
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.session.events import (
     CallChanged,
     Malformed,
     RequestSent,
+    SessionEvent,
     SessionOpened,
     Updated,
 )
@@ -153,24 +154,30 @@ class TurnPrinter:
     def show(self, entry: Entry) -> None:
         if isinstance(entry, StderrChunk) and self._stderr is not None:
             sys.stderr.write(escape_controls(self._stderr.decode(entry.data)))
+        if isinstance(entry, JournalEvent) and entry.begins_connection:
+            self._sessions.restart(entry.seq, entry.time)
+            self._prompt = None
         if not isinstance(entry, Frame) or self._is_refused(entry):
             return
         for event in self._sessions.feed(entry):
-            match event:
-                case Malformed() if entry.side == "agent" and entry.data.strip():
-                    self.first_stray_line = self.first_stray_line or entry.data
-                    self.stray_lines += 1
-                case RequestSent(message=Request() as request) if entry.side == "client":
-                    if request.method == "session/prompt":
-                        self._prompt = request
-                    elif request.method in RESTORING:
-                        self._restoring = request
-                case SessionOpened(exchange=exchange) if exchange.request.method in RESTORING:
-                    self._is_restored = True
-                case Updated():
-                    self._show_update(event)
-                case _:
-                    pass
+            self._show_event(entry, event)
+
+    def _show_event(self, entry: Frame, event: SessionEvent) -> None:
+        match event:
+            case Malformed() if entry.side == "agent" and entry.data.strip():
+                self.first_stray_line = self.first_stray_line or entry.data
+                self.stray_lines += 1
+            case RequestSent(message=Request() as request) if entry.side == "client":
+                if request.method == "session/prompt":
+                    self._prompt = request
+                elif request.method in RESTORING:
+                    self._restoring = request
+            case SessionOpened(exchange=exchange) if exchange.request.method in RESTORING:
+                self._is_restored = True
+            case Updated():
+                self._show_update(event)
+            case _:
+                pass
 
     def _is_refused(self, frame: Frame) -> bool:
         return (

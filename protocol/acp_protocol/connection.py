@@ -86,8 +86,8 @@ class Connection:
         """The peer's violations, oldest first: broken frames, responses without a request."""
         self.received = 0
         """Frames that the peer has sent so far."""
-        self.on_batch_refused: Callable[[], object] = lambda: None
-        """Called when the peer sends an array of messages although batches are not allowed."""
+        self.on_violation: Callable[[ProtocolViolation], object] = lambda violation: None
+        """Called with each violation of the peer; must be quick."""
 
     @property
     def frame_error(self) -> FrameTooLongError | None:
@@ -217,8 +217,7 @@ class Connection:
             await self._dispatcher.handle_notification(event)
         elif isinstance(event, ProtocolViolation):
             self.violations.append(event)
-            if event.is_batch:
-                self.on_batch_refused()
+            self.on_violation(event)
             if event.reply is not None:
                 await self._try_to_send(event.reply)
         elif isinstance(event, CancelRequested):

@@ -31,6 +31,7 @@ Continuum later.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from acp_protocol.dialects.acpex import KINDS
@@ -40,6 +41,7 @@ from acp_protocol.json_values import as_object, as_string, get_object
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     InvalidMessage,
+    Json,
     Notification,
     Request,
     SuccessResponse,
@@ -56,6 +58,11 @@ _FLAT: Final = (*PROMPT_CAPABILITIES.values(), "mcp")
 _ABILITIES: Final = ("file_read", "file_write", "terminal_exec", "web_search", "session_fork")
 _OFFICIAL: Final = ("promptCapabilities", "sessionCapabilities", "auth")
 _GENERATION: Final = ("model", "stream", "temperature", "maxTokens")
+
+
+def is_official_agent(capabilities: Mapping[str, Json]) -> bool:
+    """Return whether the capabilities of an agent are such that no dialect has."""
+    return _has_any(capabilities, _OFFICIAL, dict)
 
 
 class DialectDetector:
@@ -144,7 +151,7 @@ class DialectDetector:
         if "protocolVersion" not in result:
             return None
         capabilities = get_object(result, "agentCapabilities")
-        if _has_any(capabilities, _OFFICIAL, dict) or "info" in result:
+        if is_official_agent(capabilities) or "info" in result:
             self._settle("agent")
             return None
         if _has_any(capabilities, _FLAT, bool):
@@ -188,5 +195,5 @@ class DialectDetector:
         self._seen[side] = MAX_FRAMES
 
 
-def _has_any(value: Object, names: tuple[str, ...], kind: type[bool | Object]) -> bool:
+def _has_any(value: Mapping[str, Json], names: tuple[str, ...], kind: type[bool | Object]) -> bool:
     return any(isinstance(value.get(name), kind) for name in names)

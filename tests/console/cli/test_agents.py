@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from acp_console.agents.choices import ChoiceStore
 from acp_console.agents.spec import DEMO_AGENT
 from acp_console.cli import exit_codes
 from tests.console.cli.conftest import Configure, Install, on_terminal
 from tests.console.conftest import Agent, Call
+from tests.console.strangers import DIES, LENGTHS
 
 pytestmark = pytest.mark.usefixtures("home")
 
+AS_EVERYBODY = """
+first = json.loads("{" + sys.stdin.readline())
+tell(id=first["id"], result={"protocolVersion": 1})
+open_session()
+prompt = hear("session/prompt")
+say("hi from ")
+end(prompt)
+"""
 HELLO = "prompt = hear_prompt()\nsay('hi from ' + ' '.join(sys.argv[1:]))\nend(prompt)"
 
 
@@ -211,6 +221,46 @@ def test_a_dialect_that_was_named_for_a_chat_is_remembered(home: Path) -> None:
     assert on_terminal(*words, prompt="demo", reply="\x11").code == 0
     choices = json.loads((home / "state/acp-console/agents.json").read_text())
     assert choices["agents"] == {"demo": {"dialect": "acpex"}}
+
+
+def test_the_dialect_of_an_added_agent_counts_for_every_command(
+    call: Call, install: Install, home: Path
+) -> None:
+    install("oxide", LENGTHS.replace("REFUSE", "sys.exit(9)"))
+    added = call("agents", "add", "oxide", "--dialect", "openoxide", "--", "oxide")
+    assert added.code == 0
+    assert 'dialect = "openoxide"' in (home / "config/acp-console/config.toml").read_text()
+    assert call("exec", "oxide", "hello").out == "hi there\n"
+    assert "dialect      openoxide\n" in call("agents", "info", "oxide").out
+    refused = call("agents", "add", "other", "--dialect", "klingon", "--", "oxide")
+    assert refused.code == exit_codes.USAGE
+
+
+def test_a_dialect_that_is_remembered_counts_for_every_command(
+    call: Call, install: Install, configure: Configure
+) -> None:
+    install("oxide", LENGTHS.replace("REFUSE", "sys.exit(9)"))
+    configure("[agents.oxide]\ncommand = ['oxide']\n")
+    assert call("exec", "oxide", "hello").code == exit_codes.AGENT
+    ChoiceStore().update("oxide", dialect="openoxide")
+    assert call("exec", "oxide", "hello").out == "hi there\n"
+    assert call("agents", "info", "oxide").code == exit_codes.DONE
+
+
+def test_a_dialect_that_was_found_is_remembered_until_it_does_not_work_any_more(
+    call: Call, install: Install, configure: Configure
+) -> None:
+    install("oxide", LENGTHS.replace("REFUSE", DIES))
+    configure("[agents.oxide]\ncommand = ['oxide']\n")
+    assert "found at the second try" in call("exec", "oxide", "hello").err
+    assert ChoiceStore().get("oxide").dialect == "openoxide"
+    assert "second try" not in call("exec", "oxide", "hello").err
+    # The next version of the agent speaks as everybody does.
+    install("oxide", f"if sys.stdin.read(1) != '{{': sys.exit(1)\n{AS_EVERYBODY}")
+    again = call("exec", "oxide", "hello")
+    assert (again.code, again.out) == (exit_codes.DONE, "hi from \n")
+    assert "no dialect any more" in again.err
+    assert ChoiceStore().get("oxide").dialect is None
 
 
 CHAT = "greet(agentInfo={'name': 'x', 'title': 'Mine of the test'})\nopen_session()\nhear('never')"

@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from acp_console.agents.spec import command_agent
+from acp_console.chat.evidence import DIALECT_HINT
 from acp_console.cli import exit_codes
 from acp_console.cli.exec import TurnOptions, run_turn
 from acp_console.cli.exec_output import TurnPrinter
@@ -376,6 +377,7 @@ def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
         "error: the agent exited with code 7; the end of its stderr:",
         "  | one",
         "  | two: no ␛[1mkey",
+        f"hint: {DIALECT_HINT}",
     ]
 
 
@@ -383,7 +385,7 @@ def test_an_agent_that_exits_at_once_without_a_word(agent: Agent, call: Call) ->
     done = call("exec", "hello", "--", *agent("sys.exit(0)"))
     assert (done.code, done.err) == (
         exit_codes.AGENT,
-        "error: the agent exited with code 0\n",
+        f"error: the agent exited with code 0\nhint: {DIALECT_HINT}\n",
     )
 
 

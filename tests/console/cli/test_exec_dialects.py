@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reader import read_recording
-from tests.console.conftest import Call
+from tests.console.conftest import Agent, Call
+from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, LENGTHS, REFUSES
 
 PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
 OURS = (sys.executable, "-m", "acp_agent", "--no-config")
@@ -42,6 +43,63 @@ def test_the_user_may_set_a_mode_of_the_document(call: Call, tmp_path: Path) -> 
     words = ("--mode", "architect", "--record", str(file))
     assert call("exec", *words, "x", "--", *peer("continuum")).code == exit_codes.DONE
     assert dict(sent(file))["session/set_mode"] == {"mode": "architect"}
+
+
+REFUSED = "greet(); open_session(); tell(id=hear('session/prompt')['id'], error="
+HINT = "hint: if the agent speaks a dialect, name it: --dialect continuum, acpex or openoxide\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "dialect", "reply"),
+    [
+        (ACPEX.replace("REFUSE", REFUSES), "acpex", "got x"),
+        (ACPEX.replace("REFUSE", CRASHES), "acpex", "got x"),
+        (LENGTHS.replace("REFUSE", DIES), "openoxide", "hi there"),
+        (LENGTHS.replace("REFUSE", ANSWERS), "openoxide", "hi there"),
+    ],
+)
+def test_an_agent_that_shows_its_dialect_is_started_once_more_in_it(
+    agent: Agent, call: Call, script: str, dialect: str, reply: str
+) -> None:
+    done = call("exec", "x", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.DONE, f"{reply}\n"), done.err
+    assert f" speaks {dialect}: found at the second try\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("script", "starts"),
+    [
+        ("sys.exit(9)", 1),
+        ("sys.stderr.write('missing Content-Length'); sys.exit(9)", 2),
+        (f"{REFUSED} {{'code': -32602, 'message': 'what?'}})", 1),
+        (f"{REFUSED} {{'code': -32602, 'message': 'missing content'}})", 2),
+        ("tell(id=hear('initialize')['id'], error={'code': -32600, 'message': 'oh'})", 1),
+    ],
+)
+def test_where_no_second_try_helps_the_error_names_the_dialects(
+    agent: Agent, call: Call, tmp_path: Path, script: str, starts: int
+) -> None:
+    file = tmp_path / "a.acp.ndjson"
+    done = call("exec", "--record", str(file), "x", "--", *agent(script))
+    assert done.code in {exit_codes.AGENT, exit_codes.PEER}
+    assert done.err.endswith(HINT)
+    entries = read_recording(file).entries
+    spawned = [each for each in entries if isinstance(each, JournalEvent) and each.name == "spawn"]
+    assert len(spawned) == starts
+
+
+def test_an_agent_that_opens_officially_is_not_tried_in_a_dialect(agent: Agent, call: Call) -> None:
+    script = """
+greet(agentCapabilities={"promptCapabilities": {}})
+open_session()
+tell(id=hear("session/prompt")["id"], error={"code": -32602, "message": "missing content"})
+hear("never")
+"""
+    done = call("exec", "x", "--", *agent(script))
+    assert (done.code, done.err) == (
+        exit_codes.PEER,
+        "error: the agent refused: missing content (-32602)\n",
+    )
 
 
 @pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])

@@ -1,0 +1,100 @@
+"""What points to the dialect of an agent that does not understand the published protocol.
+
+Nothing is guessed from a failure alone. What counts is what the agent wrote: the framing of its
+first bytes, its stderr, or the text of an error that names a member of one dialect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from acp_protocol.errors import (
+    AcpError,
+    AgentExitedError,
+    OperationTimeoutError,
+    RemoteProtocolError,
+    RequestFailedError,
+)
+from acp_protocol.framing import Framing
+from acp_protocol.jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION
+
+DIALECT_HINT: Final = (
+    "if the agent speaks a dialect, name it: --dialect continuum, acpex or openoxide"
+)
+
+_LENGTHS: Final = re.compile(
+    r"content[-_ ]?length|invalid digit found in string"
+    r"|invalid literal for int\(\).*jsonrpc|\bparsing .*jsonrpc.*invalid syntax"
+    r"|\b(?:missing|invalid|malformed|bad|no|unknown) (?:message |frame |lsp )?headers?\b",
+    re.IGNORECASE,
+)
+"""What programs write that read a length where they got a message."""
+_COMPLAINT: Final = re.compile(
+    r"missing|requir|expect|undefined|keyerror|no (?:field|such|value)|not (?:found|given|present"
+    r"|provided|set)|null|none|\bnil\b|must|lack|without|absent|invalid|unknown key",
+    re.IGNORECASE,
+)
+_MEMBERS: Final = {
+    "initialize": (
+        ("acpex", re.compile(r"\b(?:fileSystem|authenticationMethods)\b")),
+        ("acpex", re.compile(r"(?<!lient )(?<!gent )\bcapabilities\b")),
+        ("continuum", re.compile(r"(?<!fs\.)\b(?:readTextFile|writeTextFile)\b")),
+    ),
+    "session/new": (
+        ("openoxide", re.compile(r"\bworking_dir\b")),
+        ("continuum", re.compile(r"\bmode\b")),
+    ),
+    "session/prompt": (
+        ("openoxide", re.compile(r"\bsession_id\b")),
+        ("acpex", re.compile(r"\bcontent\b")),
+    ),
+}
+"""The members that one dialect requires in place of ours, by the request that lacks them."""
+_VERSION_2: Final = re.compile(r"\binfo\b")
+
+
+def pointed_dialect(problem: AcpError, method: str, framing: Framing | None) -> str | None:
+    """Return the dialect that the failure of a request points to; None if nothing does.
+
+    Args:
+        problem: Why the request failed.
+        method: The method of the request.
+        framing: The framing of what the agent has written.
+    """
+    match problem:
+        case AgentExitedError(stderr_tail=tail) | OperationTimeoutError(stderr_tail=tail):
+            if framing == "headers":
+                return "openoxide"
+            if method == "initialize" and framing is None and any(map(_LENGTHS.search, tail)):
+                return "openoxide"
+            return _by_members(method, tail)
+        case RemoteProtocolError() if framing == "headers":
+            return "openoxide"
+        case RequestFailedError(code=code) if code != UNSUPPORTED_VERSION:
+            return _by_members(method, [str(problem)])
+        case _:
+            return None
+
+
+def may_be_dialect(problem: AcpError, method: str) -> bool:
+    """Return whether a request may have failed because the agent speaks a dialect."""
+    match problem:
+        case AgentExitedError(stray_output=noise) | OperationTimeoutError(stray_output=noise):
+            # What writes other things to stdout is no agent.
+            return method == "initialize" and noise is None
+        case RequestFailedError(code=code):
+            return method == "initialize" or code == INVALID_PARAMS
+        case _:
+            return False
+
+
+def _by_members(method: str, lines: Iterable[str]) -> str | None:
+    for line in lines:
+        if method == "initialize" and _VERSION_2.search(line):
+            continue
+        for dialect, member in _MEMBERS.get(method, ()):
+            if member.search(line) and _COMPLAINT.search(line):
+                return dialect
+    return None

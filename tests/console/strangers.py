@@ -1,0 +1,39 @@
+"""Scripts of agents that understand only a dialect, and show it late."""
+
+ACPEX = """
+# Looks official until the first prompt, which it wants in `content`.
+while True:
+    message = json.loads(sys.stdin.readline() or sys.exit(0))
+    params, id_ = message["params"], message["id"]
+    if message["method"] == "initialize":
+        tell(id=id_, result={"protocolVersion": 1, "agentCapabilities": {}})
+    elif message["method"] == "session/new":
+        tell(id=id_, result={"sessionId": "s1"})
+    elif "content" in params:
+        text = {"type": "text", "text": "got " + params["content"][0]["text"]}
+        tell(id=id_, result={"content": [text], "stopReason": "done"})
+    else:
+        REFUSE
+"""
+REFUSES = 'tell(id=id_, error={"code": -32602, "message": "missing content"})'
+CRASHES = "sys.stderr.write(\"KeyError: 'content'\"); sys.exit(1)"
+LENGTHS = """
+def receive():
+    header = sys.stdin.buffer.readline()
+    if not header.startswith(b"Content-Length: "):
+        REFUSE
+    sys.stdin.buffer.readline()
+    return json.loads(sys.stdin.buffer.read(int(header[16:])))
+def send(**message):
+    body = json.dumps({"jsonrpc": "2.0"} | message).encode()
+    sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+    sys.stdout.buffer.flush()
+abilities = {"file_read": True, "file_write": True, "slash_commands": [], "session_fork": False}
+send(id=receive()["id"], result=abilities)
+send(id=receive()["id"], result={"session_id": "s1"})
+prompt = receive()
+send(id=prompt["id"], result={"role": "agent", "content": [{"type": "text", "text": "hi there"}]})
+receive()
+"""
+DIES = 'sys.stderr.write("missing Content-Length"); sys.exit(9)'
+ANSWERS = 'send(id=None, error={"code": -32700, "message": "?"}); time.sleep(60)'
