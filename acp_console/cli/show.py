@@ -38,6 +38,7 @@ from acp_console.wording.frames import (
 from acp_console.wording.tables import GAP, join_cells
 from acp_console.wording.values import format_seconds
 from acp_inspector.filter.compiler import Filter
+from acp_inspector.filter.entries import exchange_of_row
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
@@ -262,12 +263,7 @@ def _edited_row(row_of: Callable[[], ShownRow], edit: Edit) -> ShownRow:
 
 
 def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:
-    decoded = DecodedFrame(frame)
-    request_row = recording.request_row(row)
-    request = None if request_row is None else recording[request_row]
-    if isinstance(request, Frame):
-        decoded.respond_to(request)
-    return decoded_row(decoded)
+    return decoded_row(exchange_of_row(recording, row).decoded(frame))
 
 
 def _follow(file: Path, wanted: Filter) -> Iterator[Found]:

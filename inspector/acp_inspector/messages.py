@@ -4,15 +4,14 @@
 connection in order and knows its dialect; a `DecodedFrame` is parsed once, when the first of its
 properties needs it. It has two readings:
 
-- `value`, `members`, `message` and the properties derived from them: the frame as it was sent.
-  Filters, tables and add-ons read these. Lint does too: `apparent_kind` and `members` still tell a
-  request from a response where `message` is only an `InvalidMessage`.
-- `messages`: what the frame means in the published protocol. That is `(message,)`, except in a
-  dialect, where a frame may hold no message or several. Analysis reads these.
+- `value`, `members`, `message` and `error`: the frame as it was sent.
+- Everything else: what it means in the published protocol. A frame of a dialect, or an array, may
+  hold no message or several; `parts` has one for each, and what a frame says of itself is what the
+  main one of them says.
 
 A response does not name its method or its session. `Exchanges.pair` sets `request` and
-`request_frame` on each frame that holds a single response to a known request; `method`, `session`
-and `latency` use them. A frame that is decoded alone, without a decoder and without exchanges, is
+`request_frame` on each part that is the response to a known request; `method`, `session` and
+`latency` use them. A frame that is decoded alone, without a decoder and without exchanges, is
 `DecodedFrame(frame)`.
 
 Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`.
@@ -62,10 +61,19 @@ _KINDS: Final[dict[type[Message], FrameKind]] = {
 }
 
 
-class DecodedFrame:
-    """A frame and its content; parsed once, when the first property needs it."""
+_BLANKS: Final = b" \t\r\n\xef\xbb\xbf"
+"""What may precede a message."""
 
-    __slots__ = ("_message", "_messages", "_value", "frame", "request", "request_frame")
+
+def is_array(raw: bytes) -> bool:
+    """Return whether a frame begins like an array of messages."""
+    return raw.lstrip(_BLANKS)[:1] == b"["
+
+
+class DecodedFrame:
+    """A frame and its content, or one message of it; parsed once, when a property needs it."""
+
+    __slots__ = ("_meaning", "_message", "_parts", "_value", "frame", "request", "request_frame")
 
     def __init__(self, frame: Frame, message: Message | None = None) -> None:
         """Decode `frame`; `message` is its message, if the caller has parsed it already."""
@@ -75,7 +83,9 @@ class DecodedFrame:
         self.request_frame: Frame | None = None
         """The frame of that request."""
         self._message = message
-        self._messages: tuple[Message, ...] | None = None
+        self._meaning: Message | None = None
+        """What it means, if that is not its message."""
+        self._parts: tuple[DecodedFrame, ...] | None = None
         self._value: Json = _UNREAD
 
     # As it was sent
@@ -109,35 +119,62 @@ class DecodedFrame:
         return self._message
 
     @property
-    def kind(self) -> FrameKind:
-        return _KINDS[type(self.message)]
+    def error(self) -> ErrorResponse | None:
+        """The error response that it is, with the code that was sent."""
+        for message in (self.message, self.meaning):
+            if isinstance(message, ErrorResponse):
+                return message
+        return None
+
+    # In the published protocol
 
     @property
-    def apparent_kind(self) -> FrameKind:
-        """The kind it looks like even if it breaks rules of JSON-RPC; for further checks."""
-        if isinstance(self.value, list):
-            return "batch"
-        members = self.members
-        if isinstance(members.get("method"), str):
-            return "request" if "id" in members else "notification"
-        if "error" in members:
-            return "error"
-        return "result" if "result" in members else "malformed"
+    def meaning(self) -> Message:
+        """What it means; of several messages the first of the kind that was sent, or the first."""
+        return self.message if self._meaning is None else self._meaning
+
+    @property
+    def parts(self) -> tuple[DecodedFrame, ...]:
+        """Its messages, each by itself: the frame alone, if it holds one message."""
+        if self._parts is None:
+            message = self.message
+            self._parts = (self,)
+            if isinstance(message, Batch):
+                values = cast("list[Json]", self.value)
+                self._parts = tuple(
+                    self._part(entry, value)
+                    for entry, value in zip(message.entries, values, strict=True)
+                )
+        return self._parts
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages that it means."""
+        return tuple(part.meaning for part in self.parts)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it holds no message or several, or is an array."""
+        return self.parts != (self,)
+
+    @property
+    def kind(self) -> FrameKind:
+        return _KINDS[type(self.meaning)]
 
     @property
     def reason(self) -> str:
         """Why it is malformed; empty if it is valid."""
-        message = self.message
+        message = self.meaning
         return message.reason if isinstance(message, InvalidMessage) else ""
 
     @property
     def has_id(self) -> bool:
-        return isinstance(self.message, Request | SuccessResponse | ErrorResponse)
+        return isinstance(self.meaning, Request | SuccessResponse | ErrorResponse)
 
     @property
     def id(self) -> RequestId:
         """The id of a request or a response; None for others too."""
-        message = self.message
+        message = self.meaning
         return (
             message.id if isinstance(message, Request | SuccessResponse | ErrorResponse) else None
         )
@@ -147,13 +184,13 @@ class DecodedFrame:
         """Its own method, or that of the request it responds to."""
         if self.request is not None:
             return self.request.method
-        message = self.message
+        message = self.meaning
         return message.method if isinstance(message, Request | Notification) else None
 
     @property
     def params(self) -> Json:
         """The params of a request or notification; None if absent."""
-        message = self.message
+        message = self.meaning
         return message.params if isinstance(message, Request | Notification) else None
 
     @property
@@ -165,55 +202,73 @@ class DecodedFrame:
     @property
     def result(self) -> Json:
         """The result of a response; None if it has none."""
-        message = self.message
+        message = self.meaning
         return message.result if isinstance(message, SuccessResponse) else None
-
-    @property
-    def error(self) -> ErrorResponse | None:
-        """The error response that it is."""
-        message = self.message
-        return message if isinstance(message, ErrorResponse) else None
 
     @property
     def update(self) -> dict[str, Json]:
         """The `update` of a `session/update`; empty for anything else."""
-        message = self.message
+        message = self.meaning
         if isinstance(message, Notification) and message.method == "session/update":
             found = get(message.params, "update")
             if isinstance(found, dict):
                 return cast("dict[str, Json]", found)
         return {}
 
+    def other_values(self) -> Iterator[Json]:
+        """Yield the JSON of its other forms: of the whole array, or in the published protocol."""
+        raw = self.frame.data
+        if raw and not self.message.raw:
+            yield parse(raw)
+        if self._meaning is not None and self._meaning.raw:
+            yield parse(self._meaning.raw)
+
     @property
     def latency(self) -> float | None:
         """Seconds from the request to this response; None for anything else."""
         return None if self.request_frame is None else self.frame.time - self.request_frame.time
 
-    # In the published protocol
+    def respond_to(self, *earlier: DecodedFrame) -> None:
+        """Set the requests that its messages respond to, which `earlier` frames have."""
+        for part in self.parts:
+            message = part.meaning
+            if isinstance(message, SuccessResponse | ErrorResponse):
+                found = _request_with(message.id, earlier)
+                if found is not None:
+                    self.set_request(part, *found)
 
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """Its meaning in the published protocol; see the module docstring."""
-        if self._messages is None:
-            self._messages = (self.message,)
-        return self._messages
-
-    def respond_to(self, frame: Frame) -> None:
-        """Set the request that it responds to, if it is a response and `frame` has its request."""
-        message = self.message
-        if isinstance(message, SuccessResponse | ErrorResponse):
-            found = read_message(frame.data)
-            for request in found.entries if isinstance(found, Batch) else (found,):
-                if isinstance(request, Request) and id_key(request.id) == id_key(message.id):
-                    self.request, self.request_frame = request, frame
-                    break
+    def set_request(self, part: DecodedFrame, request: Request, frame: Frame) -> None:
+        """Set the request that one of its messages responds to, which was sent in `frame`."""
+        for each in {part, self} if part.meaning is self.meaning else {part}:
+            each.request, each.request_frame = request, frame
 
     def translate(self, lines: tuple[bytes, ...]) -> None:
-        """Set `messages` to those of `lines`, which a dialect has made of the frame."""
+        """Set its parts to the messages of `lines`, which a dialect has made of the frame."""
         raw = self.frame.data
+        if lines == (raw,):
+            return
         read = tuple(self.message if line == raw else read_message(line) for line in lines)
-        valid = tuple(message for message in read if not isinstance(message, InvalidMessage))
-        self._messages = valid or read
+        meant = tuple(each for each in read if not isinstance(each, InvalidMessage)) or read
+        alike = (each for each in meant if type(each) is type(self.message))
+        self._meaning = next(alike, meant[0] if meant else None)
+        if len(meant) == 1:
+            self._parts = (self,)
+        else:
+            self._parts = tuple(self._part(self.message, self.value, each) for each in meant)
+
+    def _part(self, message: Message, value: Json, meaning: Message | None = None) -> DecodedFrame:
+        part = DecodedFrame(self.frame, message)
+        part._value, part._meaning, part._parts = value, meaning, (part,)
+        return part
+
+
+def _request_with(id_: RequestId, frames: Iterable[DecodedFrame]) -> tuple[Request, Frame] | None:
+    """Return the request with an id among the messages of frames, with its frame."""
+    for frame in frames:
+        for message in frame.messages:
+            if isinstance(message, Request) and id_key(message.id) == id_key(id_):
+                return message, frame.frame
+    return None
 
 
 class Decoder:

@@ -35,6 +35,12 @@ def answer(side: Side, id_: str | int | None, result: Any) -> Said:
     return side, {"id": id_, "result": result}
 
 
+def batch(*said: Said) -> Said:
+    """Return what one side said as an array."""
+    lines = [what if isinstance(what, bytes) else encoded(what) for _, what in said]
+    return said[0][0], b"[" + b",".join(lines) + b"]"
+
+
 def update(name: str, /, *, session: str = "s1", **members: Any) -> Said:
     """Return the agent's `session/update`."""
     inner = {"sessionUpdate": name} | members

@@ -9,9 +9,11 @@ from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.items import AgentMessage, ToolCallItem, TurnEnd
+from acp_inspector.views.frame_row import decoded_row
 from acp_protocol.dialects.registry import open_dialect
-from acp_protocol.jsonrpc import InvalidMessage, Notification, Request
-from tests.inspector.talks import Said, answer, ask, frames, update
+from acp_protocol.json_values import as_list, get, get_text
+from acp_protocol.jsonrpc import InvalidMessage, Notification, Request, parse
+from tests.inspector.talks import Said, answer, ask, batch, frames, update
 
 
 def notify(method: str, **params: object) -> Said:
@@ -68,6 +70,63 @@ def test_the_published_protocol_passes_as_it_is() -> None:
     assert isinstance(broken, InvalidMessage)
 
 
+def test_a_frame_of_a_dialect_says_what_it_means_in_the_published_protocol() -> None:
+    decoder, exchanges = Decoder(), Exchanges()
+    read = [decoder.decode(frame) for frame in frames(*ACPEX)]
+    for each in read:
+        exchanges.pair(each)
+    prompt, update, answered = read[4:7]
+    assert get_text(as_list(get(prompt.params, "prompt"))[0], "text") == "hi"
+    assert update.update["sessionUpdate"] == "agent_message_chunk"
+    assert (update.value, update.session) == (parse(update.frame.data), "s1")
+    assert (answered.method, answered.result) == ("session/prompt", {"stopReason": "end_turn"})
+    assert decoded_row(prompt).summary == '"hi"'
+
+
+def test_a_frame_with_several_blocks_holds_several_messages() -> None:
+    blocks = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    (frame,) = frames(notify("session/update", sessionId="s1", content=blocks))
+    read = Decoder(open_dialect("continuum")).decode(frame)
+    texts = [get_text(part.update["content"], "text") for part in read.parts]
+    assert (texts, read.kind, read.method) == (["one", "two"], "notification", "session/update")
+
+
+def test_an_error_keeps_the_code_that_was_sent() -> None:
+    decoder, exchanges = Decoder(open_dialect("acpex")), Exchanges()
+    asked, refused = frames(
+        ask("client", 1, "session/prompt", sessionId="s1", content=[]),
+        ("agent", {"id": 1, "error": {"code": -32003, "message": "not permitted"}}),
+    )
+    exchanges.pair(decoder.decode(asked))
+    read = decoder.decode(refused)
+    exchanges.pair(read)
+    assert read.error is not None
+    assert (read.error.code, read.method) == (-32003, "session/prompt")
+    assert read.meaning != read.message
+    assert decoded_row(read).summary == "-32003 not permitted"
+
+
+def test_each_message_of_an_array_has_the_request_that_it_responds_to() -> None:
+    exchanges = Exchanges()
+    asked, noted, answered = frames(
+        batch(ask("client", 1, "session/list"), ask("client", 2, "x")),
+        batch(("client", {"method": "session/cancel"})),
+        batch(answer("agent", 2, {}), answer("agent", 1, {"sessions": []})),
+    )
+    read = [DecodedFrame(frame) for frame in (asked, noted, answered)]
+    for each in read:
+        exchanges.pair(each)
+    assert [[part.method for part in each.parts] for each in read] == [
+        ["session/list", "x"],
+        ["session/cancel"],
+        ["x", "session/list"],
+    ]
+    assert [each.kind for each in read] == ["batch"] * 3
+    assert decoded_row(read[2]).summary == "2 messages: x, session/list"
+    again = exchanges.decoded(answered)
+    assert [part.method for part in again.parts] == ["x", "session/list"]
+
+
 def test_tool_calls_of_a_dialect_are_tool_calls() -> None:
     called = {
         "kind": "tool_call",
@@ -107,23 +166,18 @@ def test_a_frame_is_parsed_once_for_its_value_and_its_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind", "apparent"),
+    ("raw", "kind"),
     [
-        (b'{"id":1,"method":"m"}', "malformed", "request"),
-        (b'{"method":"m","params":1}', "malformed", "notification"),
-        (b'{"id":true,"result":1}', "malformed", "result"),
-        (b'{"jsonrpc":"2.0","id":1,"error":{}}', "malformed", "error"),
-        (b'{"jsonrpc":"2.0","id":1,"result":1}', "result", "result"),
-        (b"[]", "batch", "batch"),
-        (b"1", "malformed", "malformed"),
-        (b"no json", "malformed", "malformed"),
+        (b'{"id":1,"method":"m"}', "malformed"),
+        (b'{"jsonrpc":"2.0","id":1,"result":1}', "result"),
+        (b"[]", "batch"),
+        (b"1", "malformed"),
+        (b"no json", "malformed"),
     ],
 )
-def test_a_frame_that_breaks_a_rule_still_has_an_apparent_kind(
-    raw: bytes, kind: str, apparent: str
-) -> None:
+def test_a_malformed_frame_has_a_reason(raw: bytes, kind: str) -> None:
     frame = decoded(raw)
-    assert (frame.kind, frame.apparent_kind) == (kind, apparent)
+    assert frame.kind == kind
     assert bool(frame.reason) == (kind == "malformed")
 
 

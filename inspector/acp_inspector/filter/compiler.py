@@ -66,18 +66,18 @@ class Filter:
     def matches(self, fields: EntryFields) -> bool:
         """Return whether an entry matches; a pattern that times out does not match."""
         try:
-            return self._matcher(fields)
+            return self.matches_or_raise(fields)
         except PatternTimeoutError as problem:
             self._warnings[:] = [str(problem)]
             return False
 
     def matches_or_raise(self, fields: EntryFields) -> bool:
-        """Return whether an entry matches, or raise.
+        """Return whether an entry, or one of its messages, matches, or raise.
 
         Raises:
             PatternTimeoutError: a pattern took too long.
         """
-        return self._matcher(fields)
+        return any(map(self._matcher, fields.parts))
 
     @property
     def warning(self) -> str:

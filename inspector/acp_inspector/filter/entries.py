@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, Protocol
 
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import IN_MEMORY, Entries, Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.index import Pairing, envelope
+from acp_inspector.messages import is_array
+from acp_inspector.recording.index import Pairing, envelopes_in
 from acp_inspector.recording.reader import Row
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.annotations import NO_NOTES, FrameNotes
@@ -31,6 +32,15 @@ class EntrySequence(Protocol):
         """Return the row of the response to the request in a row, if there is one."""
         ...
 
+    @property
+    def arrays(self) -> Container[int]:
+        """The rows that are arrays of messages."""
+        ...
+
+    def counterparts(self, row: int) -> Sequence[int]:
+        """Return the rows of requests that a row responds to, and of responses to it."""
+        ...
+
 
 class EntryList:
     """Entries of a connection, as they arrive."""
@@ -46,14 +56,20 @@ class EntryList:
         envelopes = [
             (place, found)
             for place, entry in enumerate(new)
-            if isinstance(entry, Frame) and (found := envelope(entry.side, entry.data))
+            if isinstance(entry, Frame)
+            for found in envelopes_in(entry.side, entry.data)
+        ]
+        arrays = [
+            place
+            for place, entry in enumerate(new)
+            if isinstance(entry, Frame) and is_array(entry.data)
         ]
         restarts = [
             place
             for place, entry in enumerate(new)
             if isinstance(entry, JournalEvent) and entry.begins_connection
         ]
-        self._pairing.add(len(new), envelopes, restarts)
+        self._pairing.add(len(new), envelopes, restarts, arrays)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -69,15 +85,21 @@ class EntryList:
         """Return the row of the response to the request in a row, if there is one."""
         return self._pairing.response_of(row)
 
+    @property
+    def arrays(self) -> Container[int]:
+        """The rows that are arrays of messages."""
+        return self._pairing.arrays
+
+    def counterparts(self, row: int) -> Sequence[int]:
+        """Return the rows of requests that a row responds to, and of responses to it."""
+        return self._pairing.counterparts(row)
+
 
 def exchange_of_row(entries: EntrySequence, row: int) -> Exchanges:
-    """Return exchanges with only the request and the response that a row belongs to."""
+    """Return exchanges with only the requests and the responses that a row belongs to."""
     exchanges = Exchanges()
-    request = entries.request_row(row)
-    first = row if request is None else request
-    response = entries.response_row(row) if request is None else row
-    for each in (first, response):
-        entry = None if each is None else entries[each]
+    for each in sorted({row, *entries.counterparts(row)}):
+        entry = entries[each]
         if isinstance(entry, Frame):
             exchanges.apply(entry)
     return exchanges

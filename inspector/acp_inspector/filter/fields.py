@@ -80,7 +80,7 @@ _ALL: Final = (
     Field("n", "number", "entry", "number of the entry, from 1", "seq"),
     Field("t", "time", "entry", "time since the start", "time"),
     Field("from", "text", "entry", "the sender", "side", SIDES),
-    Field("kind", "text", "message", "kind of entry", "kind", KINDS),
+    Field("kind", "text", "message", "kind of entry", "kinds", KINDS, is_many=True),
     Field("method", "text", "exchanges", "method of the message or its request", "method"),
     Field("id", "id", "message", 'request id; 1 is not "1"', "ids", is_many=True),
     Field("session", "text", "exchanges", "session of the message or its request", "session"),

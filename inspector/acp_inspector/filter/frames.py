@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 from acp_inspector import messages
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.jsonpath import JSONPath, find_all
-from acp_inspector.messages import DecodedFrame
+from acp_inspector.messages import DecodedFrame, is_array
 from acp_inspector.session.exchanges import Exchange, Exchanges
 from acp_inspector.views.annotations import NO_NOTES, FrameNotes, Severity
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
-from acp_protocol.jsonrpc import Json, Message, RequestId, encode, read_message
+from acp_protocol.jsonrpc import Json, Message, RequestId, encode
 
 EntryKind: TypeAlias = Literal[messages.FrameKind, "stderr", "event"]
 
@@ -101,22 +101,40 @@ class EntryFields:
     def decoded(self) -> DecodedFrame | None:
         """The decoded frame, with the request it responds to; None for stderr and events."""
         if self._decoded is None and isinstance(entry := self.entry, Frame):
-            exchange = self._exchange()
-            if exchange is None:
+            related = self._related()
+            if related is None:
                 self._decoded = DecodedFrame(entry, self._message)
-            elif exchange.request_frame.seq == entry.seq:
-                self._decoded = DecodedFrame(entry, exchange.request)
             else:
-                self._decoded = DecodedFrame(entry, self._message)
-                self._decoded.request = exchange.request
-                self._decoded.request_frame = exchange.request_frame
+                self._decoded = related.decoded(entry, self._message)
         return self._decoded
+
+    @property
+    def parts(self) -> Sequence[EntryFields]:
+        """The fields of each message that the entry holds; its own, if it holds one or none."""
+        entry = self.entry
+        if not isinstance(entry, Frame):
+            return (self,)
+        if self._decoded is None and not is_array(entry.data):
+            return (self,)
+        parts = self.decoded.parts if self.decoded else ()
+        if len(parts) < 2 and (not parts or parts[0] is self._decoded):
+            return (self,)
+        return [
+            EntryFields(entry, self._related(), notes=self.notes, decoded=part) for part in parts
+        ]
 
     @property
     def kind(self) -> EntryKind:
         if decoded := self.decoded:
             return decoded.kind
         return "stderr" if isinstance(self.entry, StderrChunk) else "event"
+
+    @property
+    def kinds(self) -> Sequence[EntryKind]:
+        """Its kind; a message of an array has two."""
+        decoded = self.decoded
+        is_entry = decoded is not None and is_array(decoded.frame.data)
+        return ("batch", self.kind) if is_entry and self.kind != "batch" else (self.kind,)
 
     @property
     def method(self) -> str | None:
@@ -201,22 +219,31 @@ class EntryFields:
         return entry.name if isinstance(entry, JournalEvent) else None
 
     def values(self, path: JSONPath) -> Sequence[Json]:
-        """Return the values at `path` in the message, or in the data of an event."""
+        """Return the values at `path` in the message, or in the data of an event.
+
+        They are looked for in the message as it was sent, then in what it means.
+        """
         entry = self.entry
         if isinstance(entry, JournalEvent):
             return find_all({"event": entry.name} | dict(entry.data), path)
-        return find_all(self.decoded.value, path) if self.decoded else ()
+        decoded = self.decoded
+        if decoded is None:
+            return ()
+        # First as it was sent, so that what a detail shows can be searched for.
+        values = (decoded.value, *decoded.other_values())
+        return next(filter(None, (find_all(each, path) for each in values)), ())
+
+    def _related(self) -> Exchanges | None:
+        """Return exchanges that include the entry, if they are known."""
+        return self._exchanges
 
     def _exchange(self) -> Exchange | None:
-        entry = self.entry
-        if self._exchanges is None or not isinstance(entry, Frame):
+        entry, related = self.entry, self._related()
+        if related is None or not isinstance(entry, Frame):
             return None
-        found = self._exchanges.of(entry)
-        if found is None and self._exchanges.all_of(entry):
-            # The frame may be that of one message of an array.
-            if self._message is None:
-                self._message = read_message(entry.data)
-            found = self._exchanges.of_message(entry, self._message)
+        found = related.of(entry)
+        if found is None and related.all_of(entry) and self.decoded is not None:
+            found = related.of_message(entry, self.decoded.meaning)
         return found
 
     def _update(self) -> Json:

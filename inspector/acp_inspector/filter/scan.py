@@ -51,8 +51,9 @@ def scan(
             entry = decode_line(block.line_at(at))
             if isinstance(entry, Frame):
                 decoded = DecodedFrame(entry)
-                if request := recording.frame_at(lines.responses.get(at), block):
-                    decoded.respond_to(request)
+                for request in dict.fromkeys(lines.responses.get(at, ())):
+                    if frame := recording.frame_at(request, block):
+                        decoded.respond_to(DecodedFrame(frame))
                 if wanted.matches(EntryFields(entry, notes=notes(entry), decoded=decoded)):
                     yield decoded
             elif isinstance(entry, StderrChunk | JournalEvent) and wanted.matches(
@@ -64,12 +65,13 @@ def scan(
 def _add_responses(found: set[int], lines: Outline, passed: Counter[int]) -> None:
     """Add the requests that were found to `passed`, and the responses to those in it to `found`."""
     passed.update(at for at in lines.requests if at in found)
-    for at, request in lines.responses.items():
-        if request in passed:
-            found.add(at)
-            passed[request] -= 1
-            if not passed[request]:
-                del passed[request]
+    for at, requests in lines.responses.items():
+        for request in requests:
+            if request in passed:
+                found.add(at)
+                passed[request] -= 1
+                if not passed[request]:
+                    del passed[request]
 
 
 def _passing(block: Block, passes: Prefilter) -> Iterator[int]:

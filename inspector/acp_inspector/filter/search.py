@@ -16,7 +16,7 @@ from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.random_access import IndexedRecording
-from acp_inspector.session.exchanges import Exchange
+from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.annotations import NO_NOTES, FrameNotes
 from acp_protocol.framing import Side
 
@@ -136,7 +136,13 @@ class FilterSearch:
     def _responds_to_match(self, row: int) -> bool:
         """Return whether the row responds to a request that passes the prefilter."""
         request = self._entries.request_row(row)
-        if request is None or request >= self._begin:
+        if request is not None and self._passed(request):
+            return True
+        every = self._entries.counterparts(row) if row in self._entries.arrays else ()
+        return any(self._passed(each) for each in every if each < row)
+
+    def _passed(self, request: int) -> bool:
+        if request >= self._begin:
             return request in self._requests
         assert self._prefilter is not None
         entry = self._entries[request]
@@ -230,6 +236,10 @@ class _IndexedFields(EntryFields):
         self._notes_of = notes_of
         self._is_alone = is_alone
         self._entry = self._message = self._decoded = self._notes = self._exchanges = None
+
+    @property
+    def parts(self) -> Sequence[EntryFields]:
+        return super().parts if self._row in self._index.pairing.arrays else (self,)
 
     def can_load(self, needs: frozenset[str]) -> bool:
         """Read the named fields; return whether the row is an entry."""
@@ -327,11 +337,10 @@ class _IndexedFields(EntryFields):
         is_event = self._index.kinds[self._row] == LineKind.EVENT
         return super().event if is_event else None
 
-    def _exchange(self) -> Exchange | None:
-        entry = self.entry
+    def _related(self) -> Exchanges | None:
         has_partner = self._index.pairing.partners[self._row]
-        if self._is_alone or not has_partner or not isinstance(entry, Frame):
+        if self._is_alone or not has_partner:
             return None
         if self._exchanges is None:
             self._exchanges = exchange_of_row(self._recording, self._row)
-        return self._exchanges.of(entry)
+        return self._exchanges

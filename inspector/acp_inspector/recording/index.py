@@ -15,10 +15,10 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate
-from operator import add
+from operator import add, itemgetter
 from typing import Final, NamedTuple
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
@@ -59,6 +59,8 @@ _MESSAGE: Final = re.compile(
 )
 _ID: Final = b'"id'
 """Occurs in every request and response, unless their keys are escaped."""
+_ARRAY: Final = re.compile(rb'"msg"\s*+:\s*+\[')
+"""Occurs in every frame that is an array."""
 _SPAWN: Final = b'"spawn"'
 """Occurs in every event that starts a connection."""
 
@@ -99,18 +101,17 @@ class Envelope(NamedTuple):
     is_response: bool
 
 
-def envelope(side: Side, raw: bytes) -> Envelope | None:
-    """Return the envelope of a frame; None if it is neither a request nor a response."""
+def envelopes_in(side: Side, raw: bytes) -> list[Envelope]:
+    """Return the envelopes of the requests and responses in a frame: several only in an array."""
     if found := _MESSAGE.match(raw):
-        return _envelope(side, found[1], is_response=bool(found[2]))
-    return _envelope_of(side, read_message(raw)) if _ID in raw else None
+        return [_envelope(side, found[1], is_response=bool(found[2]))]
+    return envelopes_of(side, read_message(raw)) if _ID in raw else []
 
 
-def envelopes_of(frame: Frame) -> list[Envelope]:
-    """Return the envelope of a frame's message, or those of the messages of a batch."""
-    message = read_message(frame.data)
+def envelopes_of(side: Side, message: Message) -> list[Envelope]:
+    """Return the envelope of a message, or those of the messages of an array."""
     messages = message.entries if isinstance(message, Batch) else (message,)
-    return [each for message in messages if (each := _envelope_of(frame.side, message))]
+    return [found for each in messages if (found := _envelope_of(side, each))]
 
 
 def _envelope_of(side: Side, message: Message) -> Envelope | None:
@@ -128,20 +129,38 @@ def _envelope(side: Side, id_: bytes, *, is_response: bool) -> Envelope:
     return Envelope(other if is_response else side, id_, is_response)
 
 
+@dataclass(slots=True)
+class ArrayPairs:
+    """The counterparts of the messages of an array."""
+
+    requests: list[int] = field(default_factory=list[int])
+    """Rows of the requests that it responds to."""
+    responses: list[int] = field(default_factory=list[int])
+    """Rows of the responses to its requests."""
+    waiting: int = 0
+    """Its requests without a response."""
+
+
 class Pairing:
-    """Pairs requests and responses by row; a response belongs to the oldest request of its id."""
+    """Pairs requests and responses by row; a response belongs to the oldest request of its id.
+
+    Of an array, which may have several counterparts, `arrays` has all of them.
+    """
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
         self._waiting: dict[tuple[str, bytes], deque[int]] = {}
         self.partners = array("I")
         """By row: `NO_COUNTERPART`, `UNANSWERED`, or the row of the counterpart plus one."""
+        self.arrays: dict[int, ArrayPairs] = {}
+        """By row: the counterparts of arrays."""
 
     def add(
         self,
         count: int,
         envelopes: Iterable[tuple[int, Envelope]],
         restarts: Sequence[int] = (),
+        arrays: Iterable[int] = (),
     ) -> None:
         """Add `count` rows.
 
@@ -149,8 +168,10 @@ class Pairing:
             count: Number of rows.
             envelopes: Requests and responses, with their position among the new rows.
             restarts: Positions, in order, at which a new connection starts; ids start over there.
+            arrays: Positions of arrays.
         """
         first = len(self.partners)
+        self.arrays.update((first + place, ArrayPairs()) for place in arrays)
         self.partners.frombytes(bytes(4 * count))
         ahead = deque(restarts)
         for place, each in envelopes:
@@ -159,19 +180,44 @@ class Pairing:
                 self._waiting.clear()
             row, key = first + place, (each.requester, each.id)
             if not each.is_response:
-                self.partners[row] = UNANSWERED
-                rows = self._waiting.setdefault(key, deque())
-                if len(rows) < self._max_waiting:
-                    rows.append(row)
-                if len(self._waiting) > self._max_waiting:
-                    del self._waiting[next(iter(self._waiting))]
+                self._ask(row, key)
             elif rows := self._waiting.get(key):
                 request = rows.popleft()
                 if not rows:
                     del self._waiting[key]
-                self.partners[row], self.partners[request] = request + 1, row + 1
+                self._respond(row, request)
         if ahead:
             self._waiting.clear()
+
+    def _ask(self, row: int, key: tuple[str, bytes]) -> None:
+        self.partners[row] = UNANSWERED
+        if (array := self.arrays.get(row)) is not None:
+            array.waiting += 1
+        rows = self._waiting.setdefault(key, deque())
+        if len(rows) < self._max_waiting:
+            rows.append(row)
+        if len(self._waiting) > self._max_waiting:
+            del self._waiting[next(iter(self._waiting))]
+
+    def _respond(self, row: int, request: int) -> None:
+        asking, responding = self.arrays.get(request), self.arrays.get(row)
+        if asking is not None:
+            asking.waiting -= 1
+            asking.responses += [row] if row not in asking.responses[-1:] else []
+        if asking is None or not asking.waiting:
+            self.partners[request] = row + 1
+        if responding is not None:
+            responding.requests += [request] if request not in responding.requests[-1:] else []
+        if responding is None or not self.partners[row]:
+            self.partners[row] = request + 1
+
+    def counterparts(self, row: int) -> list[int]:
+        """Return the rows of the requests that a row responds to, and of responses to it."""
+        array = self.arrays.get(row)
+        if array is not None:
+            return sorted({*array.requests, *array.responses})
+        partner = self.partners[row]
+        return [partner - 1] if NO_COUNTERPART < partner < UNANSWERED else []
 
     def is_request(self, row: int) -> bool:
         return self.partners[row] > row + 1
@@ -274,16 +320,18 @@ class RecordingIndex:
         for place in odd:
             kinds[place], number, new_times[place] = _decoded_outline(lines[place])
             last = max(last, number)
-        envelopes = {
-            place: _envelope(_SIDES[kinds[place]], id_, is_response=not names[place])
+        envelopes = [
+            (place, _envelope(_SIDES[kinds[place]], id_, is_response=not names[place]))
             for place, id_ in enumerate(ids)
             if id_ and (names[place] or responses[place])
-        }
+        ]
+        arrays = _arrays(lines, kinds) if _ARRAY.search(block) else []
         if block.count(_ID) > len(envelopes):
-            envelopes.update(_decoded_envelopes(lines, kinds, codes, envelopes))
-            envelopes = dict(sorted(envelopes.items()))
+            known = {place for place, _ in envelopes}
+            envelopes += _decoded_envelopes(lines, kinds, codes, known)
+            envelopes.sort(key=itemgetter(0))
         restarts = _restarts(lines, kinds) if _SPAWN in block else ()
-        self.pairing.add(len(lines), envelopes.items(), restarts)
+        self.pairing.add(len(lines), envelopes, restarts, arrays)
         self.times.extend(new_times)
         self.method_codes.extend(codes)
         self.kinds.extend(kinds)
@@ -333,26 +381,34 @@ def _restarts(lines: Sequence[bytes], kinds: Sequence[int]) -> tuple[int, ...]:
     )
 
 
+def _arrays(lines: Sequence[bytes], kinds: array[int]) -> list[int]:
+    """Return the positions of frames that are arrays."""
+    return [
+        place
+        for place, line in enumerate(lines)
+        if kinds[place] in _SIDES
+        and _ARRAY.search(line)
+        and isinstance(entry := decode_line(line), Frame)
+        and isinstance(read_message(entry.data), Batch)
+    ]
+
+
 def _decoded_envelopes(
     lines: Sequence[bytes], kinds: array[int], codes: array[int], known: Container[int]
-) -> dict[int, Envelope]:
-    """Return the envelopes of messages whose id is not at the start.
+) -> Iterator[tuple[int, Envelope]]:
+    """Yield the envelopes of messages whose id is not at the start, and of those in arrays.
 
     A line that turns out to be no message loses its method code.
     """
-    found: dict[int, Envelope] = {}
     for place, line in enumerate(lines):
         if _ID in line and place not in known and kinds[place] in _SIDES:
             entry = decode_line(line)
             if not isinstance(entry, Frame):
                 continue
             message = read_message(entry.data)
-            envelope = _envelope_of(entry.side, message)
-            if envelope is not None:
-                found[place] = envelope
-            elif isinstance(message, InvalidMessage):
+            yield from ((place, each) for each in envelopes_of(entry.side, message))
+            if isinstance(message, InvalidMessage):
                 codes[place] = UNKNOWN_METHOD
-    return found
 
 
 def _decoded_outline(line: bytes) -> tuple[LineKind, int, float]:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from heapq import merge
@@ -250,6 +250,15 @@ class IndexedRecording:
     def response_row(self, row: int) -> int | None:
         """Return the row of the response to the request in a row, if there is one."""
         return self._index.pairing.response_of(row)
+
+    @property
+    def arrays(self) -> Container[int]:
+        """The rows that are arrays of messages."""
+        return self._index.pairing.arrays
+
+    def counterparts(self, row: int) -> Sequence[int]:
+        """Return the rows of requests that a row responds to, and of responses to it."""
+        return self._index.pairing.counterparts(row)
 
     @property
     def rest(self) -> tuple[Row, ...]:

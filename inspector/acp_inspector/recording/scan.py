@@ -42,6 +42,7 @@ from acp_inspector.recording.reader import (
     BadLine,
     header_of,
 )
+from acp_protocol.jsonrpc import read_message
 
 HASHED: Final = 8 << 20
 """Bytes to hash at a time; the thread that does it waits for the interpreter's lock each time."""
@@ -92,8 +93,8 @@ class Outline(NamedTuple):
     """Offsets of lines in a block."""
 
     requests: list[int]
-    responses: dict[int, int]
-    """Each response, with the offset of its request."""
+    responses: dict[int, list[int]]
+    """Each response, with the offset of its request; an array has several."""
     others: list[int]
     """Lines that are no messages in the layout that our writer produces; some come twice."""
 
@@ -196,7 +197,8 @@ class RecordingScan:
         for at in sorted([*others, *late]):
             row = decode_line(block.line_at(at))
             if isinstance(row, Frame):
-                for each in envelopes_of(row):
+                message = read_message(row.data)
+                for each in envelopes_of(row.side, message):
                     key = each.requester.encode(), each.id
                     found.append((at, key, not each.is_response))
                     others.append(at)
@@ -209,11 +211,11 @@ class RecordingScan:
 
     def _pair(
         self, found: Iterable[tuple[int, _Key | None, bool]]
-    ) -> tuple[list[int], dict[int, int]]:
+    ) -> tuple[list[int], dict[int, list[int]]]:
         """Return the requests among some messages, and the responses with their requests."""
         waiting = self._waiting
         requests: list[int] = []
-        responses: dict[int, int] = {}
+        responses: dict[int, list[int]] = {}
         for at, key, is_request in found:
             if key is None:
                 waiting.clear()
@@ -226,15 +228,13 @@ class RecordingScan:
                 elif len(waiting[key]) < MAX_WAITING:
                     waiting[key].append(at)
             elif key in waiting:
-                responses[at] = waiting[key].popleft()
+                responses.setdefault(at, []).append(waiting[key].popleft())
                 if not waiting[key]:
                     del waiting[key]
         return requests, responses
 
-    def frame_at(self, offset: int | None, block: Block) -> Frame | None:
+    def frame_at(self, offset: int, block: Block) -> Frame | None:
         """Return the frame whose line starts at `offset`, in `block` or before it; None if none."""
-        if offset is None:
-            return None
         if offset >= block.offset:
             line = block.line_at(offset)
         else:

@@ -22,7 +22,6 @@ from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     REQUEST_CANCELLED,
-    Batch,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -165,18 +164,19 @@ class Exchanges:
     def pair(self, decoded: DecodedFrame) -> tuple[PairedMessage, ...]:
         """Add the next frame; return its messages, each with its exchange.
 
-        Batches are taken apart. A single response to a known request sets `decoded.request`.
+        Each response to a known request gets it: see `DecodedFrame.request`.
         """
-        frame, messages = decoded.frame, decoded.messages
-        if len(messages) == 1:
+        frame, parts = decoded.frame, decoded.parts
+        if len(parts) == 1:
             # Most frames are updates, which belong to no exchange.
-            message = messages[0]
+            message = parts[0].meaning
             if isinstance(message, Notification) and message.method != "$/cancel_request":
                 return ((message, None),)
-        flat: list[Message] = []
-        for message in messages:
-            flat += message.entries if isinstance(message, Batch) else (message,)
-        paired = tuple((message, self._apply(frame, message)) for message in flat)
+        paired: list[PairedMessage] = []
+        for part in parts:
+            exchange = self._apply(frame, part.meaning)
+            paired.append((part.meaning, exchange))
+            _set_request(decoded, part, exchange)
         if self._is_lean and (old := self._newest.get(frame.side)) is not None:
             for exchange in self._by_frame.pop(old, ()):
                 self._shrink(exchange)
@@ -184,12 +184,28 @@ class Exchanges:
         self._newest[frame.side] = frame.seq
         if exchanges := tuple(exchange for _, exchange in paired if exchange is not None):
             self._by_frame[frame.seq] = exchanges
-        if len(messages) != 1 or isinstance(messages[0], Batch):
+        if decoded.has_parts:
             self._batches.add(frame.seq)
-        elif exchanges and isinstance(messages[0], SuccessResponse | ErrorResponse):
-            decoded.request = exchanges[0].request
-            decoded.request_frame = exchanges[0].request_frame
-        return paired
+        return tuple(paired)
+
+    def decoded(self, frame: Frame, message: Message | None = None) -> DecodedFrame:
+        """Return a frame as it was sent, which `apply` has added, with the requests it responds to.
+
+        Args:
+            frame: The frame.
+            message: Its message, if the caller has already parsed it.
+        """
+        exchange = self.of(frame)
+        if exchange is not None and exchange.request_frame.seq == frame.seq:
+            return DecodedFrame(frame, exchange.request)
+        decoded = DecodedFrame(frame, message)
+        if exchange is not None:
+            decoded.request, decoded.request_frame = exchange.request, exchange.request_frame
+        elif self.all_of(frame):
+            # The frame may be that of one message of an array.
+            for part in decoded.parts:
+                _set_request(decoded, part, self.of_message(frame, part.meaning))
+        return decoded
 
     def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
         """Add the next frame, as sent; return the exchange that it opens or closes.
@@ -409,6 +425,11 @@ class Exchanges:
         # than all steps.
         if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
+
+
+def _set_request(decoded: DecodedFrame, part: DecodedFrame, exchange: Exchange | None) -> None:
+    if exchange is not None and isinstance(part.meaning, SuccessResponse | ErrorResponse):
+        decoded.set_request(part, exchange.request, exchange.request_frame)
 
 
 def ends_turn(response: SuccessResponse | ErrorResponse, version: Json) -> bool:

@@ -17,7 +17,6 @@ from acp_protocol.jsonrpc import (
     ErrorResponse,
     InvalidMessage,
     Json,
-    Message,
     Notification,
     Request,
     RequestId,
@@ -26,6 +25,8 @@ from acp_protocol.jsonrpc import (
 
 SUMMARY_WIDTH = 200
 """Characters of a summary, at most."""
+SHOWN_PARTS = 8
+"""Messages of an array that its summary names, at most."""
 SHOWN_TEXTS = 2
 """Texts of an update that are shown, where nothing else says which."""
 
@@ -72,24 +73,38 @@ def decoded_row(decoded: DecodedFrame) -> FrameRow:
         session=single_line(decoded.session or "", 80),
         latency=decoded.latency,
         size=len(frame.data),
-        summary=single_line(_summary(decoded.message, method), SUMMARY_WIDTH),
+        summary=single_line(_summary(decoded, method), SUMMARY_WIDTH),
     )
 
 
-def _summary(message: Message, method: str) -> str:
+def part_rows(decoded: DecodedFrame) -> tuple[FrameRow, ...]:
+    """Return a row for each message of a paired frame that holds several, or is an array."""
+    return tuple(map(decoded_row, decoded.parts)) if decoded.has_parts else ()
+
+
+def _summary(decoded: DecodedFrame, method: str) -> str:
+    message, error = decoded.meaning, decoded.error
     match message:
         case Request(params=params) | Notification(params=params):
             return call_summary(method, params)
         case SuccessResponse(result=result):
             return _result(result)
         case ErrorResponse(code=code, message=text):
-            return f"{code} {text}"
+            return f"{code} {text}" if error is None else f"{error.code} {error.message}"
         case Batch():
-            return f"{len(message.entries)} entries"
+            return _array_summary(decoded)
         case InvalidMessage(reason=reason):
             return reason
         case _:
             assert_never(message)
+
+
+def _array_summary(decoded: DecodedFrame) -> str:
+    """Return how many messages an array has, and the methods or kinds of the first ones."""
+    parts = decoded.parts
+    names = [part.method or part.kind for part in parts[:SHOWN_PARTS]]
+    count = f"{len(parts)} message" + "s" * (len(parts) != 1)
+    return f"{count}: {', '.join(names)}" + ", …" * (len(parts) > SHOWN_PARTS) if names else count
 
 
 def call_summary(method: str, params: Json) -> str:

@@ -41,6 +41,7 @@ MESSAGES: Final = [
     b"no JSON, but a session/prompt %b",
     b"\xff \\u0070rompt %b",
     b'{"NaN": NaN, "id": %b}',
+    b'[{"jsonrpc":"2.0","id":%b,"result":{}},{"jsonrpc":"2.0","method":"session/update"}]',
 ]
 IDS: Final = [b"1", b"2", b'"1"', b'"a\\"b"', b"null"]
 FRAMES: Final = [

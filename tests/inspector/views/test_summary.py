@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.frame_row import FrameRow, frame_row
-from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+from tests.inspector.talks import Said, answer, ask, batch, chunk, frames, prompt, update
 
 
 def row_of(*said: Said) -> FrameRow:
@@ -84,7 +84,13 @@ def row_of(*said: Said) -> FrameRow:
             "model small",
         ),
         (("agent", b"oops"), "malformed", "no JSON: expecting value at character 0"),
-        (("agent", b"[1,2]"), "batch", "2 entries"),
+        (("agent", b"[1,2]"), "batch", "2 messages: malformed, malformed"),
+        (("agent", b"[]"), "batch", "0 messages"),
+        (
+            batch(*(ask("agent", id_, "terminal/kill") for id_ in range(9))),
+            "batch",
+            f"9 messages: {', '.join(['terminal/kill'] * 8)}, …",
+        ),
     ],
 )
 def test_a_row_says_what_matters(said: Said, kind: str, summary: str) -> None:
