@@ -347,7 +347,8 @@ class ClientHandlers:
         )
         ruling = self._rules.decide(ask)
         if ruling is not None and ruling[0] == "reject":
-            raise RequestFailedError(jsonrpc.INVALID_PARAMS, "denied by the user's policy")
+            data = {"reason": jsonrpc.NOT_PERMITTED}
+            raise RequestFailedError(jsonrpc.INVALID_PARAMS, "denied by the user's policy", data)
         return params
 
     def _roots_of(self, params: dict[str, Json]) -> SandboxedFiles:

@@ -12,9 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+from urllib.parse import quote
 
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.sandbox import FileMissingError, FileRefusedError, SandboxedFiles
+from acp_protocol.host.sandbox import (
+    FileForbiddenError,
+    FileMissingError,
+    FileRefusedError,
+    SandboxedFiles,
+)
 from acp_protocol.host.terminals import (
     CommandRefusedError,
     CommandSpec,
@@ -23,7 +29,7 @@ from acp_protocol.host.terminals import (
     TerminalPool,
 )
 from acp_protocol.json_values import get_list
-from acp_protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Json
+from acp_protocol.jsonrpc import INVALID_PARAMS, NOT_PERMITTED, RESOURCE_NOT_FOUND, Json
 from acp_protocol.text_lines import lines_from
 
 Verdict: TypeAlias = Literal["allow", "reject"]
@@ -43,7 +49,7 @@ def read_file(files: SandboxedFiles, params: Mapping[str, Json]) -> Json:
     try:
         text = files.read_text(_text(params, "path"))
     except FileRefusedError as problem:
-        raise _refusal(problem) from None
+        raise _refusal(problem, params) from None
     return {"content": lines_from(text, params.get("line"), params.get("limit"))}
 
 
@@ -56,7 +62,7 @@ def write_file(files: SandboxedFiles, params: Mapping[str, Json]) -> Json:
     try:
         files.write_text(_text(params, "path"), _text(params, "content"))
     except FileRefusedError as problem:
-        raise _refusal(problem) from None
+        raise _refusal(problem, params) from None
     return {}
 
 
@@ -67,9 +73,12 @@ def _text(params: Mapping[str, Json], name: str) -> str:
     return value
 
 
-def _refusal(problem: FileRefusedError) -> RequestFailedError:
-    is_missing = isinstance(problem, FileMissingError)
-    return RequestFailedError(RESOURCE_NOT_FOUND if is_missing else INVALID_PARAMS, str(problem))
+def _refusal(problem: FileRefusedError, params: Mapping[str, Json]) -> RequestFailedError:
+    place = {"uri": f"file://{quote(_text(params, 'path'))}"}
+    if isinstance(problem, FileMissingError):
+        return RequestFailedError(RESOURCE_NOT_FOUND, str(problem), place)
+    reason = {"reason": NOT_PERMITTED} if isinstance(problem, FileForbiddenError) else {}
+    return RequestFailedError(INVALID_PARAMS, str(problem), place | reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,8 @@ async def serve_terminal(
     except TerminalMissingError as problem:
         raise RequestFailedError(RESOURCE_NOT_FOUND, str(problem)) from None
     except CommandRefusedError as problem:
-        raise RequestFailedError(INVALID_PARAMS, str(problem)) from None
+        data = {"reason": NOT_PERMITTED} if problem.is_forbidden else None
+        raise RequestFailedError(INVALID_PARAMS, str(problem), data) from None
     return {}
 
 

@@ -40,6 +40,11 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 AUTH_REQUIRED: Final = -32000
 RESOURCE_NOT_FOUND: Final = -32002
+NOT_PERMITTED: Final = "not permitted"
+"""The `reason` in the data of `INVALID_PARAMS` for what the params may not reach.
+
+The published protocol has no code for it.
+"""
 UNSUPPORTED_VERSION: Final = -32022
 """The peer speaks no version at or below the requested one (version 2)."""
 REQUEST_CANCELLED: Final = -32800

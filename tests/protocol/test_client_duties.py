@@ -19,7 +19,7 @@ from acp_protocol.client_duties import (
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.host.terminals import ExitStatus
-from acp_protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Json
+from acp_protocol.jsonrpc import INVALID_PARAMS, NOT_PERMITTED, RESOURCE_NOT_FOUND, Json
 from acp_protocol.schema.validate import validate_result
 
 
@@ -51,6 +51,10 @@ def test_a_file_that_is_missing_is_another_error_than_one_that_is_refused(
     with pytest.raises(RequestFailedError) as refused:
         read_file(files, asked)
     assert refused.value.code == code
+    if path:
+        data = {"uri": f"file://{asked['path']}"}
+        forbidden = {"reason": NOT_PERMITTED} if path.startswith("..") else {}
+        assert refused.value.data == data | forbidden
 
 
 @pytest.mark.parametrize("content", [None, 1, ["text"]])

@@ -242,12 +242,13 @@ NOT_SUPPORTED: Final = -32004
 _CLOSED: Final = frozenset({NOT_FOUND, PERMISSION_DENIED, INVALID_STATE})
 """The codes of an agent that wants a login, besides its message."""
 _TERMINAL: Final = ("create", "output", "waitForExit", "kill", "release")
+PROMPTS: Final[Json] = {"audio": True, "image": True, "embeddedContext": True}
+"""What our clients send in prompts besides text; the published protocol has no claim for it."""
 _FOREIGN: Final = ("prompts", "authenticationMethods")
 _DONE: Final = frozenset({"done", "stop", "complete"})
 _GATED: Final = ("fs/", "terminal/", "session/load")
 _WORDS: Final = WIRE_NAMES["acpex"]
 _CODES: Final = {
-    PERMISSION_DENIED: jsonrpc.INTERNAL_ERROR,
     INVALID_STATE: jsonrpc.INVALID_REQUEST,
     NOT_SUPPORTED: jsonrpc.METHOD_NOT_FOUND,
 }
@@ -374,8 +375,9 @@ class Acpex(Dialect):
     def _write_failure(self, response: ErrorResponse, method: str) -> bytes:
         match response.code:
             case jsonrpc.RESOURCE_NOT_FOUND:
-                uri = as_string(as_object(response.data).get("uri"))
-                return with_code(response, NOT_FOUND, {"path": path_of(uri)} if uri else None)
+                return with_code(response, NOT_FOUND, _write_place(response.data))
+            case jsonrpc.INVALID_PARAMS if _is_forbidden(response.data):
+                return with_code(response, PERMISSION_DENIED, _write_place(response.data))
             case jsonrpc.AUTH_REQUIRED:
                 # Other methods came in the wrong order: authentication is first.
                 return with_code(response, NOT_FOUND if method == "authenticate" else INVALID_STATE)
@@ -385,6 +387,26 @@ class Acpex(Dialect):
                 return with_code(response, NOT_SUPPORTED)
             case _:
                 return response.raw
+
+
+def _is_forbidden(data: Json) -> bool:
+    """Return whether the data of an error says that something is not permitted."""
+    return as_object(data).get("reason") == jsonrpc.NOT_PERMITTED
+
+
+def _write_place(data: Json) -> Json:
+    """Return the data of an error with the path of its file in place of the URI."""
+    members = as_object(data)
+    if uri := as_string(members.get("uri")):
+        return {"path": path_of(uri)} | without(members, "uri", "reason")
+    return data
+
+
+def _read_place(data: Json) -> Object:
+    members = as_object(data)
+    if path := as_string(members.get("path")):
+        return {"uri": file_uri(path)} | without(members, "path")
+    return members
 
 
 def _read_permission(params: Object) -> Object:
@@ -412,6 +434,7 @@ def _write_capabilities(params: Object) -> Object:
     theirs: Object = {"fileSystem": get_object(ours, "fs")}
     has_terminal = ours.get("terminal") is True
     theirs["terminal"] = dict.fromkeys(_TERMINAL, has_terminal)
+    theirs["prompts"] = PROMPTS
     theirs |= moved_back(without(ours, "fs", "terminal"), ("prompts",), Acpex.name)
     params = moved_back(params, ("authenticationMethods",), Acpex.name)
     methods: Object = {"authenticationMethods": []}
@@ -452,11 +475,14 @@ def _auth_method(method: Json) -> Json:
 
 
 def _read_failure(response: ErrorResponse, method: str) -> bytes:
-    if response.code != NOT_FOUND:
-        return with_code(response, _CODES.get(response.code, response.code))
-    if method == "authenticate":
-        return with_code(response, jsonrpc.AUTH_REQUIRED)
-    path = as_string(as_object(response.data).get("path"))
-    return with_code(
-        response, jsonrpc.RESOURCE_NOT_FOUND, {"uri": file_uri(path)} if path else None
-    )
+    match response.code:
+        case code if code == NOT_FOUND and method == "authenticate":
+            return with_code(response, jsonrpc.AUTH_REQUIRED)
+        case code if code == NOT_FOUND:
+            place = _read_place(response.data) or None
+            return with_code(response, jsonrpc.RESOURCE_NOT_FOUND, place)
+        case code if code == PERMISSION_DENIED:
+            data = _read_place(response.data) | {"reason": jsonrpc.NOT_PERMITTED}
+            return with_code(response, jsonrpc.INVALID_PARAMS, data)
+        case code:
+            return with_code(response, _CODES.get(code, code))

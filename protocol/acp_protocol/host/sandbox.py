@@ -62,6 +62,10 @@ class FileMissingError(FileRefusedError):
         super().__init__(path, "does not exist")
 
 
+class FileForbiddenError(FileRefusedError):
+    """The file lies outside of the directories, or the system forbids it to the user."""
+
+
 SIZE_LIMIT: Final = 16 * 2**20
 """Bytes of the largest file that is read or written."""
 
@@ -72,6 +76,8 @@ def _refusals(path: str) -> Generator[None]:
         yield
     except FileNotFoundError:
         raise FileMissingError(path) from None
+    except PermissionError as problem:
+        raise FileForbiddenError(path, describe_os_error(problem)) from None
     except OSError as problem:
         raise FileRefusedError(path, describe_os_error(problem)) from None
 
@@ -136,7 +142,7 @@ class SandboxedFiles:
     def check_inside(self, path: str) -> None:
         """Check `path` without looking at the disk."""
         if not self._find_root(path, path)[1]:
-            raise FileRefusedError(path, OUTSIDE)
+            raise FileForbiddenError(path, OUTSIDE)
 
     def check_links(self, path: str) -> None:
         """Check where `path` leads on this disk, as far as it exists.
@@ -186,7 +192,7 @@ class SandboxedFiles:
             if is_directory:
                 parts = (*parts, _DOT)
             elif not parts:
-                raise FileRefusedError(path, OUTSIDE)
+                raise FileForbiddenError(path, OUTSIDE)
             links = len(parts) - (not is_last_followed) if is_followed else 0
             found = _walk(path, root, parts, links, is_made=is_made)
             if isinstance(found, int):
@@ -210,7 +216,7 @@ class SandboxedFiles:
         if not pure.is_absolute():
             raise FileRefusedError(path, "the path is not absolute")
         if ".." in pure.parts:
-            raise FileRefusedError(path, "a path with .. is not followed")
+            raise FileForbiddenError(path, "a path with .. is not followed")
         for spelling, root in self._spellings.items():
             if pure.is_relative_to(spelling):
                 pure = PurePosixPath(root) / pure.relative_to(spelling)
@@ -220,7 +226,7 @@ class SandboxedFiles:
                 if len(parts) > DEPTH_LIMIT:
                     raise FileRefusedError(path, f"it lies more than {DEPTH_LIMIT} levels deep")
                 return root, parts
-        raise FileRefusedError(path, OUTSIDE)
+        raise FileForbiddenError(path, OUTSIDE)
 
     def read_text(self, path: str) -> str:
         try:

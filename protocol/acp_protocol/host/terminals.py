@@ -26,13 +26,18 @@ from anyio.abc import TaskGroup, TaskStatus
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentStartError
 from acp_protocol.host.process import ChildProcess, spawn
-from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
+from acp_protocol.host.sandbox import FileForbiddenError, FileRefusedError, SandboxedFiles
 
 _SHELL: Final = "/bin/sh"
 
 
 class CommandRefusedError(AcpError):
     """A command is not run; the message has the reason."""
+
+    def __init__(self, reason: str, *, is_forbidden: bool = False) -> None:
+        super().__init__(reason)
+        self.is_forbidden = is_forbidden
+        """Whether it may not be run where it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,9 @@ def prepare_command(command: CommandSpec, cwd: Path, roots: SandboxedFiles) -> P
     try:
         place = cwd if command.cwd is None else roots.directory(command.cwd)
     except FileRefusedError as problem:
-        raise CommandRefusedError(f"cannot start in {problem}") from None
+        is_forbidden = isinstance(problem, FileForbiddenError)
+        reason = f"cannot start in {problem}"
+        raise CommandRefusedError(reason, is_forbidden=is_forbidden) from None
     env = _environment(command.env)
     program = command.program
     if not program.strip():

@@ -96,6 +96,28 @@ EXCHANGES = [
                 "authMethods": [],
             },
         ),
+        written=(
+            {
+                "protocolVersion": 1,
+                "clientInfo": EDITOR,
+                "capabilities": {
+                    "fileSystem": FILES,
+                    "terminal": dict.fromkeys(ABILITIES, True),
+                    "prompts": {"audio": True, "image": True, "embeddedContext": True},
+                },
+                "authenticationMethods": [],
+            },
+            {
+                "protocolVersion": 1,
+                "agentCapabilities": {
+                    "sessions": {"new": True, "load": False},
+                    "mcp": BRIDGES,
+                    "prompts": PROMPTS,
+                },
+                "meta": AGENT,
+                "authenticationMethods": [],
+            },
+        ),
     ),
     Exchange(
         "authenticate",
@@ -382,8 +404,49 @@ def test_an_error_is_read_by_its_method_and_written(
         assert said(*frames) == said(frame(id=1, error=other))
 
 
+PLACE = {"uri": "file:///etc/my%20hosts"}
+DENIED = PLACE | {"reason": "not permitted"}
+
+
 @pytest.mark.parametrize(
-    ("theirs", "ours"), [(-32002, -32603), (-32003, -32600), (-32004, -32601), (-32602, -32602)]
+    ("theirs", "ours"),
+    [
+        ((-32001, {"path": "/etc/my hosts"}), (-32002, PLACE)),
+        ((-32002, {"path": "/etc/my hosts"}), (-32602, DENIED)),
+        ((-32002, {"user": "x", "path": "/etc/my hosts"}), (-32602, DENIED | {"user": "x"})),
+        ((-32602, {"field": "path"}), (-32602, {"field": "path"})),
+    ],
+)
+def test_what_an_agent_may_not_reach_has_its_code_and_its_path(
+    dialect: Acpex, theirs: tuple[int, Json], ours: tuple[int, Json]
+) -> None:
+    errors: list[Json] = [
+        {"code": code, "message": "no", "data": data} for code, data in (theirs, ours)
+    ]
+    dialect.read(call("fs/read_text_file", {}, id=1), "agent")
+    read = dialect.read(frame(id=1, error=errors[0]), "client").forward
+    assert said(*read) == said(frame(id=1, error=errors[1]))
+    dialect.read(call("fs/read_text_file", {}, id=1), "agent")
+    written = dialect.write(frame(id=1, error=errors[1]), "client")
+    assert said(*written) == said(frame(id=1, error=errors[0]))
+
+
+def test_a_denial_without_a_reason_is_read_as_one(dialect: Acpex) -> None:
+    dialect.read(call("terminal/create", {}, id=1), "agent")
+    answer = frame(id=1, error={"code": -32002, "message": "oh"})
+    (read,) = said(*dialect.read(answer, "client").forward)
+    assert read["error"] == {"code": -32602, "message": "oh", "data": {"reason": "not permitted"}}
+
+
+def test_our_client_says_what_it_sends_in_prompts(dialect: Acpex) -> None:
+    hello: Json = {"protocolVersion": 1, "clientCapabilities": {}}
+    (written,) = said(*dialect.write(call("initialize", hello, id=1), "client"))
+    claimed = {"audio": True, "image": True, "embeddedContext": True}
+    assert written["params"]["capabilities"]["prompts"] == claimed
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [(-32001, -32002), (-32003, -32600), (-32004, -32601), (-32602, -32602)]
 )
 def test_an_error_code_is_read(dialect: Acpex, theirs: int, ours: int) -> None:
     dialect.read(call("terminal/create", {}, id=1), "agent")
