@@ -623,7 +623,7 @@ class Wire:
         dialect = spec.open_dialect()
         framing = dialect.framing if dialect else "lines" if spec.takes_batches else None
         self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        tapped = TapTransport(self._pipes, "client", journal.line)
+        tapped = TapTransport(self._pipes, "client", journal.wire)
         self.transport: Transport = tapped
         if not spec.takes_batches:
             self.transport = DialectTransport(tapped, "client", dialect)

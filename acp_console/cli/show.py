@@ -311,8 +311,8 @@ def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
         raise UsageError("--format raw does not print to a terminal", "redirect stdout")
     for entry in entries:
         match entry:
-            case Frame(data=raw, line_ending=end):
-                sys.stdout.buffer.write(raw + end)
+            case Frame():
+                sys.stdout.buffer.write(entry.wire)
             case StderrChunk(data=raw):
                 sys.stdout.buffer.write(raw)
             case JournalEvent():

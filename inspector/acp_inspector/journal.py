@@ -20,7 +20,7 @@ from math import inf
 from typing import Any, Final, Protocol, TypeAlias, overload
 
 from acp_inspector.spill import Place, SpillFile
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, WireFrame, split_ending
 from acp_protocol.jsonrpc import Json, frozen_dataclass
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,19 @@ class Frame:
     data: bytes
     """Its bytes, without the line ending."""
     line_ending: bytes = b"\n"
-    r"""The line ending: `\n`, `\r\n`, or nothing if the stream was cut."""
+    r"""The line ending: `\n`, `\r\n`, or nothing after a header, or if the stream was cut."""
+    header: bytes = b""
+    """The header with its length that precedes it, up to the blank line; empty for a line."""
+
+    @property
+    def wire(self) -> bytes:
+        """All its bytes on the wire."""
+        return self.header + self.data + self.line_ending
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the stream ends within it."""
+        return not (self.line_ending or self.header)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +205,7 @@ class Entries(Sequence[Entry]):
             count += 1
         # Tuples are written several times faster than frames.
         rows = [
-            (each.seq, each.time, each.side, bytes(each.data), each.line_ending)
+            (each.seq, each.time, each.side, bytes(each.data), each.line_ending, each.header)
             if isinstance(each, Frame)
             else each
             for each in self._newest[:count]
@@ -235,14 +247,18 @@ class Journal:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def frame(self, side: Side, raw: bytes, end: bytes = b"\n") -> Frame:
-        frame = Frame(len(self._entries) + 1, self._clock() - self._began, side, raw, end)
+    def frame(self, side: Side, raw: bytes, end: bytes = b"\n", header: bytes = b"") -> Frame:
+        frame = Frame(len(self._entries) + 1, self._clock() - self._began, side, raw, end, header)
         self._append(frame)
         return frame
 
     def line(self, side: Side, line: bytes) -> Frame:
         r"""Append the frame of a line that is given without its `\n`, and return it."""
         return self.frame(side, *split_ending(line))
+
+    def wire(self, side: Side, frame: WireFrame) -> Frame:
+        """Append a frame with the bytes around it, and return it."""
+        return self.frame(side, frame.data, frame.ending, frame.header)
 
     def stderr(self, text: bytes) -> StderrChunk:
         entry = StderrChunk(len(self._entries) + 1, self._clock() - self._began, text)
@@ -284,8 +300,3 @@ class Journal:
                         entry.seq,
                         type(problem).__name__,
                     )
-
-
-def split_ending(line: bytes) -> tuple[bytes, bytes]:
-    r"""Return the bytes of a line and its ending, given the line without its `\n`."""
-    return (line[:-1], b"\r\n") if line.endswith(b"\r") else (line, b"\n")

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
-from acp_protocol.errors import FrameTooLongError
-from acp_protocol.framing import AutoFramer, Side
+from acp_protocol.framing import AutoFramer, Side, WireFrame
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     Batch,
@@ -298,6 +297,8 @@ class Decoder:
         if self._is_settled:
             return decoded
         if self._dialect is None:
+            if frame.header:
+                self._recognition.framing = "headers"
             name = self._recognition.feed(frame.data, frame.side)
             if name is None:
                 sides: tuple[Side, ...] = ("client", "agent")
@@ -384,54 +385,55 @@ class _Stream:
     """The output of one side."""
 
     def __init__(self) -> None:
-        self.first: Frame | None = None
-        """The first line of the incomplete frame."""
         self._framer: AutoFramer | None = AutoFramer()
-        """None once lines are known to be complete frames, or lengths to be invalid."""
+        """None once its frames are known to be whole, or lengths to be invalid."""
         self.framing = self._framer.framing
+        self._begun: list[Frame] = []
+        """The lines of the incomplete frame."""
+
+    @property
+    def first(self) -> Frame | None:
+        """The first line of the incomplete frame."""
+        return self._begun[0] if self._begun else None
 
     def take(self, line: Frame) -> list[Entry]:
         """Return the frames that a line completes."""
+        if line.header and self.framing is None:
+            self._framer, self.framing = None, "headers"
         if self._framer is None:
             return [line]
-        try:
-            raws = self._framer.feed(line.data + line.line_ending)
-        except FrameTooLongError:
-            left = self.rest()
-            self._framer = None
-            return [*left, line]
+        frames = self._framer.split(line.wire)
         self.framing = self._framer.framing
         if self.framing != "headers":
             self._framer = None if self.framing else self._framer
             return [line]
+        self._begun.append(line)
         whole: list[Entry] = []
-        for raw in raws:
-            whole.append(_frame(self.first or line, raw, b"\n"))
-            self.first = None
-        if self.first is None and self._is_within(self._framer):
-            self.first = line
+        for frame in frames:
+            whole.append(_frame(self._begun[0], frame))
+            self._begun = [line]
+        if self._framer.problem is not None:
+            left = [*self._begun] if not frames else self.rest()
+            self._begun, self._framer = [], None
+            return [*whole, *left]
+        if self._framer.is_between:
+            self._begun.clear()
         return whole
 
     def rest(self) -> list[Entry]:
         """Return the incomplete frame at the end."""
-        first, self.first = self.first, None
+        first, self._begun = self.first, []
         if first is None or self._framer is None:
             return []
-        return [_frame(first, self._framer.rest(), b"")]
-
-    def _is_within(self, framer: AutoFramer) -> bool:
-        """Return whether a header has begun; no body has, as a blank line precedes it."""
-        begun = framer.rest()
-        framer.feed(begun)
-        return bool(begun)
+        return [_frame(first, WireFrame(b"", self._framer.rest(), b""))]
 
 
 def _opened() -> dict[Side, _Stream]:
     return {"client": _Stream(), "agent": _Stream()}
 
 
-def _frame(first: Frame, raw: bytes, end: bytes) -> Frame:
-    return Frame(first.seq, first.time, first.side, raw, end)
+def _frame(first: Frame, frame: WireFrame) -> Frame:
+    return Frame(first.seq, first.time, first.side, frame.data, frame.ending, frame.header)
 
 
 _UNREAD: Final[Json] = object()

@@ -355,7 +355,7 @@ async def connected(
         server.spoken_dialect = lambda: dialect.name
         theirs = DialectTransport(theirs, "agent", dialect)
     server.connection = Connection(theirs, server)
-    tapped = TapTransport(ours, "client", client.journal.line)
+    tapped = TapTransport(ours, "client", client.journal.wire)
     with anyio.fail_after(timeout_s):
         async with (
             BackgroundTasks() as server.tasks,

@@ -175,4 +175,4 @@ def events(path: Path) -> dict[str, Mapping[str, Any]]:
 def said(path: Path, side: str) -> bytes:
     """Return the bytes that a recording has of one side."""
     frames = read_recording(path).frames
-    return b"".join(frame.data + frame.line_ending for frame in frames if frame.side == side)
+    return b"".join(frame.wire for frame in frames if frame.side == side)

@@ -78,7 +78,7 @@ def kill(party: Party) -> bytes:
 
 def bytes_of(recordings: Sequence[Recording], side: Side) -> bytes:
     frames = [frame for each in recordings for frame in each.frames if frame.side == side]
-    return b"".join(frame.data + frame.line_ending for frame in frames)
+    return b"".join(frame.wire for frame in frames)
 
 
 def content(folder: Path) -> dict[str, bytes]:

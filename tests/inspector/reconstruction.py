@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, with_length
 from acp_protocol.jsonrpc import Json
 
 _GONE: Final = frozenset({"discarded", "answered", "crashed", "hung"})
@@ -45,10 +45,14 @@ class Fate:
     def wire(self) -> bytes:
         """The bytes that left."""
         ending = self.frame.line_ending if self.ending is None else self.ending
+        header = self.frame.header
+        if self.raw != self.frame.data:
+            header = with_length(header, len(self.raw))
+        whole = header + self.raw + ending
         if self.copies and self.cut_at is not None:
-            return self.prefix + (self.raw + ending)[: self.cut_at]
-        line = self.raw + (ending or (b"\n" if self.ending is None else b""))
-        return self.prefix + line * (self.copies - 1) + self.raw + ending if self.copies else b""
+            return self.prefix + whole[: self.cut_at]
+        first = whole + b"\n" if self.frame.is_cut and self.ending is None else whole
+        return self.prefix + first * (self.copies - 1) + whole if self.copies else b""
 
 
 def fates(entries: Iterable[Entry]) -> Mapping[int, Fate]:
@@ -66,9 +70,9 @@ def fates(entries: Iterable[Entry]) -> Mapping[int, Fate]:
 
 
 def what_came(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
-    """Return what `side` sent, line by line, with the line endings."""
+    """Return what `side` sent, frame by frame, with the bytes around each."""
     return [
-        fate.frame.data + fate.frame.line_ending
+        fate.frame.wire
         for fate in fates(entries).values()
         if fate.frame.side == side and not fate.is_injected
     ]

@@ -16,6 +16,7 @@ from acp_protocol.framing import (
     HeaderFramer,
     LineFramer,
     encode_frame,
+    with_length,
 )
 from acp_protocol.jsonrpc import InvalidMessage, read_message
 
@@ -135,7 +136,7 @@ def test_a_header_without_end_is_refused(sizes: list[int]) -> None:
 def test_a_body_that_was_cut_off_is_taken_out_once() -> None:
     framer = HeaderFramer()
     assert framer.feed(framed(b"1234")[:-1]) == []
-    assert [framer.rest(), framer.rest()] == [b"123", b""]
+    assert [framer.rest(), framer.rest()] == [framed(b"1234")[:-1], b""]
     assert framer.feed(framed(b"next")) == [b"next"]
 
 
@@ -161,6 +162,53 @@ def test_any_chunking_of_whatever_comes_gives_the_same_frames(
     assert [frame for chunk in cut(stream, places) for frame in pieces.feed(chunk)] == frames
     assert pieces.framing == whole.framing
     assert pieces.rest() == whole.rest()
+
+
+@pytest.mark.parametrize("make", [LineFramer, HeaderFramer, AutoFramer])
+@given(
+    stream=AWKWARD | st.lists(st.binary()).map(lambda bodies: framed(*bodies)),
+    places=st.lists(st.integers(min_value=0)),
+    limit=st.sampled_from([16, 2000]),
+)
+def test_frames_and_the_bytes_around_them_are_the_stream(
+    make: type[LineFramer | HeaderFramer | AutoFramer], stream: bytes, places: list[int], limit: int
+) -> None:
+    framer, bodies = make(limit), make(limit)
+    frames = [frame for chunk in cut(stream, places) for frame in framer.split(chunk)]
+    assert b"".join(map(b"".join, frames)) + framer.rest() == stream
+    if framer.problem is None:
+        whole = [body for chunk in cut(stream, places) for body in bodies.feed(chunk)]
+        assert [frame.data for frame in frames] == [body.removesuffix(b"\r") for body in whole] or (
+            framer.framing == "headers" and [frame.data for frame in frames] == whole
+        )
+
+
+@pytest.mark.parametrize("make", [HeaderFramer, AutoFramer])
+@given(bodies=st.lists(st.binary(min_size=1), min_size=1, max_size=3), place=st.integers(0))
+def test_only_the_rest_of_a_frame_is_added_where_it_is_finished(
+    make: type[HeaderFramer | AutoFramer], bodies: list[bytes], place: int
+) -> None:
+    stream, first = framed(*bodies), len(framed(bodies[0]))
+    place = place % (first - 1) + 1
+    framer = make()
+    assert framer.split(stream[:place]) == []
+    assert not framer.is_between
+    assert place + framer.finish(stream[place:]) == first
+    assert framer.is_between
+    assert [frame.data for frame in framer.split(stream[first:])] == bodies[1:]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Length: %d\r\n\r\n",
+        b"X: Content-Length: 7\r\ncontent-length:%d\n\n",
+        b"\n\xef\xbb\xbfContent-Length : %d\nContent-Length: %d\n\n",
+    ],
+)
+def test_a_header_gets_another_length_and_keeps_all_else(header: bytes) -> None:
+    times = header.count(b"%d")
+    assert with_length(header % ((2,) * times), 345) == header % ((345,) * times)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from acp_inspector.importers.model import (
     response,
     seconds,
 )
-from acp_inspector.journal import split_ending
 from acp_protocol import jsonrpc
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, split_ending
 from acp_protocol.jsonrpc import Json
 
 CHUNK_BYTES: Final = 1 << 16

@@ -24,10 +24,9 @@ from acp_inspector.importers.model import (
     response,
     seconds,
 )
-from acp_inspector.journal import split_ending
 from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
-from acp_protocol.framing import Side, opposite
+from acp_protocol.framing import Side, opposite, split_ending
 from acp_protocol.jsonrpc import (
     ENVELOPE,
     Batch,

@@ -7,13 +7,13 @@ The state is what the receiver has been sent so far; it decides what may follow:
 
 | state    | the receiver has        | may be sent next                   | left by                |
 |----------|-------------------------|------------------------------------|------------------------|
-| READY    | whole lines             | an injected frame, a reordered one | a frame: SENDING       |
+| READY    | whole frames            | an injected frame, a reordered one | a frame: SENDING       |
 |          |                         | that is due, or the head           | `begin_raw`: RAW       |
 |          |                         |                                    | the end: CLOSED        |
 | SENDING  | a part of a frame       | the rest of that frame             | its end: `_state_then` |
 | RAW      | a chunk that is being   | nothing                            | `end_raw`: READY or    |
 |          | written past the queue  |                                    | MID_LINE               |
-| MID_LINE | the beginning of a line | the rest of that line              | `put_rest`: SENDING    |
+| MID_LINE | the beginning of one    | the rest of that frame             | `put_rest`: SENDING    |
 |          |                         |                                    | the end: CLOSED        |
 | CLOSED   | everything              | nothing                            |                        |
 
@@ -34,7 +34,7 @@ from acp_inspector.intercept.batches import BatchEdit
 from acp_inspector.intercept.message import EventSink, InterceptedFrame
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
-from acp_protocol.framing import Side
+from acp_protocol.framing import Framing, Side, wire_frame
 
 MAX_QUEUED_BYTES: Final = 8 * 2**20
 """Bytes of frames that may wait in one direction before their sender has to."""
@@ -80,7 +80,7 @@ class PausedFrame:
 
 @dataclass(slots=True)
 class Insertion:
-    """A frame to inject as soon as the line before it has ended."""
+    """A frame to inject as soon as the one before it has ended."""
 
     raw: bytes
     by: str
@@ -108,6 +108,10 @@ class ChannelPolicy(Protocol):
     @property
     def is_over(self) -> bool:
         """Whether everything is sent without waiting."""
+        ...
+
+    def framing(self, side: Side) -> Framing:
+        """Return how the frames of a side are separated, as far as that is known."""
         ...
 
     def process(self, frame: Frame) -> InterceptedFrame:
@@ -181,6 +185,8 @@ class Channel:
         clock: Callable[[], float],
     ) -> None:
         self.side: Side = side
+        self.framing: Framing | None = None
+        """How the sender separates its frames; None while that is not known."""
         self.paused: PausedFrame | None = None
         """The head, while it waits for an observer's decision."""
         self._policy = policy
@@ -249,7 +255,7 @@ class Channel:
             return True
 
     def end_raw(self, *, is_at_boundary: bool) -> None:
-        """Take over after the chunk; `is_at_boundary`: whether it ended with a line."""
+        """Take over after the chunk; `is_at_boundary`: whether it ended with a frame."""
         with self._changed:
             if self._state is ChannelState.RAW:
                 self._state = _after_bytes(is_at_boundary=is_at_boundary)
@@ -267,13 +273,13 @@ class Channel:
                 lambda: self.is_closed or self._hung_by or not self._is_busy(),
             )
             self._is_flushing = False
-            # The rest of the line has no number yet, so a frame injected after it cannot refer to
+            # The rest of the frame has no number yet, so a frame injected after it cannot refer to
             # it.
             self._last_seq = None
             return not (self.is_closed or self._hung_by)
 
     def put_rest(self, rest: bytes, *, is_at_boundary: bool = True) -> None:
-        """Send the rest of a line whose beginning was written as a chunk."""
+        """Send the rest of a frame whose beginning was written as a chunk."""
         with self._changed:
             self._changed.wait_for(lambda: self._state is not ChannelState.SENDING)
             if not self.is_closed:
@@ -342,7 +348,7 @@ class Channel:
     # For the controller, which holds the lock.
 
     def insert(self, insertion: Insertion) -> None:
-        """Send an injected frame as soon as no line is incomplete, before all queued frames.
+        """Send an injected frame as soon as no frame is incomplete, before all queued frames.
 
         Raises:
             ChannelClosedError: it can never be sent.
@@ -465,7 +471,7 @@ class Channel:
             (self._has_ended or self._is_flushing)
             and not self._queue
             and not self._is_processing
-            and (self._head is None or not self._head.frame.line_ending)
+            and (self._head is None or self._head.frame.is_cut)
         )
 
     def _leave(self, head: InterceptedFrame) -> None:
@@ -489,7 +495,7 @@ class Channel:
             self._closed_by = frame.cut_by
             self._send(frame.portions(), ChannelState.CLOSED)
         else:
-            self._send(frame.portions(), _after_bytes(is_at_boundary=bool(frame.frame.line_ending)))
+            self._send(frame.portions(), _after_bytes(is_at_boundary=not frame.frame.is_cut))
 
     def _has_neighbour(self) -> bool:
         """Return whether the frame before or behind an injected one is known."""
@@ -497,14 +503,15 @@ class Channel:
         return bool(is_known or not self._is_frame_announced)
 
     def _injected(self, insertion: Insertion) -> Iterator[bytes]:
-        number = self._events.frame(self.side, insertion.raw, b"\n")
+        frame = wire_frame(insertion.raw, self._policy.framing(self.side))
+        number = self._events.inject(self.side, frame)
         waiting = [self._head.frame] if self._head else list(self._queue)[:1]
         before = waiting[0].seq if waiting and self._last_seq is None else None
         data = {"after": self._last_seq, "before": before, "answers": insertion.answers}
         known = {key: value for key, value in data.items() if value is not None}
         self._events.event("injected", of=number, by=insertion.by, **known)
         insertion.on_sent(number)
-        yield insertion.raw + b"\n"
+        yield b"".join(frame)
 
     def _send(
         self, portions: Iterator[bytes | float], state_then: ChannelState = ChannelState.READY

@@ -36,7 +36,7 @@ from acp_inspector.intercept.message import (
 )
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
-from acp_protocol.framing import Side, opposite
+from acp_protocol.framing import Framing, Side, opposite
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 
@@ -412,6 +412,11 @@ class InterceptController:
         return next((each for each in injections if each.expects_response), injections[0])
 
     # For the channels, see `ChannelPolicy`.
+
+    def framing(self, side: Side) -> Framing:
+        """Return how a side separates its frames; before it has sent any, how its peer does."""
+        channels = self.channels
+        return channels[side].framing or channels[opposite(side)].framing or "lines"
 
     def process(self, frame: Frame) -> InterceptedFrame:
         """Run rules, add-ons and breakpoints on a frame, in this order and without any lock.

@@ -15,7 +15,7 @@ from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.faults import in_pieces
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, WireFrame, with_length
 from acp_protocol.jsonrpc import Batch, Json, Request
 
 MAX_WAIT_S: Final = 3600.0
@@ -39,7 +39,7 @@ Inject: TypeAlias = Callable[[Side, bytes, str], object]
 class EventSink(Protocol):
     """Records frames and events, from any thread; never raises and never waits."""
 
-    def frame(self, side: Side, raw: bytes, end: bytes) -> int:
+    def inject(self, side: Side, frame: WireFrame) -> int:
         """Record an injected frame; return its number."""
         ...
 
@@ -132,7 +132,15 @@ class InterceptedFrame:
     @property
     def current(self) -> Frame:
         """The frame as it would be sent now."""
-        return self.frame if self.raw is self.frame.data else replace(self.frame, data=self.raw)
+        if self.raw is self.frame.data:
+            return self.frame
+        return replace(self.frame, data=self.raw, header=self._header)
+
+    @property
+    def _header(self) -> bytes:
+        """Its header, with the length of what is sent."""
+        header = self.frame.header
+        return header if self.raw == self.frame.data else with_length(header, len(self.raw))
 
     def copy(self) -> InterceptedFrame:
         """Return a copy to act on, so that a hook that fails half-way has no effect."""
@@ -168,9 +176,10 @@ class InterceptedFrame:
         """Send `raw` in its place; does nothing if these are its bytes already.
 
         Raises:
-            InterceptError: `raw` contains a line ending.
+            InterceptError: `raw` contains a line ending, and the frame is a line.
         """
-        check_single_line(raw, self.raw)
+        if not self.frame.header:
+            check_single_line(raw, self.raw)
         if raw != self.raw:
             self.add_event(name, by, **change(self.raw, raw))
             self.raw = raw
@@ -248,15 +257,16 @@ class InterceptedFrame:
     def portions(self) -> Iterator[bytes | float]:
         """Yield the bytes to write, and between them the seconds to wait."""
         end = self.frame.line_ending if self.ending is None else self.ending
+        whole = self._header + self.raw + end
         if self.prefix:
             yield self.prefix
         if self.cut_at is not None:
-            yield from self._pieces((self.raw + end)[: self.cut_at])
+            yield from self._pieces(whole[: self.cut_at])
             return
         for number in range(1, self.copies + 1):
             # A last line without an ending gets one where another copy follows it.
-            is_open = self.ending is None and number < self.copies
-            yield from self._pieces(self.raw + (end or (b"\n" if is_open else b"")))
+            is_open = self.ending is None and self.frame.is_cut and number < self.copies
+            yield from self._pieces(whole + b"\n" if is_open else whole)
 
     def _pieces(self, line: bytes) -> Iterator[bytes | float]:
         is_first = True

@@ -231,9 +231,13 @@ class Linter:
 
     def _feed_frame(self, frame: Frame) -> list[Finding]:
         if self._dialect is not None:
+            if self._dialect.framing == "headers" and frame.header:
+                frame = replace(frame, header=b"", line_ending=b"\n")
             meant = self._dialect.read(frame.data, frame.side).forward
             return [each for raw in meant for each in self._check_frame(replace(frame, data=raw))]
         if self._detector is not None:
+            if frame.header:
+                self._detector.framing = "headers"
             recognized = self._detector.feed(frame.data, frame.side)
             if recognized is not None:
                 self.report.dialects.add(recognized)

@@ -4,9 +4,10 @@ A `Forwarder` is a thread that reads a chunk, notes it for the recording, and wr
 one chunk at a time, so backpressure works as without a proxy.
 
 An `InterceptingForwarder` does the same until a breakpoint, rule or add-on wants frames. From then
-on it cuts the stream into lines, numbers each line, and puts it into its channel; a second thread
-writes what the channel lets out. It switches between the two at line ends. It does not wait for the
-end of an overlong line: after all earlier frames, it passes such a line chunk by chunk.
+on it cuts the stream into frames, numbers each, and puts it into its channel; a second thread
+writes what the channel lets out. It switches between the two at the ends of frames. It does not
+wait for the end of an overlong line: after all earlier frames, it passes such a line chunk by
+chunk. A stream whose Content-Length headers cannot be right passes unchanged from there on.
 
 No event loop and no framework: an editor waits until this has started.
 """
@@ -19,10 +20,9 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from acp_inspector.journal import split_ending
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.recording.numbering import Stream
-from acp_protocol.framing import LineFramer, Side
+from acp_protocol.framing import AutoFramer, Side, WireFrame
 
 if TYPE_CHECKING:
     from acp_inspector.intercept.channel import Channel
@@ -31,10 +31,7 @@ CHUNK_BYTES: Final = 1 << 16
 """Bytes of one read, which is what a pipe holds."""
 MAX_LINE_BYTES: Final = 128 * 2**20
 """A longer line is not intercepted: it may have no end."""
-
-
-_HEADERS: Final = (b"content-length:", b"content-type:")
-"""What the messages of some agents begin with, in any case."""
+_NO_LENGTH: Final = "a message without a usable Content-Length, and what follows it,"
 
 
 class Forwarder(threading.Thread):
@@ -138,7 +135,7 @@ class Forwarder(threading.Thread):
 
 
 class InterceptingForwarder(Forwarder):
-    """Moves one stream chunk by chunk, or line by line through a channel."""
+    """Moves one stream chunk by chunk, or frame by frame through a channel."""
 
     def __init__(
         self,
@@ -159,24 +156,19 @@ class InterceptingForwarder(Forwarder):
         self._is_passing = False
         """Whether a chunk is being written without a channel."""
         self._is_at_boundary = True
-        """Whether the chunks so far ended with a line."""
-        self._has_headers: bool | None = None
-        """Whether the messages have Content-Length headers; None before the first byte."""
+        """Whether the chunks so far ended with a frame."""
         self._has_ended = False
-        self._framer = LineFramer(max_line_bytes + CHUNK_BYTES)
-        """Holds the beginning of a line for the channel."""
-        self._framer_bytes = 0
+        self._framer = AutoFramer(max_line_bytes + CHUNK_BYTES)
+        """Holds the beginning of a frame for the channel; knows where in a frame the stream is."""
         self._writer: threading.Thread | None = None
 
     def open_channel(self, channel: Channel) -> None:
         """Go through `channel` from the next chunk on; does not wait for the one being written."""
         with self._lock:
-            if self._has_headers:
-                self._refuse(channel)
-                return
             if self._has_ended:
                 channel.close()
                 return
+            channel.framing = self._framer.framing
             channel.start(is_writing=self._is_passing, is_at_boundary=self._is_at_boundary)
             self._channel = channel
             self._writer = threading.Thread(
@@ -189,11 +181,6 @@ class InterceptingForwarder(Forwarder):
         try:
             while chunk := self.read():
                 with self._lock:
-                    if self._has_headers is None:
-                        self._has_headers = chunk.lstrip().lower().startswith(_HEADERS)
-                        if self._has_headers and self._channel is not None:
-                            self._refuse(self._channel)
-                            self._channel = None
                     channel = self._channel
                     self._is_passing = channel is None
                 if channel is None:
@@ -211,15 +198,6 @@ class InterceptingForwarder(Forwarder):
         finally:
             self._end()
 
-    def _refuse(self, channel: Channel) -> None:
-        """Close a channel: only lines can be intercepted."""
-        channel.close()
-        self._frames.event(
-            "note",
-            text=f"messages of the {self._side} have Content-Length headers: they are not "
-            "intercepted, and pass unchanged",
-        )
-
     def _move_chunk(self, channel: Channel, chunk: bytes) -> None:
         if channel.begin_raw():
             try:
@@ -229,45 +207,60 @@ class InterceptingForwarder(Forwarder):
             return
         if not self._is_at_boundary:
             chunk = self._put_rest(channel, chunk)
-        for line in self._framer.feed(chunk):
-            self._put(channel, *split_ending(line))
-        end = chunk.rfind(b"\n") + 1
-        self._framer_bytes = len(chunk) - end + (0 if end else self._framer_bytes)
-        if self._framer_bytes > self._max_line_bytes:
-            self._pass_endless_line(channel)
+        for frame in self._framer.split(chunk):
+            channel.framing = self._framer.framing
+            self._put(channel, frame)
+        if self._framer.problem is not None and self._is_at_boundary:
+            self._pass_beginning(channel, _NO_LENGTH)
+        elif self._framer.held > self._max_line_bytes:
+            text = f"a line of more than {self._max_line_bytes >> 20} MiB"
+            self._pass_beginning(channel, text)
 
     def _pass(self, chunk: bytes) -> None:
         self.note(chunk)
-        self._is_at_boundary = chunk.endswith(b"\n")
+        if self._framer.framing != "lines" and self._framer.problem is None:
+            self._framer.split(chunk)
+        if self._framer.framing == "lines":
+            self._is_at_boundary = chunk.endswith(b"\n")
+        else:
+            self._is_at_boundary = self._framer.is_between
+        self._forget_sent()
         self.write(chunk)
 
-    def _put(self, channel: Channel, raw: bytes, end: bytes) -> None:
+    def _forget_sent(self) -> None:
+        """Let the framer hold only what was not sent, or else what it needs to find the end."""
+        if self._is_at_boundary or self._framer.framing == "lines":
+            self._framer.rest()
+
+    def _put(self, channel: Channel, frame: WireFrame) -> None:
         channel.announce()
-        channel.put(self._frames.line(self._side, raw, end))
+        channel.put(self._frames.frame(self._side, frame))
 
     def _put_rest(self, channel: Channel, chunk: bytes) -> bytes:
-        """Send the rest of a line whose beginning was sent; return the bytes after it."""
-        rest, newline, behind = chunk.partition(b"\n")
-        self.note(rest + newline)
-        self._is_at_boundary = bool(newline)
-        channel.put_rest(rest + newline, is_at_boundary=self._is_at_boundary)
-        return behind
+        """Send the rest of a frame whose beginning was sent; return the bytes after it."""
+        end = self._framer.finish(chunk) if self._framer.problem is None else len(chunk)
+        self._is_at_boundary = self._framer.is_between
+        self._forget_sent()
+        if self._framer.problem is not None:
+            end = len(chunk)
+        self.note(chunk[:end])
+        channel.put_rest(chunk[:end], is_at_boundary=self._is_at_boundary)
+        return chunk[end:]
 
-    def _pass_endless_line(self, channel: Channel) -> None:
-        """Send the beginning of a line that may have no end."""
-        beginning = self._take_beginning()
+    def _pass_beginning(self, channel: Channel, what: str) -> None:
+        """Send the beginning of a frame that may have no end."""
+        beginning = self._framer.rest()
         if not channel.flush():
-            self._put(channel, beginning, b"")
+            self._put(channel, WireFrame(b"", beginning, b""))
             return
-        mib = self._max_line_bytes >> 20
-        text = f"a line of more than {mib} MiB from the {self._side} is not intercepted"
-        self._frames.event("note", text=text)
+        self._frames.event("note", text=f"{what} from the {self._side} is not intercepted")
+        self._is_at_boundary = False
         for at in range(0, len(beginning), CHUNK_BYTES):
             self._put_rest(channel, beginning[at : at + CHUNK_BYTES])
 
     def _take_beginning(self) -> bytes:
-        self._framer_bytes = 0
-        return self._framer.rest()
+        """Take out the beginning of a frame that was not sent."""
+        return self._framer.rest() if self._is_at_boundary else b""
 
     def _end(self) -> None:
         with self._lock:
@@ -276,7 +269,7 @@ class InterceptingForwarder(Forwarder):
         if channel is None:
             return
         if beginning := self._take_beginning():
-            self._put(channel, beginning, b"")
+            self._put(channel, WireFrame(b"", beginning, b""))
         channel.end()
         if self._writer is not None:
             self._writer.join()
@@ -288,8 +281,7 @@ class InterceptingForwarder(Forwarder):
         except OSError:
             # The reader is gone: close the channel to end its waits.
             channel.close()
-        if not self._has_headers:
-            self.close_sink()
+        self.close_sink()
 
 
 def _wait_for(descriptor: int, event: int) -> None:

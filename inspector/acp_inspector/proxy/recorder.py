@@ -7,7 +7,7 @@ a lower number than its response. With a spool, its bytes are on disk before the
 The queue is bounded. If the disk is slow, a forwarder waits once, briefly; after that, entries that
 find no room are dropped from the recording and counted, and the traffic continues.
 
-An intercepted frame needs its number at once: `line` numbers everything noted so far by itself
+An intercepted frame needs its number at once: `frame` numbers everything noted so far by itself
 instead of waiting for the thread.
 """
 
@@ -24,8 +24,8 @@ from typing import Any, Final
 from acp_inspector.journal import Frame, Sink
 from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch
 from acp_inspector.recording.numbering import MAX_LINE_BYTES, Numbering, Stream
-from acp_inspector.recording.spool import CHUNK_KINDS, FRAME_KINDS, NoteKind, Spool
-from acp_protocol.framing import Side
+from acp_inspector.recording.spool import CHUNK_KINDS, NoteKind, Spool, frame_note
+from acp_protocol.framing import Side, WireFrame
 from acp_protocol.jsonrpc import Json
 
 MAX_QUEUED_BYTES: Final = 8 * 2**20
@@ -159,27 +159,27 @@ class Recorder:
         else:
             self._put(len(data), None, (at, stream, data), CHUNK_KINDS[stream], at, data)
 
-    def frame(self, side: Side, raw: bytes, end: bytes) -> int:
+    def inject(self, side: Side, frame: WireFrame) -> int:
         """Record an injected frame without waiting; return its number."""
         at = self._clock() - self._began
-        return self._number_line(at, side, raw, end, self._budget.take_nowait(len(raw))).seq
+        return self._number_frame(at, side, frame, self._budget.take_nowait(len(frame.data))).seq
 
-    def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
+    def frame(self, side: Side, frame: WireFrame) -> Frame:
         """Record a frame and return it, with its time and its number.
 
         A frame that finds no room is dropped and counted. May wait, see `ByteBudget`.
         """
         at = self._clock() - self._began
-        return self._number_line(at, side, raw, end, self._budget.take(len(raw)))
+        return self._number_frame(at, side, frame, self._budget.take(len(frame.data)))
 
-    def _number_line(self, at: float, side: Side, raw: bytes, end: bytes, has_room: bool) -> Frame:
+    def _number_frame(self, at: float, side: Side, frame: WireFrame, has_room: bool) -> Frame:
         numbered: list[Frame] = []
 
         def number() -> None:
-            numbered.append(self._numbers.line(at, side, raw, end, has_room=has_room))
+            numbered.append(self._numbers.frame(at, side, frame, has_room=has_room))
 
-        noted = bytes([len(end)]), end, raw
-        self._put(len(raw) if has_room else 0, number, (), FRAME_KINDS[side], at, *noted)
+        kind, noted = frame_note(side, frame)
+        self._put(len(frame.data) if has_room else 0, number, (), kind, at, *noted)
         self._number_now()
         return numbered[0]
 
@@ -195,7 +195,7 @@ class Recorder:
         self._put(size if has_room else 0, number, (at, name, data), b"!", at, noted)
 
     def close(self) -> None:
-        """Write what was noted, the unfinished lines of both streams, and the footer."""
+        """Write what was noted, the unfinished frames of both streams, and the footer."""
         self._is_closed = True
         self._has_noted.set()
         self._thread.join()

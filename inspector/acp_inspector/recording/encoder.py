@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeAlias, cast
 
-from acp_inspector.journal import Entry, Frame, split_ending
-from acp_inspector.recording.format import are_json, encode_end, encode_entry, is_json
-from acp_protocol.framing import Side
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.format import are_json, encode_entry, encode_rest, is_json
+from acp_protocol.framing import Side, split_ending
 
 MAX_GROUP: Final = 256
 """Lines that are validated together; the parser does not release the GIL."""
@@ -136,7 +136,7 @@ class EntryBatch:
                     item.side.encode(),
                 )
                 yield item.data
-                yield encode_end(item.line_ending) + b"}\n"
+                yield encode_rest(item) + b"}\n"
             else:
                 yield encode_entry(item)
         if short:

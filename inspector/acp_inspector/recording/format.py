@@ -144,15 +144,20 @@ def encode_footer(footer: Footer) -> bytes:
 
 def encode_entry(entry: Entry) -> bytes:
     """Return the entry's line, with its newline."""
-    if isinstance(entry, Frame) and entry.line_ending == b"\n" and is_json(entry.data):
+    if (
+        isinstance(entry, Frame)
+        and entry.line_ending == b"\n"
+        and not entry.header
+        and is_json(entry.data)
+    ):
         # Fast path for almost every line.
         return FRAME_LINE[entry.side] % (entry.seq, entry.time, entry.data)
     start = b'{"n":%d,"t":%.6f' % (entry.seq, entry.time)
     match entry:
         case Frame(side=side, data=raw):
             content = b'"msg":' + raw if is_json(raw) else _text("text", "b64", raw)
-            end = encode_end(entry.line_ending)
-            return b'%b,"from":"%b",%b%b}\n' % (start, side.encode(), content, end)
+            rest = encode_rest(entry)
+            return b'%b,"from":"%b",%b%b}\n' % (start, side.encode(), content, rest)
         case StderrChunk(data=text):
             return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
         case JournalEvent(name=name, data=data):
@@ -307,9 +312,18 @@ def _text(key: str, binary_key: str, raw: bytes) -> bytes:
         return jsonrpc.encode({binary_key: base64.b64encode(raw).decode()})[1:-1]
 
 
-def encode_end(end: bytes) -> bytes:
-    """Return the `end` member of a frame whose line did not end with a plain newline."""
-    return b"" if end == b"\n" else b',"end":' + jsonrpc.encode(end.decode())
+def encode_rest(frame: Frame) -> bytes:
+    """Return the members of a frame that is no line with a plain newline: `end` and `head`."""
+    end = _end_of(frame.header)
+    member = b""
+    if frame.line_ending != end:
+        member = b"," + _text("end", "end_b64", frame.line_ending)
+    return member + (b"," + _text("head", "head_b64", frame.header) if frame.header else b"")
+
+
+def _end_of(header: bytes) -> bytes:
+    """Return the usual line ending of a frame: none after a header."""
+    return b"" if header else b"\n"
 
 
 # Reading. Each member is kept with its source text, from the colon to the next comma or brace.
@@ -388,7 +402,15 @@ def _read(members: dict[str, JsonMember]) -> RecordingLine:
         raw = values["text"].encode()
     else:
         raw = base64.b64decode(values["b64"], validate=True)
-    return Frame(n, at, values["from"], raw, values.get("end", "\n").encode())
+    header = _bytes(values, "head", b"")
+    return Frame(n, at, values["from"], raw, _bytes(values, "end", _end_of(header)), header)
+
+
+def _bytes(values: Mapping[str, Any], key: str, default: bytes) -> bytes:
+    if key in values:
+        return values[key].encode()
+    encoded = values.get(f"{key}_b64")
+    return default if encoded is None else base64.b64decode(encoded, validate=True)
 
 
 def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:

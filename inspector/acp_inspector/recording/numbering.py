@@ -1,18 +1,22 @@
 """Cuts chunks into frames, and numbers everything in the order in which it was noted.
 
+Most streams are lines; the first bytes of a stream tell whether its frames have headers with their
+lengths instead. A stream whose lengths cannot be right is kept as the lines that it has.
+
 The recorder of a proxy does so while the proxy runs, and a recovery with what a killed one left:
 both come to the same numbers and the same frames.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, FrameRun, gathered_frame
-from acp_protocol.framing import Side
+from acp_protocol.framing import AutoFramer, Framing, Side, WireFrame, split_ending
 from acp_protocol.json_values import get_int
 from acp_protocol.jsonrpc import Json
 
@@ -22,14 +26,18 @@ MAX_LINE_BYTES: Final = 512 * 2**20
 """A longer line is not recorded: it may have no end."""
 TOO_SLOW: Final = "the recording could not follow"
 TOO_LONG: Final = "the line is too long to be recorded"
+_HEADER_BEGIN: Final = re.compile(rb"(?i)content-(?:length|type)[ \t]*:")
+_MAX_BEGIN: Final = 32
+"""Bytes that may be the beginning of a header."""
 
 
 class Unfinished(NamedTuple):
-    """What a stream has sent of a line that has no end yet."""
+    """What a stream has sent of a frame that has no end yet."""
 
     data: bytes | bytearray = b""
     is_lost: bool = False
-    """Whether the rest of the line is skipped."""
+    """Whether the rest of the frame is skipped."""
+    framing: Framing | None = None
 
 
 class Numbering:
@@ -49,9 +57,10 @@ class Numbering:
         self._report_drop = report_drop
         self._max_line_bytes = max_line_bytes
         begun = unfinished or {}
-        self._cutters: dict[Side, _LineCutter] = {
-            "client": _LineCutter(large_frame, begun.get("client", Unfinished())),
-            "agent": _LineCutter(large_frame, begun.get("agent", Unfinished())),
+        self._large_frame = large_frame
+        self._cutters: dict[Side, _Cutter] = {
+            "client": _Cutter(large_frame, max_line_bytes, begun.get("client", Unfinished())),
+            "agent": _Cutter(large_frame, max_line_bytes, begun.get("agent", Unfinished())),
         }
         self._ready: list[BatchItem] = []
         """Entries that have their number and were not taken yet."""
@@ -60,35 +69,48 @@ class Numbering:
 
     @property
     def held(self) -> int:
-        """Bytes of the unfinished lines."""
-        return sum(len(cutter.unfinished) for cutter in self._cutters.values())
+        """Bytes of the unfinished frames."""
+        return sum(cutter.held for cutter in self._cutters.values())
 
     @property
     def unfinished(self) -> dict[Side, Unfinished]:
         return {side: cutter.state for side, cutter in self._cutters.items()}
 
     def chunk(self, at: float, side: Side, data: bytes) -> int:
-        """Add bytes of a side; return the size of a large line that ended in them."""
+        """Add bytes of a side; return the size of the large frames that ended in them."""
         cutter = self._cutters[side]
-        long, lines = cutter.feed(data)
-        if long is not None:
-            self._keep(gathered_frame(self._next(), at, side, long))
-        if lines:
-            self._keep(FrameRun(self.number + 1, at, side, lines))
-            self.number += len(lines)
+        if cutter.framer is not None:
+            size = self._frames(at, side, cutter.split(cutter.framer, data))
+        else:
+            long, lines = cutter.feed(data)
+            size = 0 if long is None else len(long)
+            if long is not None:
+                self._keep(gathered_frame(self._next(), at, side, long))
+            if lines:
+                self._keep(FrameRun(self.number + 1, at, side, lines))
+                self.number += len(lines)
         if len(cutter.unfinished) > self._max_line_bytes:
             self._drop(self._next(), at, side, TOO_LONG, size=cutter.skip())
-        return 0 if long is None else len(long)
+        return size
 
-    def line(
-        self, at: float, side: Side, raw: bytes, end: bytes, *, has_room: bool = True
-    ) -> Frame:
+    def _frames(self, at: float, side: Side, frames: list[WireFrame]) -> int:
+        gathered = 0
+        for each in frames:
+            self._keep(Frame(self._next(), at, side, each.data, each.ending, each.header))
+            gathered += len(each.data) if len(each.data) >= self._large_frame else 0
+        return gathered
+
+    def frame(self, at: float, side: Side, sent: WireFrame, *, has_room: bool = True) -> Frame:
         """Add a frame, or count it as missing; return it."""
-        frame = Frame(self._next(), at, side, raw, end)
+        cutter = self._cutters[side]
+        if cutter.framer is not None and (before := cutter.rest()):
+            # Blank lines, which precede a header.
+            self._keep(Frame(self._next(), at, side, b"", bytes(before)))
+        frame = Frame(self._next(), at, side, sent.data, sent.ending, sent.header)
         if has_room:
             self._keep(frame)
         else:
-            self._drop(frame.seq, at, side, TOO_SLOW, size=len(raw), count=1)
+            self._drop(frame.seq, at, side, TOO_SLOW, size=len(sent.data), count=1)
         return frame
 
     def stderr(self, at: float, data: bytes) -> None:
@@ -102,7 +124,7 @@ class Numbering:
             self._drop(self._next(), at, None, TOO_SLOW, count=1)
 
     def gap(self, at: float, stream: Stream, missing: int) -> None:
-        """Count bytes of a stream that are missing, and skip the rest of their line."""
+        """Count bytes of a stream that are missing, and skip the rest of their frame."""
         if stream != "stderr":
             self._cutters[stream].skip()
         self._drop(self._next(), at, stream, TOO_SLOW, size=missing)
@@ -118,7 +140,7 @@ class Numbering:
         return items
 
     def finish(self, at: float) -> list[BatchItem]:
-        """Return the entries since the last call, and the unfinished lines."""
+        """Return the entries since the last call, and the unfinished frames."""
         items = self.take(with_drops=True)
         for side, cutter in self._cutters.items():
             if rest := cutter.rest():
@@ -170,13 +192,43 @@ class DropCounter:
         return events
 
 
-class _LineCutter:
-    """Cuts one stream into lines; skips the rest of a line after a gap."""
+class _Cutter:
+    """Cuts one stream into frames; skips the rest of a frame after a gap."""
 
-    def __init__(self, large_frame: int, begun: Unfinished) -> None:
+    def __init__(self, large_frame: int, limit: int, begun: Unfinished) -> None:
         self._large_frame = large_frame
         self.unfinished = bytearray(begun.data)
+        """The line that has no end yet, or what may begin a header after a gap."""
         self._is_lost = begun.is_lost
+        self.framer: AutoFramer | None = None
+        """Cuts a stream that is not known to be lines."""
+        if begun.framing != "lines":
+            self.framer = AutoFramer(limit, begun.framing)
+            if not self._is_lost:
+                self.framer.split(bytes(self.rest()))
+
+    def split(self, framer: AutoFramer, data: bytes) -> list[WireFrame]:
+        """Return the frames that end in a chunk, while the stream is not known to be lines."""
+        if self._is_lost:
+            data = self._found(framer, data)
+        frames = framer.split(data)
+        if framer.problem is not None or framer.framing == "lines":
+            self.framer = None
+            _, lines = self.feed(framer.rest())
+            frames += (WireFrame(b"", *split_ending(line[:-1])) for line in lines)
+        return frames
+
+    def _found(self, framer: AutoFramer, data: bytes) -> bytes:
+        """Return what follows a gap and the frame that it was in."""
+        if framer.framing is None:
+            _, newline, data = data.partition(b"\n")
+            self._is_lost = not newline
+            return data
+        data = bytes(self.unfinished) + data
+        begin = _HEADER_BEGIN.search(data)
+        self._is_lost = begin is None
+        self.unfinished = bytearray(data[-_MAX_BEGIN:] if begin is None else b"")
+        return b"" if begin is None else data[begin.start() :]
 
     def feed(self, data: bytes) -> tuple[bytearray | None, list[bytes]]:
         """Return the large line that ended, without its newline, and the others with theirs."""
@@ -192,9 +244,9 @@ class _LineCutter:
             begun, data = data[:end], data[end:]
             if len(self.unfinished) >= self._large_frame:
                 self.unfinished += begun[:-1]
-                long, begun = self.rest(), b""
+                long, begun = self._line(), b""
             else:
-                begun = bytes(self.rest()) + begun
+                begun = bytes(self._line()) + begun
         if data.find(b"\n") == len(data) - 1 and not begun:
             # A single line, the usual case outside of floods.
             return long, [data] if data else []
@@ -207,17 +259,30 @@ class _LineCutter:
         return long, lines
 
     @property
+    def held(self) -> int:
+        """Bytes of the unfinished frame."""
+        return len(self.unfinished) + (0 if self.framer is None else self.framer.held)
+
+    @property
     def state(self) -> Unfinished:
-        return Unfinished(self.unfinished, self._is_lost)
+        if self.framer is None:
+            return Unfinished(self.unfinished, self._is_lost, "lines")
+        held = self.framer.rest()
+        self.framer.split(held)
+        return Unfinished(held or self.unfinished, self._is_lost, self.framer.framing)
 
     def skip(self) -> int:
-        """Skip the unfinished line up to its end; return how many bytes of it are lost."""
-        held = len(self.unfinished)
-        self.unfinished = bytearray()
+        """Skip the unfinished frame up to its end; return how many bytes of it are lost."""
+        held = len(self.rest())
         self._is_lost = True
         return held
 
-    def rest(self) -> bytearray:
-        """Take out the unfinished line."""
-        rest, self.unfinished = self.unfinished, bytearray()
-        return rest
+    def rest(self) -> bytes | bytearray:
+        """Take out the unfinished frame."""
+        if self.framer is not None and not self._is_lost:
+            return self.framer.rest()
+        return self._line()
+
+    def _line(self) -> bytearray:
+        line, self.unfinished = self.unfinished, bytearray()
+        return line

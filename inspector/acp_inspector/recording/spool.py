@@ -4,7 +4,7 @@ The recorder appends each note to the spool before its bytes are forwarded. If t
 `recording.recovery` numbers the notes as the recorder would have, with the same `Numbering`.
 
 A spool is a directory beside the recording. Its files are numbered. When one has grown long, notes
-go to the next one, whose head says where the numbers and the unfinished lines stand, and the file
+go to the next one, whose head says where the numbers and the unfinished frames stand, and the file
 before it is removed once all of it is in the recording. The proxy holds a lock on the directory
 while it lives; readers share one, and those that change the directory take turns.
 
@@ -31,15 +31,24 @@ from acp_inspector.recording.encoder import EntryBatch, Part
 from acp_inspector.recording.lines import MAX_HEADER
 from acp_inspector.recording.numbering import Numbering, Unfinished
 from acp_protocol.errors import describe_os_error
-from acp_protocol.framing import Side
+from acp_protocol.framing import Framing, Side, WireFrame
 
 logger = logging.getLogger(__name__)
 
-NoteKind: TypeAlias = Literal[b"c", b"a", b"e", b"C", b"A", b"!", b"g"]
-"""A chunk of the client, the agent or stderr; a frame of either; an event; a gap."""
+NoteKind: TypeAlias = Literal[b"c", b"a", b"e", b"C", b"A", b"H", b"I", b"!", b"g"]
+"""A chunk of the client, the agent or stderr; a frame of either without a header, and with one; an
+event; a gap."""
 CHUNK_KINDS: Final[Mapping[str, NoteKind]] = {"client": b"c", "agent": b"a", "stderr": b"e"}
-FRAME_KINDS: Final[Mapping[Side, NoteKind]] = {"client": b"C", "agent": b"A"}
-_SIDES: Final[Mapping[bytes, Side]] = {b"c": "client", b"a": "agent", b"C": "client", b"A": "agent"}
+_LINE_KINDS: Final[Mapping[Side, NoteKind]] = {"client": b"C", "agent": b"A"}
+_HEADED_KINDS: Final[Mapping[Side, NoteKind]] = {"client": b"H", "agent": b"I"}
+_SIDES: Final[Mapping[bytes, Side]] = {
+    b"c": "client",
+    b"a": "agent",
+    b"C": "client",
+    b"A": "agent",
+    b"H": "client",
+    b"I": "agent",
+}
 
 TURN_BYTES: Final = 4 * 2**20
 """Length from which the next file is used, beside that of the unfinished lines."""
@@ -48,9 +57,13 @@ LOCK_TIMEOUT_S: Final = 60.0
 
 _NOTE: Final = struct.Struct("<cdI")
 """Kind, time, and size of what follows."""
-_HEAD: Final = struct.Struct("<Q???IQQ")
+_HEAD: Final = struct.Struct("<Q?BBIQQ")
 """What a file begins with: the last number before it, whether the header may be missing from the
-recording, which sides skip a line, and the sizes of the header and of their unfinished lines."""
+recording, how both sides frame and whether they skip a frame, and the sizes of the header and of
+their unfinished frames."""
+_AROUND: Final = struct.Struct("<IB")
+"""The sizes of the header and the line ending of a frame."""
+_FRAMINGS: Final[tuple[Framing | None, ...]] = (None, "lines", "headers")
 _LOCK_NAME: Final = "lock"
 _NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
 _OLD_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -165,8 +178,8 @@ class Spool:
     def _begin_file(self, number: int, unfinished: Mapping[Side, Unfinished]) -> int:
         name = str(self._count)
         self._count += 1
-        client, agent = (unfinished.get(side, Unfinished()) for side in FRAME_KINDS)
-        flags = not self._has_begun(), client.is_lost, agent.is_lost
+        client, agent = (unfinished.get(side, Unfinished()) for side in _LINE_KINDS)
+        flags = not self._has_begun(), _packed(client), _packed(agent)
         sizes = len(self._header), len(client.data), len(agent.data)
         descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self._folder)
         try:
@@ -295,7 +308,7 @@ def _read_head(descriptor: int) -> SpoolFile | None:
     packed = os.pread(descriptor, _HEAD.size, 0)
     if len(packed) < _HEAD.size:
         return None
-    number, may_begin, lost_client, lost_agent, *sizes = _HEAD.unpack(packed)
+    number, may_begin, client_state, agent_state, *sizes = _HEAD.unpack(packed)
     notes = _HEAD.size + sum(sizes)
     if sizes[0] > MAX_HEADER or notes > found.st_size:
         return None
@@ -306,14 +319,31 @@ def _read_head(descriptor: int) -> SpoolFile | None:
         at += size
     header, client, agent = texts
     unfinished: dict[Side, Unfinished] = {
-        "client": Unfinished(client, lost_client),
-        "agent": Unfinished(agent, lost_agent),
+        "client": _unpacked(client, client_state),
+        "agent": _unpacked(agent, agent_state),
     }
     return SpoolFile(descriptor, header, may_begin, number, unfinished, notes)
 
 
+def _packed(unfinished: Unfinished) -> int:
+    return unfinished.is_lost + 2 * _FRAMINGS.index(unfinished.framing)
+
+
+def _unpacked(data: bytes, state: int) -> Unfinished:
+    return Unfinished(data, bool(state % 2), _FRAMINGS[min(state // 2, len(_FRAMINGS) - 1)])
+
+
+def frame_note(side: Side, frame: WireFrame) -> tuple[NoteKind, tuple[bytes, ...]]:
+    """Return kind and data of the note of a frame."""
+    header, data, ending = frame
+    if header:
+        around = _AROUND.pack(len(header), len(ending))
+        return _HEADED_KINDS[side], (around, header, ending, data)
+    return _LINE_KINDS[side], (bytes([len(ending)]), ending, data)
+
+
 def read_entries(files: list[SpoolFile]) -> Iterator[Entry]:
-    """Number the notes as the recorder would have, up to the unfinished lines at the end."""
+    """Number the notes as the recorder would have, up to the unfinished frames at the end."""
     numbering, at = Numbering(0), 0.0
     for file in files:
         numbering = Numbering(file.number, file.unfinished)
@@ -340,7 +370,12 @@ def _number(numbering: Numbering, kind: bytes, at: float, data: bytes) -> None:
         numbering.chunk(at, _SIDES[kind], data)
     elif kind in {b"C", b"A"}:
         size = data[0] if data else 0
-        numbering.line(at, _SIDES[kind], data[1 + size :], data[1 : 1 + size])
+        numbering.frame(at, _SIDES[kind], WireFrame(b"", data[1 + size :], data[1 : 1 + size]))
+    elif kind in {b"H", b"I"} and len(data) >= _AROUND.size:
+        before, after = _AROUND.unpack_from(data)
+        begin = _AROUND.size + before + after
+        header, ending = data[_AROUND.size : begin - after], data[begin - after : begin]
+        numbering.frame(at, _SIDES[kind], WireFrame(header, data[begin:], ending))
     elif kind == b"e":
         numbering.stderr(at, data)
     elif kind == b"!":
@@ -349,5 +384,5 @@ def _number(numbering: Numbering, kind: bytes, at: float, data: bytes) -> None:
             numbering.event(at, str(name), dict(values))
     elif kind == b"g":
         stream, _, size = data.decode(errors="replace").partition(" ")
-        if size.isdecimal() and (stream in FRAME_KINDS or stream == "stderr"):
+        if size.isdecimal() and (stream in _LINE_KINDS or stream == "stderr"):
             numbering.gap(at, stream, int(size))

@@ -380,7 +380,7 @@ async def start_agent(
         translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))
         framing = "lines" if has_batches else translator and translator.framing
         pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        transport: Transport = TapTransport(pipes, "client", journal.line)
+        transport: Transport = TapTransport(pipes, "client", journal.wire)
         if not has_batches:
             transport = DialectTransport(transport, "client", translator)
         handler = _TestClient(cwd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from acp_protocol.framing import Side, opposite
+from acp_protocol.framing import Side, WireFrame, opposite
 
 
 class Transport(Protocol):
@@ -39,27 +39,42 @@ class Transport(Protocol):
         ...
 
 
+class FramedTransport(Transport, Protocol):
+    """A transport that tells the bytes around its frames."""
+
+    @property
+    def received(self) -> WireFrame:
+        """The frame that was received last, with the bytes around it."""
+        ...
+
+    def framed(self, line: bytes) -> WireFrame:
+        """Return a frame with the bytes that are written around it."""
+        ...
+
+
 class TapTransport:
-    """Calls `on_frame` with each frame of `inner` and its sender; `side` is our own side.
+    """Calls `on_frame` with the sender of each frame, and the frame; `side` is our own side.
+
+    The frame has the bytes that are around it in the stream.
 
     It is called before a frame of ours is sent, so that a request is always reported before its
     response. It can neither change nor delay a frame; it runs inline and must be quick.
     """
 
     def __init__(
-        self, inner: Transport, side: Side, on_frame: Callable[[Side, bytes], object]
+        self, inner: FramedTransport, side: Side, on_frame: Callable[[Side, WireFrame], object]
     ) -> None:
         self._inner = inner
         self._side: Side = side
         self._observe = on_frame
 
     async def send(self, line: bytes) -> None:
-        self._observe(self._side, line)
+        self._observe(self._side, self._inner.framed(line))
         await self._inner.send(line)
 
     async def receive(self) -> bytes:
         line = await self._inner.receive()
-        self._observe(opposite(self._side), line)
+        self._observe(opposite(self._side), self._inner.received)
         return line
 
     async def aclose(self) -> None:

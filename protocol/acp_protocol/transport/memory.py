@@ -9,6 +9,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.framing import WireFrame, split_ending
 
 
 class MemoryTransport:
@@ -21,6 +22,16 @@ class MemoryTransport:
     ) -> None:
         self._outgoing = outgoing
         self._incoming = incoming
+        self._received = b""
+
+    @property
+    def received(self) -> WireFrame:
+        """The frame that was received last, as a line."""
+        return self.framed(self._received)
+
+    def framed(self, line: bytes) -> WireFrame:
+        """Return a frame as a line, which it would be in a stream."""
+        return WireFrame(b"", *split_ending(line))
 
     async def send(self, line: bytes) -> None:
         try:
@@ -30,9 +41,10 @@ class MemoryTransport:
 
     async def receive(self) -> bytes:
         try:
-            return await self._incoming.receive()
+            self._received = await self._incoming.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
+        return self._received
 
     async def close_sending(self) -> None:
         """Close one direction; what the other end sends is still received."""

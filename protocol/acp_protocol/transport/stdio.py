@@ -19,7 +19,8 @@ from acp_protocol.framing import (
     Framing,
     HeaderFramer,
     LineFramer,
-    encode_frame,
+    WireFrame,
+    wire_frame,
 )
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 
@@ -44,17 +45,27 @@ class StreamTransport:
         self._outgoing = outgoing
         framers = {"lines": LineFramer, "headers": HeaderFramer, None: AutoFramer}
         self._framer: LineFramer | HeaderFramer | AutoFramer = framers[framing](limit)
-        self._frames: deque[bytes] = deque()
+        self._frames: deque[WireFrame] = deque()
         self._has_ended = False
+        self._received = WireFrame(b"", b"", b"")
 
     @property
     def framing(self) -> Framing | None:
         """The framing that is used; None while the peer has not shown it."""
         return self._framer.framing
 
+    @property
+    def received(self) -> WireFrame:
+        """The frame that was received last, with the bytes around it."""
+        return self._received
+
+    def framed(self, line: bytes) -> WireFrame:
+        """Return a frame with the bytes that are written around it."""
+        return wire_frame(line, self._framer.framing or "lines")
+
     async def send(self, line: bytes) -> None:
         try:
-            await self._outgoing.send(encode_frame(line, self._framer.framing or "lines"))
+            await self._outgoing.send(b"".join(self.framed(line)))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
@@ -68,10 +79,13 @@ class StreamTransport:
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
                 self._has_ended = True
                 if rest := self._framer.rest():
-                    return rest
+                    self._frames.append(WireFrame(b"", rest, b""))
             else:
-                self._frames.extend(self._framer.feed(chunk))
-        return self._frames.popleft()
+                self._frames.extend(self._framer.split(chunk))
+                if self._framer.problem is not None:
+                    raise self._framer.problem
+        self._received = self._frames.popleft()
+        return self._received.content
 
     async def close_sending(self) -> None:
         """Close one direction; what the peer sends is still received."""

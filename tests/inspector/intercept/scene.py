@@ -10,7 +10,7 @@ from acp_inspector.intercept.injection import IdSpace
 from acp_inspector.intercept.live_filter import LiveFilters, Matcher
 from acp_inspector.intercept.message import Hook
 from acp_inspector.journal import Frame, Journal, JournalEvent
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, WireFrame
 from acp_protocol.jsonrpc import Json
 
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt"}'
@@ -61,8 +61,8 @@ class Scene:
     def clock(self) -> float:
         return self.now
 
-    def frame(self, side: Side, raw: bytes, end: bytes) -> int:
-        return self.journal.frame(side, raw, end).seq
+    def inject(self, side: Side, frame: WireFrame) -> int:
+        return self.journal.wire(side, frame).seq
 
     def event(self, name: str, **data: Json) -> JournalEvent:
         return self.journal.event(name, **data)

@@ -53,6 +53,7 @@ class Talk:
         message: Mapping[str, Any] | bytes,
         *,
         end: bytes = b"\n",
+        header: bytes = b"",
         after: float = 0.01,
     ) -> int:
         """Send a message, to which the version is added, or bytes as they are."""
@@ -60,7 +61,7 @@ class Talk:
         if not isinstance(raw, bytes):
             raw = json.dumps({"jsonrpc": "2.0"} | dict(raw)).encode()
         self.at += after
-        self.entries.append(Frame(len(self.entries) + 1, self.at, side, raw, end))
+        self.entries.append(Frame(len(self.entries) + 1, self.at, side, raw, end, header))
         return len(self.entries)
 
     def wait(self, seconds: float) -> None:

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from acp_inspector.journal import Frame, split_ending
+from acp_inspector.journal import Frame
 from acp_inspector.lint.engine import lint
-from acp_protocol.framing import AutoFramer
+from acp_protocol.framing import AutoFramer, split_ending
 from acp_protocol.jsonrpc import Batch, InvalidMessage, read_message
 from tests.inspector.talks import answer, ask, chunk, encoded, frames, prompt
 

@@ -140,7 +140,7 @@ def small_torture() -> bytes:
 def recorded(path: Path, side: str) -> bytes:
     """Return what a side output, as the recording has it."""
     frames = read_recording(path).frames
-    return b"".join(frame.data + frame.line_ending for frame in frames if frame.side == side)
+    return b"".join(frame.wire for frame in frames if frame.side == side)
 
 
 def test_an_editor_that_leaves_its_pipes_not_to_wait_is_waited_for() -> None:

@@ -265,9 +265,7 @@ def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(
         reader.join(LIMIT)
     assert hashlib.sha256(read[0]).digest() == hashlib.sha256(data).digest()
     recorded = b"".join(
-        frame.data + frame.line_ending
-        for frame in read_recording(path).frames
-        if frame.side == "client"
+        frame.wire for frame in read_recording(path).frames if frame.side == "client"
     )
     assert recorded == b'{"hello":1}\n' + data
 
@@ -318,7 +316,7 @@ def read_bytes(process: subprocess.Popen[bytes], count: int) -> bytes:
 
 def recorded(path: Path, side: str) -> bytes:
     frames = read_recording(path).frames
-    return b"".join(frame.data + frame.line_ending for frame in frames if frame.side == side)
+    return b"".join(frame.wire for frame in frames if frame.side == side)
 
 
 def test_a_line_that_never_ends_passes_and_the_lines_behind_it_are_looked_at(

@@ -349,41 +349,41 @@ def test_a_hook_that_hangs_is_passed_over_and_holds_up_neither_traffic_nor_the_e
 
 
 @pytest.mark.parametrize("is_early", [True, False])
-def test_messages_with_length_headers_pass_unchanged_and_a_note_says_so(
+def test_a_message_with_a_length_header_is_held_edited_and_gets_its_length_anew(
     tmp_path: Path, is_early: bool
 ) -> None:
-    """Their bodies have no newline, so that cutting lines would hold them for ever."""
     path = tmp_path / "it.acp.ndjson"
     message = b'Content-Length: 17\r\n\r\n{"jsonrpc":"2.0"}'
     copy = (
         "import os\nwhile data := os.read(0, 65536):\n"
         "    while data: data = data[os.write(1, data):]"
     )
-    breaks = ("--break", "true") if is_early else ()
+    breaks = ("--break", "text contains 2.0") if is_early else ()
     agent = ("--", sys.executable, "-c", copy)
     with talking("proxy", "--name", "it", "--record", str(path), *breaks, *agent) as process:
         stdin, stdout = process.stdin, process.stdout
         assert stdin is not None
         assert stdout is not None
-
-        def exchange() -> None:
+        first = b"Content-Length: 2\r\n\r\n{}"
+        stdin.write(first)
+        stdin.flush()
+        assert stdout.read(len(first)) == first
+        with ProxyClient(find_proxy("it").path) as client:
+            if not is_early:
+                client.call("break", filter="text contains 2.0")
             stdin.write(message)
             stdin.flush()
-            assert stdout.read(len(message)) == message
-
-        exchange()
-        if not is_early:
-            with ProxyClient(find_proxy("it").path) as client:
-                client.call("break", filter="true")
-                exchange()
-        exchange()
+            (hold,) = client.call("held", seconds=LIMIT)["holds"]
+            assert hold["text"] == '{"jsonrpc":"2.0"}'
+            client.call("edit", id=hold["id"], text='{"jsonrpc":"ü"}')
+            edited = 'Content-Length: 16\r\n\r\n{"jsonrpc":"ü"}'.encode()
+            assert stdout.read(len(edited)) == edited
+            client.call("inject", **{"from": "agent", "text": '{"ours":1}'})
+            ours = b'Content-Length: 10\r\n\r\n{"ours":1}'
+            assert stdout.read(len(ours)) == ours
+        stdin.close()
+        assert stdout.read() == b""
     entries = read_recording(path).entries
-    notes = [
-        each.data["text"]
-        for each in entries
-        if isinstance(each, JournalEvent) and each.name == "note"
-    ]
-    assert {note.partition(" have ")[0] for note in notes} == {
-        "messages of the client",
-        "messages of the agent",
-    }
+    assert b"".join(what_came(entries, "client")) == first + message
+    sent = b"".join(what_left(entries, "agent"))
+    assert sent.endswith(edited + ours)

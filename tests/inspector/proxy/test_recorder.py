@@ -17,6 +17,7 @@ from acp_inspector.recording.format import Header
 from acp_inspector.recording.numbering import TOO_LONG, TOO_SLOW, Stream
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
+from acp_protocol.framing import WireFrame
 
 LIMIT = 30
 
@@ -47,9 +48,7 @@ class Sink:
 
 def sent_by(sink: Sink, side: str) -> bytes:
     return b"".join(
-        entry.data + entry.line_ending
-        for entry in sink.entries
-        if isinstance(entry, Frame) and entry.side == side
+        entry.wire for entry in sink.entries if isinstance(entry, Frame) and entry.side == side
     )
 
 
@@ -124,15 +123,17 @@ def test_frames_without_room_are_reported_in_one_event() -> None:
     sink.may_write.clear()
     warnings: list[str] = []
     recorder = Recorder(sink, warn=warnings.append, max_queued_bytes=100, queue_timeout=0.01)
-    recorder.line("agent", b"?" * 100, b"\n")
+    recorder.frame("agent", WireFrame(b"", b"?" * 100, b"\n"))
     assert sink.writes.acquire(timeout=LIMIT)
     recorder.note("stderr", b"!" * 50)
-    numbers = [recorder.line(side, b"{}", b"\n").seq for side in ("client", "agent") * 500]
+    numbers = [
+        recorder.frame(side, WireFrame(b"", b"{}", b"\n")).seq for side in ("client", "agent") * 500
+    ]
     recorder.event("edited", of=numbers[0], was="{}")
     recorder.event("exit", code=0)
     sink.may_write.set()
     assert sink.writes.acquire(timeout=LIMIT)
-    last = recorder.line("agent", b"last", b"\n")
+    last = recorder.frame("agent", WireFrame(b"", b"last", b"\n"))
     recorder.close()
     assert numbers == list(range(3, 1003))
     why = TOO_SLOW
@@ -172,10 +173,10 @@ def test_a_large_line_that_takes_long_costs_nothing_that_comes_behind_it() -> No
     sink = Sink()
     sink.may_write.clear()
     recorder = Recorder(sink, queue_timeout=0.01)
-    recorder.line("agent", b"x" * (2 * MAX_QUEUED_BYTES), b"\n")
+    recorder.frame("agent", WireFrame(b"", b"x" * (2 * MAX_QUEUED_BYTES), b"\n"))
     assert sink.writes.acquire(timeout=LIMIT)
     for _ in range(1000):
-        recorder.line("agent", b"{}", b"\n")
+        recorder.frame("agent", WireFrame(b"", b"{}", b"\n"))
     sink.may_write.set()
     recorder.close()
     assert len([entry for entry in sink.entries if isinstance(entry, Frame)]) == 1001
@@ -193,7 +194,7 @@ def test_a_recorder_that_hangs_holds_little_of_what_it_leaves_out() -> None:
     try:
         for n in range(2000):
             recorder.note("agent", bytes(999))
-            recorder.line("client", bytes(999), b"\n")
+            recorder.frame("client", WireFrame(b"", bytes(999), b"\n"))
             recorder.event("edited", of=n, was="x" * 999)
         held, _ = tracemalloc.get_traced_memory()
     finally:
@@ -256,7 +257,7 @@ def test_a_frame_has_its_number_at_once_and_all_stand_in_the_order_of_their_note
     recorder.event("spawn", pid=1)
     recorder.note("client", b"a\nb\n")
     recorder.note("stderr", b"oh")
-    frame = recorder.line("agent", b"{}", b"\r\n")
+    frame = recorder.frame("agent", WireFrame(b"", b"{}", b"\r\n"))
     recorder.close()
     assert frame == Frame(5, 0.0, "agent", b"{}", b"\r\n")
     assert sink.entries == [

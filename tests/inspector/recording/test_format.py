@@ -27,7 +27,10 @@ from acp_protocol import jsonrpc
 
 numbers = st.integers(min_value=1, max_value=10**9)
 times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
-ends = st.sampled_from([b"\n", b"\r\n", b""])
+ends = st.sampled_from([b"\n", b"\r\n", b"", b"\n\r\n"])
+heads = st.sampled_from(
+    [b"", b"Content-Length: 2\r\n\r\n", b"\n", b"X: \xff\nContent-Length:2\n\n"]
+)
 json_texts = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -36,22 +39,30 @@ json_texts = st.recursive(
 lines = st.binary().filter(lambda raw: b"\n" not in raw) | json_texts
 
 
-@given(numbers, times, st.sampled_from(["client", "agent"]), lines, ends)
-@example(1, 0.0, "client", b' {"a" : 1,\t"a":1e400} \r', b"\n")
-@example(1, 0.0, "client", b'"\\ud800"', b"\n")
-@example(1, 0.0, "client", b"\xef\xbb\xbf{}", b"\n")
-@example(1, 0.0, "client", b"NaN", b"\n")
-@example(1, 0.0, "client", b'{"a":"}],\\"msg\\":"}', b"\r\n")
-@example(1, 0.0, "client", "\u2028".encode(), b"\n")
-@example(1, 0.0, "client", b"[" * 990 + b"]" * 990, b"\n")
-@example(1, 0.0, "client", b"9" * 5000, b"\n")
+@given(numbers, times, st.sampled_from(["client", "agent"]), lines, ends, heads)
+@example(1, 0.0, "client", b' {"a" : 1,\t"a":1e400} \r', b"\n", b"")
+@example(1, 0.0, "client", b'"\\ud800"', b"\n", b"")
+@example(1, 0.0, "client", b"\xef\xbb\xbf{}", b"\n", b"")
+@example(1, 0.0, "client", b"NaN", b"\n", b"")
+@example(1, 0.0, "client", b'{"a":"}],\\"msg\\":"}', b"\r\n", b"")
+@example(1, 0.0, "client", "\u2028".encode(), b"\n", b"")
+@example(1, 0.0, "client", b"[" * 990 + b"]" * 990, b"\n", b"")
+@example(1, 0.0, "client", b"9" * 5000, b"\n", b"")
 def test_any_frame_comes_back_to_the_byte(
-    n: int, at: float, side: str, raw: bytes, end: bytes
+    n: int, at: float, side: str, raw: bytes, end: bytes, head: bytes
 ) -> None:
-    frame = Frame(n, at, "client" if side == "client" else "agent", raw, end)
+    frame = Frame(n, at, "client" if side == "client" else "agent", raw, end, head)
     line = encode_entry(frame)
     assert line.count(b"\n") == 1
     assert decode_line(line[:-1]) == frame
+
+
+def test_a_header_stands_behind_its_message_and_needs_no_end() -> None:
+    frame = Frame(1, 0.5, "agent", b"{}", b"", b"Content-Length: 2\r\n\r\n")
+    assert encode_entry(frame) == (
+        b'{"n":1,"t":0.500000,"from":"agent","msg":{},"head":"Content-Length: 2\\r\\n\\r\\n"}\n'
+    )
+    assert not frame.is_cut
 
 
 @given(numbers, times, st.binary())

@@ -21,12 +21,17 @@ from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.recovery import recover
 from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
 from acp_inspector.recording.spool import Spool, read_entries, spool_files, spool_path
+from acp_protocol.framing import WireFrame
 
 HEADER = encode_header(Header("", "", ""))
 NOTES = st.lists(
     st.tuples(
-        st.sampled_from(["client", "agent", "stderr", "line", "event"]),
-        st.binary(max_size=30) | st.sampled_from([b"\n", b"{}\n", b'{"n":1}\r\n{', b"}\n\n"]),
+        st.sampled_from(["client", "agent", "stderr", "line", "framed", "event"]),
+        st.binary(max_size=30)
+        | st.sampled_from([b"\n", b"{}\n", b'{"n":1}\r\n{', b"}\n\n"])
+        | st.sampled_from(
+            [b"Content-Length: 2\r\n", b"\r\n{}", b"Content-Length: 1\n\n1\n", b"{}"]
+        ),
     ),
     max_size=40,
 )
@@ -52,7 +57,9 @@ class Stopped:
 def note(recorder: Recorder, kind: str, data: bytes) -> None:
     streams: dict[str, Stream] = {"client": "client", "agent": "agent", "stderr": "stderr"}
     if kind == "line":
-        recorder.line("agent", data, b"\r\n")
+        recorder.frame("agent", WireFrame(b"", data, b"\r\n"))
+    elif kind == "framed":
+        recorder.frame("agent", WireFrame(b"\nContent-Length: 9\n\n", data, b""))
     elif kind == "event":
         recorder.event("mark", text=data.hex())
     else:
@@ -65,7 +72,7 @@ def content(entries: Iterable[Entry]) -> list[object]:
     for entry in entries:
         match entry:
             case Frame():
-                found.append((entry.seq, entry.side, entry.data, entry.line_ending))
+                found.append((entry.seq, entry.side, entry.wire))
             case StderrChunk():
                 found.append((entry.seq, entry.data))
             case JournalEvent():
@@ -125,7 +132,7 @@ def test_a_spool_without_room_warns_once_and_goes_on_in_the_next_file(
     spool.append(b"a", 0.5, b"{}\n")
     folder = os.open(spool_path(path), os.O_RDONLY)
     with spool_files(folder) as files:
-        assert content(read_entries(files)) == [(3, "agent", b"{}", b"\n")]
+        assert content(read_entries(files)) == [(3, "agent", b"{}\n")]
     os.close(folder)
     spool.close()
     assert len(warnings) == 1

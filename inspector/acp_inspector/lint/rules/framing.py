@@ -184,7 +184,7 @@ class _Unparsable:
 @track(on.INVALID)
 def _keep_unparsable(context: Context) -> None:
     own = context.state.of(_Unparsable)
-    is_line = context.frame.line_ending and context.frame.data.strip()
+    is_line = not context.frame.is_cut and context.frame.data.strip()
     if context.side == "client" and is_line and is_not_json(context) and len(own.open) < IDS:
         own.open[context.point] = {
             ("client", *id_key(id_)) for id_ in islice(_ids(context), IDS_IN_LINE)
@@ -286,10 +286,15 @@ def blank_line(context: Context) -> CheckResult:
     return OK
 
 
-@rule.error(7, "must", "sender", on.INVALID, case="frames.no-headers", exercised_by=on.EVERY_FRAME)
+@rule.error(7, "must", "sender", on.EVERY_FRAME, case="frames.no-headers")
 @fix("Write lines, without LSP's headers.")
 def content_length_header(context: Context) -> CheckResult:
-    """No LSP header framing: a line matching `^Content-Length:` means a foreign transport."""
+    """No LSP header framing: a header before a message, or a line matching `^Content-Length:`,
+    means a foreign transport.
+    """
+    if context.frame.header.strip():
+        text = "messages have LSP headers in place of line ends"
+        return context.problem(text, topic=context.side)
     if context.kind == "broken" and _HEADER.match(context.frame.data):
         return context.problem("the line is an LSP header, not a message")
     return OK
@@ -357,7 +362,7 @@ def truncated_last_line(ending: EndContext) -> CheckResult:
     return tuple(
         Problem(f"the {side}'s stream ends within a line", (frame.seq,))
         for side, frame in last.items()
-        if not frame.line_ending
+        if frame.is_cut
     )
 
 

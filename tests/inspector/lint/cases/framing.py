@@ -90,6 +90,12 @@ def a_line_is_a_header(talk: Talk) -> None:
     talk.send("client", b"Content-Length: 120", end=b"\r\n")
 
 
+@breaks("content-length-header")
+def messages_have_headers(talk: Talk) -> None:
+    raw = b'{"jsonrpc":"2.0","method":"_x"}'
+    talk.send("client", raw, end=b"", header=b"Content-Length: %d\r\n\r\n" % len(raw))
+
+
 @keeps("content-length-header")
 def a_message_speaks_of_a_header(talk: Talk) -> None:
     talk.initialize()
