@@ -62,6 +62,16 @@ def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(env[name])}" for name in env), shlex.join(command)])
 
 
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login that the user has chosen before the agent offers one."""
+
+    method: str
+    """The id of the method."""
+    secret: str | None = field(default=None, repr=False)
+    """The token or the data that go with it, in dialects that have a place for these."""
+
+
 ACP_AGENT: Final = (sys.executable, "-P", "-m", "acp_agent")
 """The command of our agent."""
 """With -P, a package of that name in the working directory is not run instead."""
@@ -95,6 +105,8 @@ class AgentSpec:
     """The MCP servers of its sessions as version 2 writes them; may hold secrets."""
     sign_in: str = ""
     """How one signs in, where that is known."""
+    login: Login | None = field(default=None, hash=False, repr=False)
+    """How to log in before its first session is opened."""
 
     @property
     def start_timeout(self) -> float:

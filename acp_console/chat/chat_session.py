@@ -568,6 +568,8 @@ class ChatSession:
         try:
             if login is not None:
                 await link.authenticate(login)
+            elif first := self.agent.take_login():
+                await link.authenticate(first.method, first.secret)
             await self._open(link)
         except AgentExitedError:
             raise
@@ -647,7 +649,7 @@ class ChatSession:
         """Set the mode and the options that the user has configured for the agent."""
         offered = session_options(self._opened)
         for name, text in [("mode", self.spec.mode), *self.spec.options.items()]:
-            if text is None:
+            if text is None or link.use_model(name, text, offered):
                 continue
             try:
                 option = find_option(offered, name)

@@ -33,8 +33,9 @@ from acp_console.chat.prompt_blocks import PromptAbilities
 from acp_console.paths import FileWriteError
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
+from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import is_official_agent
-from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.dialects.registry import BATCHES, DIALECTS
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
@@ -141,6 +142,8 @@ class AgentConnection:
         """The open request that shows whether the agent understands us."""
         self._is_open = False
         """Whether it has responded to `initialize`."""
+        self._model: str | None = None
+        """The model that each prompt names, where the dialect has a place for it."""
         self._has_worked = False
         """Whether a prompt had a response."""
         self._waiting: list[anyio.CancelScope] = []
@@ -172,6 +175,10 @@ class AgentConnection:
     def dialect(self) -> str | None:
         """The dialect that the agent speaks; None for the published protocol."""
         return None if self._wire is None else self._wire.dialect
+
+    @property
+    def _translator(self) -> type[Dialect] | None:
+        return DIALECTS.get(self.dialect or "")
 
     async def initialize(self, *, timeout: float | None = None) -> None:
         """Agree on the version; `connect_agent` does this.
@@ -232,23 +239,50 @@ class AgentConnection:
         )
         return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
 
-    async def authenticate(self, method_id: str) -> None:
-        """Log in with one of the agent's methods.
+    async def authenticate(self, method_id: str, secret: str | None = None) -> None:
+        """Log in with one of the agent's methods; in a dialect perhaps with a token or data.
 
         Raises:
-            AuthMethodError: the agent does not offer it, or it needs a terminal.
+            AuthMethodError: the agent does not offer it, it needs a terminal, or there is no place
+            for a secret.
             RequestFailedError: the agent refused.
         """
         method = next((each for each in self.logins if each.id == method_id), None)
-        if method is None:
+        # Agents of a dialect need not name their methods.
+        if method is None and (self.logins or self._translator is None):
             offered = ", ".join(self._described_logins()) or "none"
             raise AuthMethodError(
                 f"the agent has no login method {method_id!r}; it offers: {offered}"
             )
-        if method.kind == "terminal":
+        if method is not None and method.kind == "terminal":
             raise AuthMethodError(f"{method_id} needs a terminal; run: {login_line(method)}")
         name = "authenticate" if self.version == 1 else "auth/login"
-        await self._watched(self.connection.request(name, {"methodId": method_id}))
+        params: dict[str, Json] = {"methodId": method_id}
+        if secret is not None:
+            params["_meta"] = self._login_meta(secret)
+        await self._watched(self.connection.request(name, params))
+
+    def _login_meta(self, secret: str) -> dict[str, Json]:
+        translator = self._translator
+        fields = {} if translator is None else translator.login_fields(secret)
+        if translator is None or not fields:
+            raise AuthMethodError(
+                f"{self.dialect or 'ACP'} has no place for a token or data in a login",
+                hint="leave out =VALUE; many agents take a key from a variable",
+            )
+        return {translator.name: fields}
+
+    def use_model(self, name: str, model: str, offered: Sequence[SessionOption]) -> bool:
+        """Name a model in each prompt, if the option `name` means that; return whether it does.
+
+        It does where the agent offers no choice of models, and prompts of its dialect name one.
+        """
+        is_offered = any("model" in {option.id, option.category} for option in offered)
+        is_named = self._translator is not None and self._translator.takes_model
+        if name != "model" or is_offered or not is_named:
+            return False
+        self._model = model
+        return True
 
     @property
     def logins(self) -> list[LoginMethod]:
@@ -337,13 +371,24 @@ class AgentConnection:
     def unreachable_servers(self, servers: Sequence[Mapping[str, Json]] | None = None) -> list[str]:
         """Return a sentence for each MCP server that the agent does not get; None: its own."""
         return [
-            f"MCP server {server.get('name')} is left out: the agent has no {server.get('type')}"
+            f"MCP server {server.get('name')} is left out: {self._why_unreachable(server)}"
             for server in (self.spec.mcp_servers if servers is None else servers)
             if self._server(server) is None
         ]
 
+    def _why_unreachable(self, server: Mapping[str, Json]) -> str:
+        if self._has_no_servers:
+            return f"{self.dialect} has no place for it"
+        return f"the agent has no {server.get('type')}"
+
+    @property
+    def _has_no_servers(self) -> bool:
+        return self._translator is not None and not self._translator.takes_servers
+
     def server_types(self) -> list[str]:
         """Return the types of MCP servers that the agent can reach."""
+        if self._has_no_servers:
+            return []
         session = self.capabilities if self.version == 1 else self.capabilities.get("session")
         claimed = as_object(get(session, "mcpCapabilities" if self.version == 1 else "mcp"))
         # Version 1 requires the first one of every agent.
@@ -476,7 +521,9 @@ class AgentConnection:
         """
         self._handlers.begin_turn(session_id)
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
-        params = {"sessionId": session_id, "prompt": blocks}
+        params: dict[str, Json] = {"sessionId": session_id, "prompt": blocks}
+        if self._model is not None and self._translator is not None:
+            params["_meta"] = {self._translator.name: {"model": self._model}}
         answer = await self._asked_first("session/prompt", params)
         self._has_worked = True
         members = _object(answer, "session/prompt")

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import anyio
 
 from acp_console.agents.session_options import SessionOption
-from acp_console.agents.spec import AgentSpec
+from acp_console.agents.spec import AgentSpec, Login
 from acp_console.chat.connection import (
     BATCHES_HINT,
     QUIET,
@@ -156,6 +156,7 @@ class RunningAgent:
         """The recordings of its traffic, the oldest first."""
         self.entries_read = 0
         """Entries of the journal that the conversations know."""
+        self._has_logged_in = False
         self._has_tried_dialect = False
         """Whether it was started once more in a dialect, and has not responded to a prompt."""
         self.account: Json = None
@@ -233,7 +234,14 @@ class RunningAgent:
             self._has_tried_dialect = False
             remember_dialect(self.spec)
 
+    def take_login(self) -> Login | None:
+        """Return, once for each process, the login that the user has named for it."""
+        login = None if self._has_logged_in else self.spec.login
+        self._has_logged_in = True
+        return login
+
     def _connected(self, link: AgentConnection) -> None:
+        self._has_logged_in = False
         self.link, self.title = link, link.title
         if link.spec.dialect != self.spec.dialect:
             self.spec = link.spec

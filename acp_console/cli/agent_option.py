@@ -15,6 +15,7 @@ import click
 from acp_console.agents.spec import (
     DEMO_AGENT,
     AgentSpec,
+    Login,
     UnconfirmedAgentError,
     UnknownAgentError,
     command_agent,
@@ -25,6 +26,7 @@ from acp_console.paths import FileWriteError, choices_path, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.user_files.references import REFERENCE
 
 if TYPE_CHECKING:
     from acp_console.agents.catalogue import CatalogueEntry
@@ -104,6 +106,38 @@ def with_servers(agent: AgentSpec, mcp: Path | None) -> AgentSpec:
     names = {each["name"] for each in servers}
     others = (each for each in agent.mcp_servers if each["name"] not in names)
     return replace(agent, mcp_servers=(*others, *servers))
+
+
+def auth_option(command: Decorated) -> Decorated:
+    """Give a command the option that names a login."""
+    return click.option(
+        "--auth",
+        callback=_login,
+        metavar="METHOD[=VALUE]",
+        help="Log in with this method of the agent first. VALUE is the token of continuum, or the "
+        "data of acpex: a key, or a JSON object; ${NAME} in it is replaced by that variable of "
+        "yours.",
+    )(command)
+
+
+def _login(context: click.Context, parameter: click.Parameter, text: str | None) -> Login | None:
+    del context, parameter
+    return None if text is None else parsed_login(text)
+
+
+def parsed_login(text: str) -> Login:
+    """Return the login that `text` names as METHOD or METHOD=VALUE.
+
+    Raises:
+        UsageError: VALUE refers to a variable that is not set.
+    """
+    method, mark, value = text.partition("=")
+    if not mark:
+        return Login(method)
+    missing = [name for name in REFERENCE.findall(value) if name not in os.environ]
+    if missing:
+        raise UsageError(f"--auth: the variable {missing[0]} is not set")
+    return Login(method, REFERENCE.sub(lambda found: os.environ[found[1]], value))
 
 
 def record_option(command: Decorated) -> Decorated:

@@ -30,6 +30,7 @@ from acp_console.cli.agent_option import (
     chosen_agent,
     complete_agent,
     given_command,
+    parsed_login,
     speech_options,
 )
 from acp_console.cli.command import Group
@@ -371,7 +372,7 @@ def login_command(
 
     METHOD is the id of a login that it offers; without it you choose one. Most agents log in by
     themselves, with a browser. Others run a program in this terminal, or read a variable, which is
-    then named.
+    then named. In the dialects continuum and acpex, METHOD=VALUE sends a token or data with it.
 
     \b
     acp-console agents login gemini
@@ -395,6 +396,11 @@ async def _log_in(spec: AgentSpec, wanted: str | None, in_terminal: list[LoginMe
     assert spec.cwd is not None
     journal = Journal()
     async with open_for_login(spec, spec.cwd, journal) as link:
+        if wanted is not None and "=" in wanted:
+            login = parsed_login(wanted)
+            await link.authenticate(login.method, login.secret)
+            say(f"logged in to {link.title}")
+            return exit_codes.DONE
         methods = link.logins
         method = _chosen_method(methods, wanted, link.title, spec.sign_in)
         match method.kind:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from acp_console.agents.spec import DEMO_AGENT
+from acp_console.agents.spec import DEMO_AGENT, Login
 from acp_console.cli.agent_option import (
     AgentCommand,
+    auth_option,
     chosen_agent,
     complete_agent,
     mcp_option,
@@ -31,6 +32,7 @@ from acp_console.paths import FileWriteError
     help="The session's working directory; the current one by default.",
 )
 @mcp_option
+@auth_option
 @record_option
 @speech_options
 @theme_option
@@ -41,6 +43,7 @@ def command(
     agent: str | None,
     cwd: Path | None,
     mcp: Path | None,
+    auth: Login | None,
     record: Path | None,
     protocol: int | None,
     dialect: str | None,
@@ -54,7 +57,7 @@ def command(
     acp-console chat --mcp servers.json gemini
     """  # noqa: D301 - the mark by which click keeps lines apart
     chosen = chosen_agent(context, agent, is_remembered=True) or DEMO_AGENT
-    chosen = with_servers(chosen.with_protocol(protocol, dialect), mcp)
+    chosen = replace(with_servers(chosen.with_protocol(protocol, dialect), mcp), login=auth)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("chat needs a terminal", "without one, use acp-console exec")
     if dialect is not None and agent is not None:

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -24,7 +24,7 @@ from acp_console.agents.session_options import (
     most_restrictive_mode,
     session_options,
 )
-from acp_console.agents.spec import DEMO_AGENT, AgentSpec, UnknownAgentError
+from acp_console.agents.spec import DEMO_AGENT, AgentSpec, Login, UnknownAgentError
 from acp_console.chat.connection import (
     QUIET,
     AgentConnection,
@@ -41,6 +41,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
     AgentCommand,
     agent_or_demo,
+    auth_option,
     mcp_option,
     record_option,
     speech_options,
@@ -101,8 +102,6 @@ class TurnOptions:
     has_stderr: bool = False
     is_verbose: bool = False
     """Whether a line is printed for each message."""
-    auth: str | None = None
-    """The login method to use before the session is opened."""
     mode: str | None = None
     model: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
@@ -225,7 +224,7 @@ def _pairs(
     help="Go on with the agent's newest session in the working directory.",
 )
 @mcp_option
-@click.option("--auth", metavar="METHOD", help="Log in with this method of the agent first.")
+@auth_option
 @format_option(
     get_args(Format),
     "json: the session, each update as received, permissions, then the result; "
@@ -265,6 +264,7 @@ def command(
     protocol: int | None,
     dialect: str | None,
     mcp: Path | None,
+    auth: Login | None,
     **options: Any,
 ) -> int:
     """Send PROMPT to an agent and print its reply; PROMPT - is read from stdin.
@@ -286,7 +286,7 @@ def command(
     if options["session"] is not None and options["is_continued"]:
         raise UsageError("give either --session or --continue, not both")
     before = agent.mcp_servers
-    agent = with_servers(agent, mcp)
+    agent = replace(with_servers(agent, mcp), login=auth)
     options["servers"] = tuple(each for each in agent.mcp_servers if each not in before)
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
@@ -476,8 +476,8 @@ async def _open_session(
         raise CapabilityError(f"--mcp: {'; '.join(out_of_reach)}", hint=hint)
     for sentence in link.unreachable_servers():
         warn(sentence)
-    if options.auth is not None:
-        await link.authenticate(options.auth)
+    if link.spec.login is not None:
+        await link.authenticate(link.spec.login.method, link.spec.login.secret)
     session = await _session(link, cwd, options, printer)
     session_id: str = session["sessionId"]
     offered = session_options(session)
@@ -565,6 +565,8 @@ async def _set_options(
     chosen: str | None = None
     for name, text in [*configured, *explicit]:
         if text is not None:
+            if link.use_model(name, text, offered):
+                continue
             option = find_option(offered, name)
             await link.set_option(session_id, option, option.value(text))
             chosen = text if option is mode else chosen

@@ -256,12 +256,19 @@ _CODES: Final = {
 
 class Acpex(Dialect):
     name: str = "acpex"
-    login_member: str | None = "data"
 
     def __init__(self, directory: str = "") -> None:
         super().__init__(directory)
         self._has_logins = False
         """Whether the agent offers logins, and the user has used none."""
+
+    @staticmethod
+    def login_fields(secret: str) -> Object:
+        """Return `data`: the JSON object that `secret` is, or else with it as the key of an API."""
+        with suppress(ValueError, RecursionError):
+            if isinstance(data := parse(secret.encode()), dict):
+                return {"data": data}
+        return {"data": {"apiKey": secret}}
 
     # Dialect to official
 

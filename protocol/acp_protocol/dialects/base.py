@@ -104,8 +104,6 @@ class Dialect(ABC):
     """Whether a session is opened with MCP servers."""
     takes_model: bool = False
     """Whether a prompt names the model."""
-    login_member: str | None = None
-    """The member of `authenticate` for a secret; what `_meta` has under this name is sent there."""
 
     def __init__(self, directory: str = "") -> None:
         """`directory` is the working directory of sessions whose client names none."""
@@ -164,6 +162,15 @@ class Dialect(ABC):
         except (ValueError, RecursionError):
             pass
         return (raw,)
+
+    @staticmethod
+    def login_fields(secret: str) -> Object:
+        """Return the fields of `authenticate` with a secret of the user; none if it has no place.
+
+        They are sent if `_meta` has them under the dialect's name.
+        """
+        del secret
+        return {}
 
     @abstractmethod
     def read_call(self, call: Call, sent_by: Side) -> Translation:

@@ -182,10 +182,10 @@ def outcome_of(result: Json, options: Object) -> Json:
     in the dialect. A word that was not offered allows nothing.
     """
     word = result
-    while isinstance(word, dict):
+    while members := as_object(word):
         # The id stands beside "selected", or alone.
-        inner = word.get("outcome", SELECTED)
-        word = word.get("optionId") if inner == SELECTED else inner
+        inner = members.get("outcome", SELECTED)
+        word = members.get("optionId") if inner == SELECTED else inner
     if not isinstance(word, str):
         return result
     option = options.get(word)
@@ -269,7 +269,6 @@ class Continuum(Dialect):
     name: str = "continuum"
     takes_servers: bool = False
     takes_model: bool = True
-    login_member: str | None = "token"
 
     def __init__(
         self, directory: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -280,6 +279,10 @@ class Continuum(Dialect):
         self._former: dict[str, str] = {}
         """The previous mode of each session."""
         self._cancels = 0
+
+    @staticmethod
+    def login_fields(secret: str) -> Object:
+        return {"token": secret}
 
     # Dialect to official
 

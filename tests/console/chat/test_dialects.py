@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from acp_console.agents.spec import command_agent
+from acp_console.agents.spec import Login, command_agent
 from acp_inspector.session.items import Notice
-from tests.console.chat.test_chats import chats, said
+from acp_protocol.jsonrpc import Json
+from tests.console.chat.test_chats import chats, frames, said
 from tests.console.conftest import Agent
 from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, LENGTHS, REFUSES
 
@@ -33,3 +36,43 @@ async def test_a_chat_goes_on_in_the_dialect_that_the_agent_shows(
         assert session.spec.dialect == dialect
         notices = [each.text for each in session.take_changes() if isinstance(each, Notice)]
         assert any(f"speaks {dialect}: started once more" in text for text in notices)
+
+
+OURS = (sys.executable, "-m", "acp_agent", "--no-config")
+PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
+
+
+@pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
+async def test_a_login_that_is_wanted_is_offered(tmp_path: Path, dialect: str) -> None:
+    command = (*OURS, "--auth", "required", "--dialect", dialect)
+    spec = command_agent(command).with_protocol(None, dialect)
+    async with chats() as all_:
+        session = all_.open(spec, tmp_path)
+        await all_.until(lambda: session.needs_login)
+        assert [each.id for each in session.logins] == ["stub"]
+        session.log_in("stub")
+        await all_.until(lambda: session.state == "ready")
+        assert session.error is None
+
+
+async def test_the_login_that_the_user_has_named_is_used_first(tmp_path: Path) -> None:
+    spec = command_agent([sys.executable, str(PEERS / "acpex_agent.py")])
+    async with chats() as all_:
+        session = all_.open(replace(spec, login=Login("api_key", "wrong")), tmp_path)
+        await all_.until(lambda: session.needs_login)
+        session = all_.open(replace(spec, login=Login("api_key", "right")), tmp_path)
+        await all_.until(lambda: session.state == "ready")
+
+
+async def test_servers_that_the_dialect_has_no_place_for_are_said(tmp_path: Path) -> None:
+    server: dict[str, Json] = {"name": "files", "type": "stdio", "command": "true", "args": []}
+    spec = command_agent([sys.executable, str(PEERS / "continuum_agent.py")])
+    spec = replace(spec, mcp_servers=(server,), options={"model": "gpt-4o"})
+    async with chats() as all_:
+        session = all_.open(spec, tmp_path)
+        session.send("hello")
+        await all_.until(lambda: said(session) and session.state == "ready")
+        notices = [each.text for each in session.take_changes() if isinstance(each, Notice)]
+        assert "MCP server files is left out: continuum has no place for it" in notices
+        sent = [each.data for each in frames(session) if each.side == "client"]
+        assert b'"model":"gpt-4o"' in sent[-1]

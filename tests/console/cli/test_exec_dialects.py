@@ -107,3 +107,86 @@ def test_our_agent_recognises_our_client(call: Call, dialect: str) -> None:
     done = call("exec", "--dialect", dialect, "hello you", "--", *OURS)
     assert done.code == exit_codes.DONE, done.err
     assert "> hello you" in done.out
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> str:
+    file = tmp_path / "servers.json"
+    file.write_text('{"mcpServers": {"files": {"command": "true"}}}')
+    return str(file)
+
+
+@pytest.mark.parametrize("name", ["continuum", "openoxide"])
+def test_servers_that_a_dialect_has_no_place_for_are_refused(
+    call: Call, servers: str, name: str
+) -> None:
+    done = call("exec", "--dialect", name, "--mcp", servers, "x", "--", *peer(name))
+    assert (done.code, done.out) == (exit_codes.USAGE, "")
+    assert f"MCP server files is left out: {name} has no place for it" in done.err
+    assert call("exec", "--mcp", servers, "x", "--", *peer("acpex")).code == exit_codes.DONE
+
+
+def test_a_model_and_a_token_are_sent_where_the_dialect_has_them(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROUTER_KEY", "k-1")
+    file = tmp_path / "a.acp.ndjson"
+    words = ("--model", "gpt-4o", "--auth", "api_key=${ROUTER_KEY}", "--record", str(file))
+    done = call("exec", *words, "x", "--", *peer("continuum"))
+    assert done.code == exit_codes.DONE, done.err
+    calls = dict(sent(file))
+    assert calls["authenticate"] == {"method": "api_key", "token": "k-1"}
+    assert calls["session/prompt"]["model"] == "gpt-4o"
+
+
+@pytest.mark.parametrize("value", ["right", '{"apiKey": "right"}'])
+def test_the_data_of_a_login_are_a_key_or_an_object(call: Call, value: str) -> None:
+    done = call("exec", "--auth", f"api_key={value}", "x", "--", *peer("acpex"))
+    assert (done.code, done.err.count("error")) == (exit_codes.DONE, 0)
+    done = call("exec", "--auth", "api_key=wrong", "x", "--", *peer("acpex"))
+    assert (done.code, "Invalid API key" in done.err) == (exit_codes.PEER, True)
+
+
+def test_a_token_that_nobody_has_a_place_for_is_refused(call: Call) -> None:
+    words = ("--dialect", "openoxide", "--auth", "key=k")
+    done = call("exec", *words, "x", "--", *peer("openoxide"))
+    assert "openoxide has no place for a token or data in a login" in done.err
+    done = call("exec", "--auth", "stub=k", "x", "--", *OURS, "--auth", "required")
+    assert "ACP has no place for a token or data in a login" in done.err
+    done = call("exec", "--auth", "key=${NOT_SET}", "x", "--", *OURS)
+    assert (done.code, "NOT_SET is not set" in done.err) == (exit_codes.USAGE, True)
+
+
+@pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
+def test_a_login_that_is_wanted_is_named(call: Call, dialect: str) -> None:
+    agent = (*OURS, "--auth", "required", "--dialect", dialect)
+    done = call("exec", "--dialect", dialect, "x", "--", *agent)
+    assert done.code == exit_codes.PEER
+    assert "the agent wants you to log in" in done.err
+    assert "exec --auth stub" in done.err
+    words = ("exec", "--dialect", dialect, "--auth", "stub", "x", "--")
+    assert call(*words, *agent).code == exit_codes.DONE
+
+
+LISTS = (
+    LENGTHS.split("send(id=receive")[0]
+    + """
+def answer(**result):
+    request = receive()
+    sys.stderr.write(request["method"] + "\\n")
+    send(id=request["id"], result=result)
+answer(file_read=True, file_write=True)
+answer(sessions=[{"session_id": "old", "working_dir": os.getcwd()}])
+answer()
+answer(role="agent", content=[{"type": "text", "text": "still here"}])
+receive()
+"""
+)
+
+
+def test_sessions_of_openoxide_go_on_without_a_claim(agent: Agent, call: Call) -> None:
+    command = agent(LISTS.replace("REFUSE", "sys.exit(9)"))
+    words = ("--dialect", "openoxide", "--continue", "--stderr")
+    done = call("exec", *words, "x", "--", *command)
+    assert (done.code, done.out) == (exit_codes.DONE, "still here\n"), done.err
+    assert "session/list\nsession/resume\nsession/prompt\n" in done.err

@@ -14,12 +14,13 @@ from acp_inspector.conformance.agent.tool_server import HttpToolServer
 from acp_inspector.conformance.model import AGENT, PROFILES, V1, CaseFailedError, NotReachedError
 from acp_inspector.conformance.peer import Peer
 from acp_inspector.conformance.wire import becomes_true
+from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.jsonrpc import Json, encode
 
 case = AGENT.case
 
 SECTION: Final = "Session setup, MCP servers"
-NO_SERVERS: Final = ("continuum", "openoxide")
+NO_SERVERS: Final = tuple(each.name for each in DIALECTS.values() if not each.takes_servers)
 """Dialects whose session/new has no MCP servers."""
 FIRST: Final = ("initialize", "server/discover")
 """Methods with which a client of MCP may begin."""
