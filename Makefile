@@ -7,7 +7,7 @@ INTEROP := .interop
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test install install-dev format check pytest interop fuzz kills mutants bench schema recordings docs pictures lock clean
+.PHONY: help run test long install install-dev format check pytest interop fuzz kills mutants bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ run: install ## set up and start the console with the embedded demo agent
 	@$(BIN)/acp-console
 
 # Types are checked by one process, which leaves a core to the tests.
-test: install-dev ## set up with the development tools and run every check
+test: install-dev ## set up with the development tools; run the checks and the tests
 	@$(MAKE) --no-print-directory --jobs=2 check pytest
 
 install: $(STAMPS)/install ## set up .venv with the pinned dependencies
@@ -29,8 +29,11 @@ check: install-dev ## formatting, lint, types, and the direction of imports
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports --no-logo >$(STAMPS)/lint-imports.txt || { cat $(STAMPS)/lint-imports.txt; exit 1; }
 
-pytest: install-dev ## the tests alone
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
+pytest: install-dev ## the tests alone, but for the long ones
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not long"
+
+long: install-dev ## the long tests: pictures, screens, kills, faults, fuzzing
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m long
 
 interop: install-dev $(INTEROP)/installed ## try everything against other people's programs from npm
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop

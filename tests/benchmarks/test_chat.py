@@ -13,6 +13,8 @@ from benchmarks.chat import Flood
 from benchmarks.flood import KINDS
 from benchmarks.terminal import Terminal
 
+pytestmark = pytest.mark.long
+
 
 def test_terminal_sees_what_a_program_draws_and_ends_it() -> None:
     echo = "import sys; print('re' + 'ady', flush=True); print(input()[::-1]); sys.stdin.read()"

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import connection
 
+pytestmark = pytest.mark.long
+
 
 def test_connection_and_sdk_are_measured_alone_and_together(
     monkeypatch: pytest.MonkeyPatch,

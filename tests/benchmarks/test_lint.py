@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import lint
 
+pytestmark = pytest.mark.long
+
 
 def test_all_three_judge_the_same_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lint, "TURNS", 2)

@@ -9,6 +9,8 @@ import pytest
 from benchmarks import memory
 from benchmarks.peer import EMITTER
 
+pytestmark = pytest.mark.long
+
 
 def test_each_place_is_told_against_itself_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     # More than the pipes hold, so that the proxy runs until the end of the measure.

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import opening
 
+pytestmark = pytest.mark.long
+
 
 def test_opening_is_measured_before_and_after_indexing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "FRAMES", 2500)

@@ -9,6 +9,8 @@ import pytest
 from acp_protocol.jsonrpc import Notification, read_message
 from benchmarks.peer import CAT, PUMP, Peer, SilentPeerError, message
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("size", [260, 4096, 65536])
 def test_a_message_has_exactly_the_size_that_was_asked_for(size: int) -> None:

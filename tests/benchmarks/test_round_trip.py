@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import round_trip
 
+pytestmark = pytest.mark.long
+
 
 def test_pump_and_proxy_are_compared_with_the_hop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_trip, "STARTS", 2)

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import start
 
+pytestmark = pytest.mark.long
+
 
 def test_each_command_gets_a_row_and_the_first_is_the_floor(
     monkeypatch: pytest.MonkeyPatch,

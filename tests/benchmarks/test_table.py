@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.table import Row, Section, Spread, machine, table
+
+pytestmark = pytest.mark.long
 
 
 def test_all_lines_of_the_table_are_equally_wide() -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import throughput
 
+pytestmark = pytest.mark.long
+
 
 def test_what_the_proxy_recorded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throughput, "ROUNDS", 1)

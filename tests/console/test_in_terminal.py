@@ -14,7 +14,10 @@ import pytest
 from benchmarks.terminal import Terminal
 from tests.console.tui.screens.test_intercepting import SCRIPT, begin, proxied
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a pty with a login on Linux")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="a pty with a login on Linux"),
+]
 
 LIMIT = 60.0
 CONSOLE = (sys.executable, "-m", "acp_console")

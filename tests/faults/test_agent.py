@@ -22,6 +22,8 @@ import pytest
 from tests.faults.disks import Disk
 from tests.faults.processes import AGENT, LIMIT, MARK, Party, Stage, python
 
+pytestmark = pytest.mark.long
+
 DEAF = "import os, signal, sys, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
 PROMPT = 3
 SESSIONS = 40

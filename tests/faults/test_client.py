@@ -21,6 +21,8 @@ from tests.console.conftest import Agent, agent
 from tests.faults.disks import Disk
 from tests.faults.processes import CONSOLE, LIMIT, Party, Stage, events, said
 
+pytestmark = pytest.mark.long
+
 __all__ = ["agent"]
 
 DEAF = "import signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"

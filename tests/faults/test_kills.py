@@ -27,6 +27,8 @@ from acp_protocol.framing import Side
 from tests.faults.disks import Disk
 from tests.faults.processes import PROXY, Party, Stage, python
 
+pytestmark = pytest.mark.long
+
 KILLS = int(os.environ.get("KILLS", "4"))
 LONGEST = 12 << 20
 """Bytes after which it is killed at the latest."""

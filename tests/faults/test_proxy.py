@@ -20,6 +20,8 @@ from acp_inspector.recording.reader import read_recording
 from tests.faults.disks import Disk
 from tests.faults.processes import PROXY, Party, Stage, entries, events, python, said
 
+pytestmark = pytest.mark.long
+
 ECHO = python("import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)")
 DEAF = "import signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
 UNTIL_FULL = (

@@ -20,6 +20,8 @@ from acp_protocol.jsonrpc import (
 )
 from tests.fuzz.hostile import CORPUS, DEEP
 
+pytestmark = pytest.mark.long
+
 LETTERS = {Request: "q", Notification: "n", SuccessResponse: "r", ErrorResponse: "f"}
 READ = {
     "answer-ids-of-all-types": "rrraaaa",

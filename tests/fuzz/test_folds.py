@@ -13,6 +13,8 @@ from tests.fuzz.folds import FOLDS, opening, said
 from tests.fuzz.wrong_types import Case, cases
 from tests.inspector.talks import chunk, frames
 
+pytestmark = pytest.mark.long
+
 PORTION = 300
 """Messages in one connection."""
 STRIDE = 1 if "FUZZ_EXAMPLES" in os.environ else 101

@@ -14,6 +14,8 @@ from acp_protocol.framing import AutoFramer, HeaderFramer, LineFramer
 from acp_protocol.jsonrpc import Batch, InvalidMessage, Json, encode, is_json, parse, read_message
 from tests.fuzz.hostile import cut, frames, messages, spelled, streams
 
+pytestmark = pytest.mark.long
+
 Framer = LineFramer | HeaderFramer | AutoFramer
 ANY_FRAMER = pytest.mark.parametrize("make", [LineFramer, HeaderFramer, AutoFramer])
 SHORTEST = len(b"Content-Length:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.validate import validate_result
 from tests.fuzz.hostile import texts, values
+
+pytestmark = pytest.mark.long
 
 ROOT = "{root}"
 """Stands for the session's directory, which has another name in each run."""

@@ -31,6 +31,8 @@ from acp_protocol.json_values import children
 from acp_protocol.jsonrpc import Json
 from tests.fuzz.wrong_types import WRONG
 
+pytestmark = pytest.mark.long
+
 ROOT: Final = Path(__file__).parents[2]
 RECORDINGS: Final = sorted(ROOT.glob("recordings/**/*.acp.ndjson"))
 MAX_ENTRIES: Final = 400

@@ -29,6 +29,8 @@ from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair
 from tests.fuzz.hostile import CORPUS, DEEP, frames
 
+pytestmark = pytest.mark.long
+
 LIMIT = 20.0
 """Seconds after which a connection counts as hung."""
 LAST_ID = "the last question"

@@ -26,6 +26,8 @@ from acp_inspector.recording.format import Header, encode_header
 from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, settled, until
 
+pytestmark = pytest.mark.long
+
 SIZE: Final = (120, 40)
 ALL_SIZES: Final = ((80, 24), SIZE, (200, 50))
 IN_ALL_SIZES: Final = frozenset(

@@ -12,6 +12,8 @@ from acp_inspector.importers.importer import import_file
 from acp_inspector.recording.reader import read_recording
 from tests.console.tui.conftest import say, until
 
+pytestmark = pytest.mark.long
+
 NAMES = (
     "claude",
     "claude.load",

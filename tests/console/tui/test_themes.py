@@ -27,6 +27,8 @@ from acp_console.tui.themes import (
     with_meanings,
 )
 
+pytestmark = pytest.mark.long
+
 RECORDINGS = Path(__file__).parents[3] / "recordings"
 ALL = [*THEMES, *BUILTIN_THEMES.values()]
 # The terminal decides what its sixteen colours look like.

@@ -26,6 +26,8 @@ from acp_inspector.recording.reader import read_recording
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, get, get_object, get_text
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).parents[3] / "recordings"
 RECORDINGS = sorted(FOLDER.rglob("*.acp.ndjson"))
 PLAYS_ALL = "FUZZ_EXAMPLES" in os.environ

@@ -22,6 +22,8 @@ from acp_inspector.replay.client_player import PlayLimits, RecordingPlayer
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_protocol.transport.memory import memory_pair
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).parents[3] / "recordings"
 NAMES = ["edit", "turns/cancel", "turns/cancel-v2", "turns/load", "turns/options", "turns/terminal"]
 LIMIT = 0.3

@@ -24,6 +24,8 @@ from acp_inspector.testing.live_agent import start_agent
 from acp_inspector.testing.updating import replace_recording
 from tests.warm import WARM
 
+pytestmark = pytest.mark.long
+
 pytest_plugins = ["pytester"]
 
 for _name in ("clients", "fixtures", "recording_test", "updating"):

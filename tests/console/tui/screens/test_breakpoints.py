@@ -10,6 +10,8 @@ from acp_console.tui.intercept.screens import BreakpointsScreen
 from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient
 
+pytestmark = pytest.mark.long
+
 TWO = ((4, "from == client"), (5, "from == agent"))
 
 

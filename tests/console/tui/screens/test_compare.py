@@ -24,6 +24,8 @@ from tests.console.tui.analysis_app import EVIL
 from tests.console.tui.chats import open_chat
 from tests.console.tui.conftest import entries, notices, say, settled, until, update
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from acp_console.tui.intercept.screens import ComposeScreen
 from tests.console.tui.conftest import say, until
 from tests.console.tui.intercept_clients import FakeInterceptClient
 
+pytestmark = pytest.mark.long
+
 
 class ComposeApp(App[None]):
     """An app that sends frames."""

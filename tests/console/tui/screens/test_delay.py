@@ -8,6 +8,8 @@ from textual.app import App
 from acp_console.tui.intercept.screens import DelayScreen
 from tests.console.tui.conftest import say, until
 
+pytestmark = pytest.mark.long
+
 
 class DelayApp(App[None]):
     """An app that asks for a delay, and what came of it."""

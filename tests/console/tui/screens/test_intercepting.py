@@ -29,6 +29,8 @@ from acp_inspector.journal import Frame
 from tests.console.tui.conftest import LIMIT, notices, paste, say, until
 from tests.warm import WARM
 
+pytestmark = pytest.mark.long
+
 SCRIPT = 'async def prompt(call):\n    await call.text(f"You said: {call.prompt}")\n'
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
 

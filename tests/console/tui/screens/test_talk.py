@@ -20,6 +20,8 @@ from acp_inspector.recording.format import Header
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.tui.conftest import entries, say, until, update
 
+pytestmark = pytest.mark.long
+
 TOUR = Path("recordings/tour.acp.ndjson")
 
 

@@ -24,6 +24,8 @@ from tests.console.tui.analysis_app import recording
 from tests.console.tui.conftest import say, settled, until
 from tests.warm import WARM
 
+pytestmark = pytest.mark.long
+
 RECORDINGS = Path(__file__).parents[4] / "recordings"
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
 

@@ -18,6 +18,8 @@ from acp_console.tui.traffic.pane import TrafficPane
 from tests.console.tui.conftest import entries, notices, say, settled, until
 from tests.console.tui.intercept_clients import ASK, PROMPT, FakeInterceptClient, held
 
+pytestmark = pytest.mark.long
+
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
 
