@@ -139,6 +139,8 @@ def rule_catalogue() -> str:
 
 def _rule(rule: LintRule) -> str:
     versions = ", ".join(map(str, sorted(rule.versions)))
+    if rule.unlike:
+        versions += f"; not `{'`, `'.join(sorted(rule.unlike))}`"
     name = f'<a id="{rule.name}"></a>{rule.name}'
     cells = (
         *(name, rule.id, rule.severities, versions, rule.side, rule.basis),

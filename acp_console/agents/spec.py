@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from acp_protocol.dialects.base import Dialect
-from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError, RequestFailedError
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.jsonrpc import Json

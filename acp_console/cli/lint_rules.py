@@ -72,6 +72,7 @@ def rule_json(rule: LintRule) -> dict[str, Json]:
         "severity_in_version_1": rule.severity_in(1),
         "basis": rule.basis,
         "versions": sorted(rule.versions),
+        "unlike": sorted(rule.unlike),
         "side": rule.side,
         "since": rule.since,
         "source": rule.source,
@@ -93,4 +94,6 @@ def _description(rule: LintRule) -> str:
         facts.append("  checked only with --unstable")
     elif rule.is_unstable_in(2):
         facts.append("  in version 2 checked only with --unstable")
+    if rule.unlike:
+        facts.append(f"  not checked in the dialects: {', '.join(sorted(rule.unlike))}")
     return "\n".join(facts)

@@ -25,7 +25,8 @@ from acp_inspector.conformance.peer import (
     Close,
     Options,
 )
-from acp_protocol.dialects.registry import BATCHES, SPOKEN
+from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sanitize import single_line

@@ -24,7 +24,7 @@ from acp_agent.sessions.manager import SessionManager
 from acp_agent.store.database import StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import as_object, is_finite
 from acp_protocol.jsonrpc import UNSUPPORTED_VERSION, Json, Notification, Request

@@ -24,7 +24,7 @@ from acp_agent.settings.providers import SettingsError
 from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError, FrameTooLongError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import error_text

@@ -33,7 +33,6 @@ from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
     Handler,
     Params,
-    has_placed_cwd,
     invalid_params,
     option_value,
     session_directories,
@@ -60,6 +59,7 @@ from acp_agent.updates.v1 import RenderedUpdates, SessionUpdates
 from acp_agent.world.elicitation import ElicitationMode, ServerElicitation, SessionClient
 from acp_agent.world.workspace import Workspace
 from acp_protocol import jsonrpc
+from acp_protocol.dialects.base import has_placed_cwd
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
 from acp_protocol.host.sanitize import escape_controls

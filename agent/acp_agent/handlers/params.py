@@ -12,9 +12,7 @@ import anyio
 from acp_agent.models.types import Model, takes_images
 from acp_agent.options import MODE, MODE_ALIASES, OfferedOption
 from acp_protocol import jsonrpc
-from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
 
 Params: TypeAlias = Mapping[str, Json]
@@ -75,12 +73,6 @@ async def _directory(name: str, field: str) -> Path:
     if not is_directory:
         raise invalid_params(f"{field} is no directory")
     return path
-
-
-def has_placed_cwd(params: Params) -> bool:
-    """Return whether `cwd` was added by us, because the dialect of the client has none."""
-    meta = get_object(params, "_meta")
-    return any(get_object(meta, name).get("isPlaced") is True for name in SPOKEN)
 
 
 def prompt_blocks(params: Params, model: Model) -> list[Params]:

@@ -28,7 +28,8 @@ from acp_agent.scripted.server import ScriptServer
 from acp_agent.scripted.wire import EndProcess, ScriptTransport, Wire, write_stderr
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.registry import BATCHES, SPOKEN, open_dialect
+from acp_protocol.dialects.registry import SPOKEN, open_dialect
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.faults import Crash, Hang
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.host.sanitize import error_text, labelled, single_line

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
@@ -127,6 +128,8 @@ class LintRule:
     """What it says, in one sentence or a few."""
     fix: str
     """What the side at fault should do."""
+    unlike: frozenset[str] = frozenset()
+    """The dialects whose documents say otherwise, or have no place for what it requires."""
     case: str | Mapping[Side, str] = ""
     """The conformance case that it makes, for peers of the side at fault; see `case_for`."""
 
@@ -150,10 +153,11 @@ class LintRule:
         """Whether it is about a part of the protocol that is not stable yet, in no version."""
         return self.subject in UNSTABLE_SUBJECTS - STABLE_IN_1
 
-    @property
-    def takes_batches(self) -> bool | None:
-        """Whether it applies only where arrays of messages are taken (or not); None: to all."""
-        return {DRAFT_BATCHES: True, "batches": False}.get(self.subject)
+    def is_of(self, dialect: str | None) -> bool:
+        """Return whether it holds in a dialect; None: in the published protocol."""
+        if self.subject == DRAFT_BATCHES:
+            return dialect == BATCHES
+        return dialect not in self.unlike and not (self.subject == "batches" and dialect == BATCHES)
 
     def severity_in(self, version: int | None) -> Severity:
         return (version == 1 and self.in_version_1) or self.severity

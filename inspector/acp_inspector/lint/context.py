@@ -16,6 +16,7 @@ from acp_inspector.journal import Frame
 from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
 from acp_inspector.messages import DecodedFrame
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object
@@ -121,7 +122,7 @@ class Context:
         """The whole message; empty if it is not an object."""
         self.kind: Kind = "broken"
         if isinstance(self.decoded.value, list):
-            self.kind = "draft batch" if state.takes_batches else "batch"
+            self.kind = "draft batch" if state.dialect == BATCHES else "batch"
         self.id: Json = None
         """As sent; it may be invalid."""
         self.method: str | None = None

@@ -23,7 +23,7 @@ from acp_inspector.lint.tracker import update_state
 from acp_inspector.messages import FrameJoiner
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import DialectDetector
-from acp_protocol.dialects.registry import BATCHES
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Batch, InvalidMessage, encode
@@ -125,24 +125,20 @@ class Linter:
             LocalProtocolError: there is no dialect of this name.
         """
         self._unstable = unstable
-        self._takes_batches = dialect == BATCHES
-        self._dialect_name = None if self._takes_batches else dialect
+        self._dialect_name = dialect
         self._limit = limit
         self._counts = counts
         self._kept: Counter[str] = Counter()
-        self.report = LintReport(
-            applicable=_applicable_rules(unstable=unstable, takes_batches=self._takes_batches)
-        )
+        self.report = LintReport(applicable=_applicable_rules(unstable=unstable, dialect=dialect))
         self._begin()
         has_lengths = self._dialect is not None and self._dialect.framing == "headers"
         self._reframer = FrameJoiner() if has_lengths else None
 
     def _begin(self) -> None:
-        self._dialect = None if self._dialect_name is None else _open_dialect(self._dialect_name)
-        self._detector = (
-            DialectDetector() if self._dialect is None and not self._takes_batches else None
-        )
-        self._state = LintState(unstable=self._unstable, takes_batches=self._takes_batches)
+        name = self._dialect_name
+        self._dialect = None if name is None or name == BATCHES else _open_dialect(name)
+        self._detector = DialectDetector() if name is None else None
+        self._state = LintState(unstable=self._unstable, dialect=name)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
         self._topics: set[tuple[str, str]] = set()
@@ -329,12 +325,8 @@ class Linter:
 
     def _applies(self, rule: str) -> bool:
         """Return whether a rule applies to the version that was agreed upon."""
-        return applies(
-            rules()[rule],
-            self._state.version,
-            unstable=self._unstable,
-            takes_batches=self._takes_batches,
-        )
+        state = self._state
+        return applies(rules()[rule], state.version, unstable=state.unstable, dialect=state.dialect)
 
     def _run_check(self, rule: str, look: Callable[[], CheckResult]) -> CheckResult:
         try:
@@ -372,11 +364,11 @@ def lint(
 
 
 @cache
-def _applicable_rules(*, unstable: bool, takes_batches: bool) -> frozenset[str]:
+def _applicable_rules(*, unstable: bool, dialect: str | None) -> frozenset[str]:
     return frozenset(
         name
         for name, rule in rules().items()
-        if (unstable or not rule.is_unstable) and rule.takes_batches in {None, takes_batches}
+        if (unstable or not rule.is_unstable) and rule.is_of(dialect)
     )
 
 

@@ -26,7 +26,7 @@ update of the shared state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
@@ -110,6 +110,8 @@ class More(TypedDict, total=False):
     case: str | Mapping[Side, str]
     """The conformance case that it makes, for peers of the side at fault; or one for peers of each
     side. Several rules may share one."""
+    unlike: Collection[str]
+    """The dialects whose documents say otherwise, or have no place for what it requires."""
     exercised_by: Triggers
     """Messages that exercise the rule although only the triggers can violate it."""
     last: bool
@@ -133,6 +135,8 @@ class LintSubject:
     """The page of the protocol's documentation that most of the rules come from."""
     version: Version | None = None
     """The only protocol version that all of the rules apply to; None: each rule says it."""
+    unlike: tuple[str, ...] = ()
+    """The dialects that no rule applies to, unless it says others itself."""
 
     def error(
         self, number: int, basis: Basis, side: AtFault, *triggers: Triggers, **facts: Unpack[More]
@@ -192,6 +196,7 @@ class LintSubject:
                 in_version_1=more.get("in_version_1"),
                 text=" ".join((look.__doc__ or "").partition("\n\n")[0].split()),
                 fix=_FIXES[unwrap(look)],
+                unlike=frozenset(more.get("unlike", self.unlike)),
                 case=more.get("case", ""),
             )
             exercised_by, is_last = more.get("exercised_by", ()), more.get("last", False)
@@ -367,8 +372,7 @@ class MessageKind(NamedTuple):
     variant: str | None
     is_http: bool
     """Whether the connection is over HTTP."""
-    takes_batches: bool
-    """Whether the dialect has arrays of messages."""
+    dialect: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +405,7 @@ def kind_of(context: Context) -> MessageKind:
         context.method if context.method in names else None,
         context.variant if context.variant in names else None,
         context.state.is_http,
-        context.state.takes_batches,
+        context.state.dialect,
     )
 
 
@@ -412,9 +416,7 @@ def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
     checks = [
         each
         for each in registry().checks
-        if applies(
-            rules()[each.rule], kind.version, unstable=unstable, takes_batches=kind.takes_batches
-        )
+        if applies(rules()[each.rule], kind.version, unstable=unstable, dialect=kind.dialect)
         and (kind.is_http or rules()[each.rule].subject not in HTTP_SUBJECTS)
     ]
     trackers = [each for each in registry().trackers if triggers.intersection(each.triggers)]
@@ -470,12 +472,13 @@ def _may_send(side: Side, method: str, version: int | None) -> bool:
 
 
 def applies(
-    rule: LintRule, version: int | None, *, unstable: bool, takes_batches: bool = False
+    rule: LintRule, version: int | None, *, unstable: bool, dialect: str | None = None
 ) -> bool:
-    """Return whether a rule applies to messages of a version; None: not negotiated yet."""
-    if rule.takes_batches not in {None, takes_batches}:
-        return False
-    if rule.is_unstable_in(version) and not unstable:
+    """Return whether a rule applies to messages of a version and a dialect.
+
+    A version of None is not negotiated yet, a dialect of None is the published protocol.
+    """
+    if not rule.is_of(dialect) or (rule.is_unstable_in(version) and not unstable):
         return False
     if version is None:
         return rule.subject in EARLY_SUBJECTS and rule.versions == VERSIONS

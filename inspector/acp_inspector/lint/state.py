@@ -168,11 +168,11 @@ class SeenSession:
 class LintState:
     """The state of one connection so far."""
 
-    def __init__(self, *, unstable: bool = False, takes_batches: bool = False) -> None:
+    def __init__(self, *, unstable: bool = False, dialect: str | None = None) -> None:
         self.unstable = unstable
         """Whether the unstable parts of the protocol are allowed."""
-        self.takes_batches = takes_batches
-        """Whether the dialect is `v2-batch`, which has arrays of messages."""
+        self.dialect = dialect
+        """The dialect of the connection; its messages are in the published protocol here."""
         self.is_in_batch = False
         """Whether the message that is checked is one of an array."""
         self.is_http = False

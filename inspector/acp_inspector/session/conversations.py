@@ -44,9 +44,9 @@ from acp_inspector.session.items import (
 )
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.session.updates import apply_call, apply_update, exit_facts, shown
-from acp_protocol.dialects.base import Dialect
+from acp_protocol.dialects.base import Dialect, has_placed_cwd
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.json_values import get, get_list, get_string
+from acp_protocol.json_values import as_object, get, get_list, get_string
 from acp_protocol.jsonrpc import (
     ErrorResponse,
     Json,
@@ -276,6 +276,8 @@ def _opened(talk: Conversation, request: Request, result: Json) -> list[Conversa
     is_fork = request.method == "session/fork" and talk.session_id != requested
     parent = requested if is_fork else talk.info.parent
     cwd = get_string(request.params, "cwd") or None
+    if talk.info.cwd and has_placed_cwd(as_object(request.params)):
+        cwd = talk.info.cwd
     talk.update_info(
         cwd=cwd,
         opened_by=request.method,

@@ -30,7 +30,8 @@ from acp_protocol.client_duties import (
     write_file,
 )
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.registry import BATCHES, open_dialect
+from acp_protocol.dialects.registry import open_dialect
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,

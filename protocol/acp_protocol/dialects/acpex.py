@@ -430,7 +430,9 @@ def _read_capabilities(params: Object) -> Object:
         ours = renamed(as_object(theirs), {"fileSystem": "fs"})
         if isinstance(ours.get("terminal"), dict):
             terminal = as_object(ours["terminal"])
-            ours["terminal"] = all(terminal.get(ability) is True for ability in _TERMINAL)
+            has_all = all(terminal.get(ability) is True for ability in _TERMINAL)
+            kept = {} if has_all else move_to_meta(ours, ("terminal",), Acpex.name)
+            ours |= kept | {"terminal": has_all}
         ours = move_to_meta(ours, ("prompts",), Acpex.name)
         params = without(params, "capabilities") | {"clientCapabilities": ours}
     return move_to_meta(params, ("authenticationMethods",), Acpex.name)
@@ -442,7 +444,7 @@ def _write_capabilities(params: Object) -> Object:
     has_terminal = ours.get("terminal") is True
     theirs["terminal"] = dict.fromkeys(_TERMINAL, has_terminal)
     theirs["prompts"] = PROMPTS
-    theirs |= moved_back(without(ours, "fs", "terminal"), ("prompts",), Acpex.name)
+    theirs |= moved_back(without(ours, "fs", "terminal"), ("prompts", "terminal"), Acpex.name)
     params = moved_back(params, ("authenticationMethods",), Acpex.name)
     methods: Object = {"authenticationMethods": []}
     return methods | without(params, "clientCapabilities") | {"capabilities": theirs}

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from acp_protocol.dialects.reported_calls import ReportedCalls
-from acp_protocol.dialects.spellings import spellings
+from acp_protocol.dialects.spellings import WIRE_NAMES, spellings
 from acp_protocol.framing import Framing, Side, opposite
 from acp_protocol.json_values import as_list, as_object, as_string, as_text, get, get_object
 from acp_protocol.jsonrpc import (
@@ -47,6 +47,7 @@ ASSUMED: Final = "isAssumed"
 """Marks what a dialect has by its document, and the peer has not named."""
 PROMPT: Final = "session/prompt"
 PERMISSION: Final = "session/request_permission"
+_IS_PLACED: Final = "isPlaced"
 _SESSION: Final = ("sessionId", *sorted(spellings("sessionId") - {"sessionId"}))
 OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
 """Capabilities that only official peers have; a dialect's peer must not seem to have them."""
@@ -393,7 +394,12 @@ def placed(params: Mapping[str, Json], directory: str, dialect: str) -> Object:
     lacking: Object = {"cwd": directory}
     whole: Object = lacking | dict(params) | {"mcpServers": [] if servers is None else servers}
     is_ours = "cwd" not in params and "sessionId" in params
-    return marked(whole, dialect, "isPlaced") if is_ours else whole
+    return marked(whole, dialect, _IS_PLACED) if is_ours else whole
+
+
+def has_placed_cwd(params: Mapping[str, Json]) -> bool:
+    """Return whether `placed` has added a directory, though the session has its own."""
+    return any(moved_to_meta(params, name).get(_IS_PLACED) is True for name in WIRE_NAMES)
 
 
 def with_blocks(params: Object, old: str, new: str, translate: Callable[[Json], Json]) -> Object:

@@ -70,7 +70,7 @@ from acp_protocol.jsonrpc import (
     encode_result,
     parse,
 )
-from acp_protocol.schema.vocabulary import OPENING
+from acp_protocol.schema.vocabulary import OPENING, RESTORING
 from acp_protocol.schema.words import PLAN_ENTRY_STATUSES
 from acp_protocol.tool_calls import is_final
 
@@ -260,6 +260,9 @@ class Openoxide(Dialect):
             case _ if request.method in OPENING:
                 translated = _named(request.method, result, _NAMES)
                 session = session_in(translated) or request.session
+                if request.method in RESTORING:
+                    # Officially the result of these does not repeat the session of the request.
+                    translated = without(translated, "sessionId")
                 frames = [with_result(response, translated)]
                 if session is not None and self._commands:
                     frames.append(update_frame(session, read_commands(self._commands)))
@@ -358,10 +361,15 @@ class Openoxide(Dialect):
         prompt = self.find_request("client", params[_REQUEST_ID])
         back = (encode_result(call.id, {}),) if isinstance(call, Request) else ()
         if prompt is not None and prompt.method == PROMPT:
+            self._note_cancelled(params[_REQUEST_ID])
             session = {"sessionId": prompt.session}
             return Translation((encode_notification("session/cancel", session),), back)
         official = {"requestId": params[_REQUEST_ID]}
         return Translation((encode_notification("$/cancel_request", official),), back)
+
+    def _note_cancelled(self, prompt: Json) -> None:
+        """Note the request id of a prompt whose answer, if it has no reason, is the end of it."""
+        keep(self._cancelled, (type(prompt).__name__, prompt), None)
 
     def _read_last(self, result: Object, session: str | None) -> list[bytes]:
         """Return updates with what the result holds that was not streamed."""
@@ -402,7 +410,7 @@ class Openoxide(Dialect):
                     id_ = self.find_pending("client", PROMPT, session_in(params) or "")
                 if type(id_) not in (str, int):
                     return (call.raw,)
-                keep(self._cancelled, (type(id_).__name__, id_), None)
+                self._note_cancelled(id_)
                 return (encode_notification(CANCEL, {_REQUEST_ID: id_}),)
             case "session/prompt":
                 self._begin_turn(session_in(params))

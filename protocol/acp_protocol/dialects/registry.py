@@ -10,6 +10,7 @@ from acp_protocol.dialects.acpex import Acpex
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.continuum import Continuum
 from acp_protocol.dialects.openoxide import Openoxide
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import LocalProtocolError
 
 DIALECTS: Final[Mapping[str, type[Dialect]]] = {
@@ -37,9 +38,6 @@ def open_translator(name: str | None, directory: str | None = None) -> Dialect |
     """
     return None if name in {None, BATCHES} else open_dialect(str(name), directory)
 
-
-BATCHES: Final = "v2-batch"
-"""The draft of version 2 with batches: a setting of the connection, without a translator."""
 
 SPOKEN: Final = (*DIALECTS, BATCHES)
 """The names of all dialects."""

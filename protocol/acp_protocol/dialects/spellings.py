@@ -29,6 +29,16 @@ WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 """The name of a member in each dialect, by its official one."""
 
 
+BATCHES: Final = "v2-batch"
+"""The draft of version 2 with batches: a setting of the connection, without a translator."""
+
+OWN_METHODS: Final[Mapping[str, frozenset[str]]] = {
+    "continuum": frozenset({"mcp/connect", "mcp/message", "mcp/disconnect"}),
+    "openoxide": frozenset({"session/fork"}),
+}
+"""The methods of each dialect that official version 1 does not have, or not for good."""
+
+
 def official_names(dialect: str, *names: str) -> dict[str, str]:
     """Return the official names by those of a dialect: all, or only these official ones."""
     known = WIRE_NAMES[dialect]

@@ -274,8 +274,10 @@ def test_a_block_is_read_and_written(dialect: Acpex, theirs: Json, ours: Json) -
 def test_a_terminal_needs_all_five_abilities(dialect: Acpex, missing: str) -> None:
     terminal = {name: True for name in ABILITIES if name != missing}
     params = {"protocolVersion": 1, "capabilities": {"terminal": terminal}}
-    (read,) = said(*dialect.read(call("initialize", params, id=1), "client").forward)
-    assert read["params"]["clientCapabilities"] == {"terminal": False}
+    (read,) = dialect.read(call("initialize", params, id=1), "client").forward
+    assert plain(json.loads(read))["params"]["clientCapabilities"] == {"terminal": False}
+    (written,) = said(*dialect.write(read, "client"))
+    assert written["params"]["capabilities"]["terminal"] == terminal
 
 
 def test_what_a_client_can_show_has_no_counterpart_and_is_kept_aside(dialect: Acpex) -> None:

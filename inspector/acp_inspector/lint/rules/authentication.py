@@ -39,6 +39,8 @@ rule = LintSubject("authentication", page="authentication.mdx")
 auth_status = LintSubject("auth-status")
 
 LOGINS: Final = ("authenticate", "auth/login")
+UNLISTED_LOGINS: Final = ("acpex", "continuum")
+"""Dialects in whose own examples a client logs in by a method that no list has."""
 LOGOUTS: Final = ("logout", "auth/logout")
 GUARDED: Final = (
     *OPENING,
@@ -81,6 +83,7 @@ def _offered(context: Context) -> CheckResult:
 
 
 @rule.error(68, "must", "client", on.request("authenticate"), version=1)
+@details(unlike=UNLISTED_LOGINS)
 @fix("Use the id of one of the offered authMethods.")
 @checked_by(_offered)
 def unknown_auth_method() -> None:

@@ -235,6 +235,7 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
 
 
 @rule.warning(57, "should", "both", on.request("initialize"), on.result("initialize"), version=1)
+@details(unlike=("openoxide",))
 @fix("Send your name and version.")
 def missing_implementation_info(context: Context) -> CheckResult:
     """`clientInfo` / `agentInfo` are present with `name` and `version`."""

@@ -26,8 +26,11 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import OPENING
 
-rule = LintSubject("mcp-over-acp")
-mcp_payloads = LintSubject("mcp-payloads", page="schema; sdk 2.4.0")
+BRIDGED: Final = ("continuum",)
+"""Dialects whose bridge has the same methods, and is another one: the agent has the servers."""
+
+rule = LintSubject("mcp-over-acp", unlike=BRIDGED)
+mcp_payloads = LintSubject("mcp-payloads", page="schema; sdk 2.4.0", unlike=BRIDGED)
 
 MESSAGE: Final = "mcp/message"
 OUTER_CODES: Final = frozenset(

@@ -15,6 +15,7 @@ from acp_inspector.lint.registry import LintSubject, checked_by, details, fix
 from acp_inspector.lint.rules.envelope import LastNotifications, has_other_cause
 from acp_inspector.lint.schema_errors import EMPTY
 from acp_inspector.lint.state import LintState, opposite
+from acp_protocol.dialects.spellings import OWN_METHODS
 from acp_protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND
 from acp_protocol.schema.method_spec import Kind, MethodSpec
 from acp_protocol.schema.methods import METHODS, find_method, is_method
@@ -48,6 +49,8 @@ def unknown_method(context: Context) -> CheckResult:
     if not method or method.startswith(("_", "$/")):
         return None
     row = find_method(context.method or "", context.version or 1)
+    if method in OWN_METHODS.get(context.state.dialect or "", ()):
+        return OK
     if row is not None:
         if row.is_stable or context.state.unstable:
             return OK

@@ -24,6 +24,10 @@ MODE: Final = "mode"
 """The category of the config option that selects the mode."""
 
 
+UNLISTED: Final = ("continuum",)
+"""Dialects that list no modes and have no config options: their only way to change the mode."""
+
+
 @dataclass(slots=True)
 class _Mode:
     """The modes of one session."""
@@ -100,6 +104,7 @@ def session_without_modes(context: Context) -> CheckResult:
 
 
 @rule.error(289, "must", "client", on.request("session/set_mode"), version=1, case="modes.known")
+@details(unlike=UNLISTED)
 @fix("Set one of the available modes.")
 def unknown_mode(context: Context) -> CheckResult:
     """`modeId` is one of `availableModes[].id`."""
@@ -146,6 +151,7 @@ def misnamed_mode_id(context: Context) -> CheckResult:
 @rule.error(
     292, "implied", "agent", on.update("current_mode_update"), version=1, case="modes.update"
 )
+@details(unlike=UNLISTED)
 @fix("Switch to one of the available modes.")
 def unknown_reported_mode(context: Context) -> CheckResult:
     """`current_mode_update.currentModeId` is an available mode."""
@@ -184,7 +190,7 @@ def mode_differs_from_option(context: Context) -> CheckResult:
 
 
 @rule.info(310, "should", "client", on.request("session/set_mode"), version=1)
-@details(source="v1/session-config-options.mdx")
+@details(source="v1/session-config-options.mdx", unlike=UNLISTED)
 @fix("Use session/set_config_option.")
 def set_mode_despite_options(context: Context) -> CheckResult:
     """With `configOptions` present the Client does not use `session/set_mode`."""

@@ -16,6 +16,7 @@ from acp_inspector.lint import on
 from acp_inspector.lint.checks import MOST_PLACES
 from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
+from acp_inspector.lint.rules.authentication import UNLISTED_LOGINS
 from acp_inspector.lint.schema_errors import UNKNOWN_WORD, SchemaSubject, schema_subject
 from acp_inspector.lint.state import SentRequest
 from acp_protocol.jsonrpc import Json
@@ -141,11 +142,16 @@ def invalid_request_accepted(context: Context) -> CheckResult:
     return OK
 
 
+def _is_free_login(context: Context, ask: SentRequest) -> bool:
+    """Return whether a dialect accepts every method to log in."""
+    return ask.method == "authenticate" and context.state.dialect in UNLISTED_LOGINS
+
+
 def _why_to_refuse(context: Context, ask: SentRequest) -> str:
     initialize = context.state.initialize
     if ask.method not in INITIALIZE and (initialize is None or initialize.seq > ask.seq):
         return "it came before initialize"
-    if ask.method in {"authenticate", "auth/login"}:
+    if ask.method in {"authenticate", "auth/login"} and not _is_free_login(context, ask):
         key = "id" if ask.method == "authenticate" else "methodId"
         method: Json = ask.params.get("methodId")
         if all(method != each.get(key) for each in context.state.auth_methods):

@@ -216,7 +216,7 @@ def unrequested_replay(context: Context) -> CheckResult:
     )
 
 
-@rule.error(112, "must", "agent", on.result(*RESTORING), since="2026-11")
+@rule.error(112, "must", "agent", on.result(*RESTORING), since="2026-11", unlike=("continuum",))
 @fix("Send the whole conversation before the response.")
 def missing_replay(context: Context) -> CheckResult:
     """`session/load` / `replayFrom:start`: if the session had messages (seen earlier in the

@@ -18,6 +18,7 @@ from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.v2_turn_state import foreground
 from acp_inspector.lint.state import SentRequest
 from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
+from acp_protocol.dialects.base import has_placed_cwd
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Json
 from acp_protocol.schema.methods import find_method
@@ -146,6 +147,8 @@ def session_cwd_changed(context: Context) -> CheckResult:
     """
     session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
+        return None
+    if has_placed_cwd(context.params):
         return None
     same = (
         normalized(cwd) == normalized(session.cwd)

@@ -23,6 +23,7 @@ from acp_inspector.lint.context import (
 from acp_inspector.lint.registry import LintSubject, check, checked_by, fix, track
 from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
 from acp_inspector.lint.tracker import find_terminal
+from acp_protocol.dialects.base import moved_to_meta
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
@@ -30,14 +31,27 @@ rule = LintSubject("terminals", page="terminals.mdx", version=1)
 
 _ARGUMENT: Final = re.compile(r"-|[|&;<>]")
 """The beginning of a word that belongs to no path."""
+ACPEX: Final = "acpex"
+"""The dialect whose clients may claim some methods of terminals only."""
+ABILITIES: Final = {
+    "terminal/create": "create",
+    "terminal/output": "output",
+    "terminal/wait_for_exit": "waitForExit",
+    "terminal/kill": "kill",
+    "terminal/release": "release",
+}
+"""What such a client claims for each method."""
 USES: Final = ("terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release")
 
 
 @rule.error(250, "must", "agent", on.request("terminal/create", *USES))
 @fix("Use terminals of clients that claim them, only.")
-@checked_by(claimed, v1="terminal", by="client")
-def undeclared_terminal() -> None:
+def undeclared_terminal(context: Context) -> CheckResult:
     """`terminal/*` only with `clientCapabilities.terminal: true`."""
+    some = as_object(moved_to_meta(context.state.capabilities["client"], ACPEX).get("terminal"))
+    if context.state.dialect == ACPEX and some.get(ABILITIES[context.method or ""]) is True:
+        return OK
+    return claimed(context, v1="terminal", by="client")
 
 
 @rule.warning(521, "heuristic", "agent", on.request("terminal/create"))

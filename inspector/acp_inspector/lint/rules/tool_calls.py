@@ -398,6 +398,7 @@ def tool_call_steps_back(context: Context) -> CheckResult:
 
 
 @rule.warning(200, "heuristic", "agent", UPDATED, on.update("tool_call_content_chunk"))
+@details(unlike=("openoxide",))
 @fix("Send the content with, or before, the final status.")
 def finished_tool_call_changes(context: Context) -> CheckResult:
     """No content or status changes after a terminal status (late cosmetic updates excepted)."""
