@@ -15,11 +15,13 @@ from acp_agent.continuum.mcp_bridge import Bridge
 from acp_agent.continuum.policy import router_policy
 from acp_agent.handlers.base import session_busy
 from acp_agent.handlers.dialect import ClientDialect
-from acp_agent.handlers.params import Handler, Params, option_value
+from acp_agent.handlers.params import Handler, Params, invalid_params, option_value
 from acp_agent.models.demo import DemoModel
+from acp_agent.models.types import ReplyOptions
 from acp_agent.options import MODEL
 from acp_agent.services import AgentServices
 from acp_agent.sessions.session import Session
+from acp_agent.settings.model import MAX_TEMPERATURE, parse_temperature
 from acp_agent.world.elicitation import SessionClient
 from acp_protocol.jsonrpc import Json
 
@@ -67,14 +69,21 @@ class ContinuumDialect(ClientDialect):
         return {"_meta": {self.name: fields}}
 
     async def begin_prompt(self, session: Session, params: Params) -> None:
-        """Choose the model that a prompt names, for this and the following prompts.
+        """Choose the model that a prompt names, and how it replies to this prompt.
 
-        The name of the provider may be left out. The demo stands in for every model.
+        The model is that of the following prompts, too. The name of the provider may be left out.
+        The demo stands in for every model.
 
         Raises:
-            RequestFailedError: there is no such model, or a turn runs.
+            RequestFailedError: there is no such model, an option is invalid, or a turn runs.
         """
-        requested = self.fields(params).get("model")
+        fields = self.fields(params)
+        options = _reply_options(fields)
+        await self._choose_model(session, fields.get("model"))
+        if not session.is_busy:
+            session.set_reply_options(options)
+
+    async def _choose_model(self, session: Session, requested: Json) -> None:
         option = session.option(MODEL)
         assert option is not None
         names = [choice.value for choice in option.choices]
@@ -88,3 +97,23 @@ class ContinuumDialect(ClientDialect):
             if session.is_busy:
                 raise session_busy()
             await session.set_option(option, wanted)
+
+
+def _reply_options(fields: Params) -> ReplyOptions:
+    """Return what a prompt wants of its reply.
+
+    Raises:
+        RequestFailedError: an option is invalid.
+    """
+    temperature, limit, stream = map(fields.get, ("temperature", "maxTokens", "stream"))
+    try:
+        temperature = None if temperature is None else parse_temperature(temperature)
+    except ValueError:
+        raise invalid_params(
+            f"temperature must be a number from 0 to {MAX_TEMPERATURE:g}"
+        ) from None
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise invalid_params("maxTokens must be a whole number of at least 1")
+    if stream is not None and type(stream) is not bool:
+        raise invalid_params("stream must be true or false")
+    return ReplyOptions(temperature, limit, stream)

@@ -42,7 +42,7 @@ from acp_agent.models.wire import (
 )
 from acp_agent.settings.model import ModelSettings
 from acp_protocol.json_codec import Json
-from acp_protocol.json_values import as_object, as_string
+from acp_protocol.json_values import as_list, as_object, as_string
 
 LENGTH: Final = 16_384
 """The default limit of tokens of a reply: this API requires one."""
@@ -221,6 +221,18 @@ class MessagesReader(StreamReader):
                 pass
         return ()
 
+    def pieces(self, response: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+        """Return a whole response as the messages of a stream."""
+        if response.get("type") != "message":
+            return [response]
+        pieces: list[Mapping[str, Json]] = []
+        for place, block in enumerate(as_list(response.get("content"))):
+            begun = {"type": "content_block_start", "index": place, "content_block": block}
+            pieces += [begun, {"type": "content_block_stop", "index": place}]
+        reason = {"stop_reason": response.get("stop_reason")}
+        last = {"type": "message_delta", "delta": reason, "usage": response.get("usage")}
+        return [*pieces, last, {"type": "message_stop"}]
+
     def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
         """Raise: the stream ended without `message_stop`.
 
@@ -314,8 +326,12 @@ class MessagesModel(ServiceModel):
             "model": self._model,
             "max_tokens": self._settings.max_tokens or LENGTH,
             "messages": messages,
-            "stream": True,
+            "stream": self._settings.stream,
         }
+        temperature = self._settings.temperature
+        if temperature is not None and self._settings.thinking is None:
+            # The scale of others ends at 2.
+            body["temperature"] = min(temperature, 1.0)
         if system := instructions(self._settings, history):
             body["system"] = [{"type": "text", "text": system, **CACHED}]
         # Reasoning must not be cached; a paused reply may end with it.

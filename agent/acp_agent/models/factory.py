@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -23,10 +23,11 @@ from acp_agent.models.types import (
     Model,
     ModelEvent,
     ModelFailedError,
+    ReplyOptions,
     SlashCommand,
     ToolSpec,
 )
-from acp_agent.settings.model import DEMO, Effort, ModelSettings
+from acp_agent.settings.model import DEMO, ModelSettings
 from acp_agent.settings.providers import (
     PROVIDERS,
     SET_BY_CLIENT,
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 
 NAME: Final = "acp-agent-keys.json"
+MAX_VARIANTS: Final = 16
+"""Variants of one model, such as efforts, that are kept with their certificates."""
+_UNCHANGED: Final[Mapping[str, object]] = {}
 
 
 class Keyring:
@@ -137,7 +141,8 @@ class ProviderModel:
         self._is_set_by_client = False
         self._is_signed_out = False
         self._is_key_refused = False
-        self._models: dict[Effort | None, ServiceModel] = {}
+        self._models: dict[frozenset[tuple[str, object]], ServiceModel] = {}
+        """By what differs from the settings."""
 
     @property
     def takes_images(self) -> bool:
@@ -157,21 +162,25 @@ class ProviderModel:
 
     def at(self, effort: str) -> Model:
         """Return the model as it thinks with that effort, reached as this one is."""
-        return _WithEffort(self, cast("Effort", effort))
+        return _Adjusted(self, {"thinking": effort})
+
+    def with_options(self, options: ReplyOptions) -> Model:
+        """Return the model as it replies with these options, reached as this one is."""
+        return _Adjusted(self, {}).with_options(options)
 
     async def reply(
         self,
         history: Sequence[HistoryEntry],
         tools: Sequence[ToolSpec],
-        effort: Effort | None = None,
+        changes: Mapping[str, object] = _UNCHANGED,
     ) -> AsyncGenerator[ModelEvent]:
-        """Yield what the service streams, reached as it is now."""
+        """Yield what the service sends, reached as it is now, with changes of the settings."""
         if not self.is_enabled:
             sentence = f"{self.service.title} was switched off by the client; choose another model."
             raise ModelFailedError(sentence)
         self.refresh_key()
         try:
-            async with aclosing(self.current(effort).reply(history, tools)) as events:
+            async with aclosing(self.current(changes).reply(history, tools)) as events:
                 async for event in events:
                     yield event
             self._is_key_refused = False
@@ -179,20 +188,21 @@ class ProviderModel:
             self._is_key_refused = error.needs_key
             raise
 
-    def current(self, effort: Effort | None = None) -> ServiceModel:
-        """Return the model at the provider as it is reached now."""
-        if effort not in self._models:
+    def current(self, changes: Mapping[str, object] = _UNCHANGED) -> ServiceModel:
+        """Return the model at the provider as it is reached now, with changes of the settings."""
+        key = frozenset(changes.items())
+        if key not in self._models:
             # These modules take longer to import than the rest of the agent takes to start.
             if self.service.api == "openai":
                 from acp_agent.models.openai import ChatModel as ModelType
             else:
                 from acp_agent.models.anthropic import MessagesModel as ModelType
-            settings = self._settings
-            if effort is not None:
-                settings = settings.model_copy(update={"thinking": effort})
+            if len(self._models) >= MAX_VARIANTS:
+                self._models.clear()
+            settings = self._settings.model_copy(update=changes)
             model = self.name.partition(":")[2]
-            self._models[effort] = ModelType(self.service, model, settings)
-        return self._models[effort]
+            self._models[key] = ModelType(self.service, model, settings)
+        return self._models[key]
 
     def refresh_key(self) -> None:
         """Take the key that the user has set meanwhile, if a key is missing or was refused.
@@ -261,24 +271,28 @@ class ProviderModel:
             self._models.clear()
 
 
-class _WithEffort:
-    """A model that thinks with an effort of its own."""
+class _Adjusted:
+    """A model with changes of its settings."""
 
     commands: Sequence[SlashCommand] = ()
 
-    def __init__(self, model: ProviderModel, effort: Effort) -> None:
+    def __init__(self, model: ProviderModel, changes: Mapping[str, object]) -> None:
         self._model = model
-        self._effort: Effort = effort
+        self._changes = changes
         self.name = model.name
 
     @property
     def takes_images(self) -> bool:
         return self._model.takes_images
 
+    def with_options(self, options: ReplyOptions) -> Model:
+        given = {name: value for name, value in asdict(options).items() if value is not None}
+        return _Adjusted(self._model, {**self._changes, **given})
+
     def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolSpec]
     ) -> AsyncGenerator[ModelEvent]:
-        return self._model.reply(history, tools, self._effort)
+        return self._model.reply(history, tools, self._changes)
 
 
 def _with_headers(service: Provider, headers: Mapping[str, str]) -> Provider:

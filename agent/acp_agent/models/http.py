@@ -52,6 +52,7 @@ from acp_protocol.net import is_loopback
 from acp_protocol.version import VERSION
 
 STREAM: Final = "text/event-stream"
+JSON: Final = "application/json"
 DONE: Final = "[DONE]"
 """Marks the end of a stream of chat completions."""
 
@@ -77,6 +78,10 @@ class StreamReader(ABC):
         Raises:
             ServiceFailedError: it is an error, or no message of the service.
         """
+
+    @abstractmethod
+    def pieces(self, response: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+        """Return a response that came as a whole as messages of a stream, for `feed`."""
 
     @abstractmethod
     def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
@@ -108,8 +113,8 @@ async def stream_messages(
     response: httpx.Response, errors: ServiceErrors, max_bytes: int
 ) -> AsyncGenerator[Mapping[str, Json] | None]:
     """Yield the messages of a stream, and None for the marker of its end."""
-    kind = response.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != STREAM:
+    if _content_type(response) != STREAM:
+        kind = response.headers.get("content-type", "")
         raise errors.error(INVALID, f"it is {kind or 'of no type'}, not {STREAM}")
     # The standard fixes the charset, whatever the header says.
     bounded = httpx.Response(
@@ -124,6 +129,26 @@ async def stream_messages(
                 return
             if event.data:
                 yield _message(event.data, errors)
+
+
+async def whole_response(
+    response: httpx.Response, errors: ServiceErrors, max_bytes: int
+) -> Mapping[str, Json]:
+    """Return a response that is one JSON object.
+
+    Raises:
+        ServiceFailedError: it is none.
+    """
+    pieces = [piece async for piece in _Bounded(response, errors, max_bytes)]
+    try:
+        text = b"".join(pieces).decode()
+    except UnicodeDecodeError:
+        raise errors.error(INVALID, "it is no UTF-8") from None
+    return _message(text, errors)
+
+
+def _content_type(response: httpx.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _message(data: str, errors: ServiceErrors) -> Mapping[str, Json]:
@@ -260,7 +285,8 @@ class ServiceModel(ABC):
         self._errors = ServiceErrors(service, model)
         self._url = service.base_url + self.path
         self._headers = service_headers(
-            service, {"Accept": "text/event-stream", "Content-Type": "application/json"}
+            service,
+            {"Accept": STREAM if settings.stream else JSON, "Content-Type": JSON},
         )
         self._limits = limits or ClientLimits()
         self._transport = transport
@@ -335,6 +361,14 @@ class ServiceModel(ABC):
                 "POST", self._url, content=raw, headers=self._headers
             ) as response:
                 await self._check(response)
+                if _content_type(response) == JSON:
+                    whole = await whole_response(response, self._errors, self._limits.max_bytes)
+                    for message in reader.pieces(whole):
+                        for event in reader.feed(message):
+                            yield event
+                    for event in () if reader.is_over else reader.ended(is_announced=True):
+                        yield event
+                    return
                 messages = stream_messages(response, self._errors, self._limits.max_bytes)
                 is_announced = False
                 async with aclosing(messages):
@@ -358,8 +392,7 @@ class ServiceModel(ABC):
         if encoding not in ENCODINGS:
             why = f"it is compressed as {encoding}, which was not requested"
             raise self._errors.error(INVALID, why)
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "application/json":
+        if self._settings.stream and _content_type(response) == JSON:
             raise self._errors.no_stream(await _beginning(response))
 
     @contextmanager

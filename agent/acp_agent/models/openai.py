@@ -164,6 +164,18 @@ class ChatReader(StreamReader):
             self._reason = as_string(as_object(choice).get("finish_reason")) or self._reason
         return events
 
+    def pieces(self, response: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+        """Return a whole response as the one chunk of a stream."""
+        if "choices" not in response:
+            return [response]
+        choices: list[Json] = []
+        for choice in map(as_object, as_list(response["choices"])[:1]):
+            message = as_object(choice.get("message"))
+            calls = enumerate(map(as_object, as_list(message.get("tool_calls"))))
+            numbered = [{**call, "index": place} for place, call in calls]
+            choices.append({**choice, "delta": {**message, "tool_calls": numbered}})
+        return [{**response, "choices": choices}]
+
     def ended(self, *, is_announced: bool = False) -> Sequence[ModelEvent]:
         """Return the calls, the usage, and why the reply ended early.
 
@@ -292,9 +304,12 @@ class ChatModel(ServiceModel):
         body: dict[str, Json] = {
             "model": self._model,
             "messages": [*system_messages, *messages],
-            "stream": True,
-            "stream_options": {"include_usage": True},
+            "stream": self._settings.stream,
         }
+        if self._settings.stream:
+            body["stream_options"] = {"include_usage": True}
+        if (temperature := self._settings.temperature) is not None:
+            body["temperature"] = temperature
         if tools:
             body["tools"] = [
                 {

@@ -284,6 +284,25 @@ class SupportsEffort(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyOptions:
+    """What a prompt wants of its reply; None leaves it to the settings."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stream: bool | None = None
+    """Whether the reply comes piece by piece."""
+
+
+@runtime_checkable
+class TakesReplyOptions(Protocol):
+    """A model that heeds what a prompt wants of its reply."""
+
+    def with_options(self, options: ReplyOptions) -> Model:
+        """Return the model as it replies with these options."""
+        ...
+
+
 @runtime_checkable
 class IsDemo(Protocol):
     """A model that follows a script."""

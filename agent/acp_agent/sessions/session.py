@@ -18,8 +18,10 @@ from acp_agent.models.types import (
     AssistantMessage,
     Model,
     PromptMessage,
+    ReplyOptions,
     SlashCommand,
     SupportsEffort,
+    TakesReplyOptions,
     TokenUsage,
     is_scripted,
 )
@@ -168,6 +170,7 @@ class Session:
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._turn_usage: dict[str, int] | None = None
+        self._reply_options = ReplyOptions()
         self._shown_warnings = set[tuple[str, str]]()
         self.permissions = SessionPermissions(services.permissions, workspace.cwd)
         if suspended is not None:
@@ -386,6 +389,12 @@ class Session:
         if option.id == MODEL and len(self._models) > 1:
             await self.announce()
 
+    def set_reply_options(self, options: ReplyOptions) -> None:
+        """Choose how the model replies to the next prompt."""
+        self._reply_options = options
+        self._context.is_streamed = options.stream is not False
+        self._apply_options()
+
     def settings(self) -> dict[str, Json]:
         """Return the options of the session, as fields of a result."""
         return self.updates.settings(self.options, self._chosen)
@@ -410,6 +419,8 @@ class Session:
         effort = self._chosen.get(EFFORT, DEFAULT_EFFORT)
         if effort != DEFAULT_EFFORT and isinstance(model, SupportsEffort):
             model = model.at(effort)
+        if self._reply_options != ReplyOptions() and isinstance(model, TakesReplyOptions):
+            model = model.with_options(self._reply_options)
         self._context.model = model
 
     async def _read_instructions(self) -> LoadedInstructions | None:

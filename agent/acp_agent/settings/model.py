@@ -98,6 +98,31 @@ Thinking = Annotated[
 PricesText = Annotated[
     Prices, PlainValidator(_prices), Written("prices like 3/15 or 3/15/0.3/3.75", dump=str)
 ]
+MAX_TEMPERATURE: Final = 2.0
+
+
+def parse_temperature(raw: object) -> float:
+    """Return the temperature that `raw` is, as a number or as text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
+    if not is_number or not 0 <= cast("float", raw) <= MAX_TEMPERATURE:
+        raise ValueError
+    return float(cast("float", raw))
+
+
+def _temperature_from_text(text: str) -> object:
+    is_number = re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII)
+    return float(text) if is_number else text
+
+
+Temperature = Annotated[
+    float,
+    PlainValidator(parse_temperature),
+    Written(f"a number from 0 to {MAX_TEMPERATURE:g}", _temperature_from_text),
+]
 Service = Annotated[str, among(PROVIDERS), one_of(PROVIDERS)]
 
 
@@ -124,6 +149,12 @@ class ModelSettings(Section):
         "--thinking EFFORT",
     )
     max_tokens: Count | None = setting(None, "the longest reply, in tokens", "--max-tokens N")
+    temperature: Temperature | None = setting(
+        None,
+        "how freely the model chooses its words, from 0 to 2; models that think may take none",
+        "--temperature N",
+    )
+    stream: Boolean = setting(True, "whether a reply is requested piece by piece, or as a whole")
     window: Count | None = setting(
         None,
         "the context window of the model, in tokens, to show how full it is",

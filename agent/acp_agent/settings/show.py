@@ -91,6 +91,7 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "model.api_key_env": "MY_API_KEY",
     "model.thinking": "medium",
     "model.max_tokens": 16384,
+    "model.temperature": 0.7,
     "model.window": 200000,
     "model.prices": "3/15",
     "model.images": True,

@@ -5,7 +5,7 @@ Source: ACP, Prompt Turn, "Stop Reasons".
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Final
@@ -17,9 +17,12 @@ from acp_agent.models.types import (
     HistoryEntry,
     Model,
     ModelEvent,
+    ModelFailedError,
     PromptMessage,
+    ReasoningDelta,
     Retrying,
     Stop,
+    TextDelta,
     TokenUsage,
 )
 from acp_agent.permissions.audit import AuditLog
@@ -154,6 +157,8 @@ class TurnContext:
     audit: AuditLog | None = None
     stream_delay_s: float = 0.0
     """Seconds between two pieces of a streamed reply."""
+    is_streamed: bool = True
+    """Whether the client gets a reply piece by piece."""
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
     """What all replies of the session have used together."""
     limits: LimitSettings = field(default_factory=LimitSettings)
@@ -186,12 +191,37 @@ async def stream_model_reply(
     guidance = [instructions.guidance] if instructions is not None else []
     reply = context.model.reply([*guidance, *history], offers)
     try:
-        async for event in reply:
+        async for event in reply if context.is_streamed else whole_texts(reply):
             yield event
     finally:
         if isinstance(reply, AsyncGenerator):
             # A stream that is not read to its end stays open until it is closed.
             await reply.aclose()
+
+
+async def whole_texts(reply: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+    """Yield the events of a reply, with the pieces of each text joined."""
+    joined: TextDelta | ReasoningDelta | None = None
+    try:
+        async for event in reply:
+            match joined, event:
+                case (TextDelta(), TextDelta()) | (ReasoningDelta(), ReasoningDelta()):
+                    joined = replace(joined, text=joined.text + event.text)
+                    continue
+                case _:
+                    pass
+            if joined is not None:
+                yield joined
+            joined = event if isinstance(event, TextDelta | ReasoningDelta) else None
+            if joined is None:
+                yield event
+    except ModelFailedError:
+        # What has come is shown as far as it goes.
+        if joined is not None:
+            yield joined
+        raise
+    if joined is not None:
+        yield joined
 
 
 async def send_usage(context: TurnContext, used: int, size: int) -> None:

@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
+from acp_agent.models.factory import create_model
 from acp_agent.models.types import HistoryEntry, ModelEvent, ToolSpec
 from acp_agent.permissions.policy import PermissionPolicy
+from acp_agent.settings.model import ModelSettings
 from acp_protocol import jsonrpc
 from acp_protocol.dialects.continuum import Continuum
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.client import PERMISSION, Client, Counting, connected, selected
+from tests.agent.models.provider import providing, refused, sse, streamed
 
 
 def continuum(cwd: Path, sessions: int = 9, **options: Any) -> AbstractAsyncContextManager[Client]:
@@ -203,6 +206,55 @@ async def test_a_continuum_prompt_is_answered_by_the_model_it_names(cwd: Path) -
                 await client.ask("session/prompt", **prompt)
             assert refusal.value.code == jsonrpc.INVALID_PARAMS
         assert (first.asked, second.asked) == (1, 3)
+
+
+async def test_a_continuum_prompt_says_how_its_model_replies(cwd: Path) -> None:
+    well = streamed(sse({"choices": [{"delta": {"content": "Well."}, "finish_reason": "stop"}]}))
+    whole = {"choices": [{"message": {"content": "Well."}, "finish_reason": "stop"}]}
+    answers = (well, refused(200, whole, Content_Type="application/json"), well)
+    async with providing(*answers) as provider:
+        settings = ModelSettings(name="ollama:m", base_url=provider.url, max_tokens=9)
+        async with continuum(cwd, model=create_model(settings, {})) as client:
+            opened = await client.ask("session/new", mode="code")
+            prompt: Json = {"sessionId": opened["sessionId"], "content": []}
+            options = {"temperature": 0.7, "maxTokens": 4096, "stream": True}
+            await client.ask("session/prompt", **prompt, **options)
+            await client.ask("session/prompt", **prompt, stream=False, temperature=0)
+            await client.ask("session/prompt", **prompt, temperature=None)
+        names = ("temperature", "max_tokens", "stream")
+        asked = [[each.body.get(name) for name in names] for each in provider.asked]
+    # They hold for one prompt.
+    assert asked == [[0.7, 4096, True], [0, 9, False], [None, 9, True]]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *({"temperature": value} for value in (-1, 2.5, "0.7", True)),
+        *({"maxTokens": value} for value in (0, 1.5, "9", True)),
+        *({"stream": value} for value in (0, "no")),
+    ],
+)
+async def test_an_invalid_option_of_a_prompt_is_named(cwd: Path, option: dict[str, Json]) -> None:
+    async with continuum(cwd) as client:
+        opened = await client.ask("session/new", mode="code")
+        prompt: Json = {"sessionId": opened["sessionId"], "content": []}
+        refused_ = await client.refusal("session/prompt", **prompt, **option)
+        assert refused_.code == jsonrpc.INVALID_PARAMS
+        assert refused_.message.startswith(f"Invalid params: {next(iter(option))} must be")
+
+
+@pytest.mark.parametrize(("option", "count"), [({"stream": False}, 1), ({}, 2)])
+async def test_a_reply_that_is_not_streamed_comes_as_a_whole(
+    cwd: Path, option: dict[str, Json], count: int
+) -> None:
+    async with continuum(cwd) as client:
+        opened = await client.ask("session/new", mode="code")
+        content = [{"type": "text", "text": "hello"}]
+        prompt: Json = {"sessionId": opened["sessionId"], "content": content}
+        await client.ask("session/prompt", **prompt, **option)
+        said = [each.params["content"] for each in client.notifications if "content" in each.params]
+        assert min(len(said), 2) == count
 
 
 async def test_the_demo_stands_in_for_every_model(cwd: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, conversation
 from acp_agent.models.errors import ServiceErrors, ServiceFailedError
+from acp_agent.models.http import ClientLimits
 from acp_agent.models.types import (
     AssistantMessage,
     Continue,
@@ -33,7 +34,7 @@ from acp_agent.models.wire import INSTRUCTIONS, ToolNames
 from acp_agent.settings.model import ModelSettings, Prices
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.jsonrpc import Json
-from tests.agent.models.provider import found, providing, replied, sse, streamed
+from tests.agent.models.provider import found, providing, refused, replied, sse, streamed
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
 SCHEMA: Json = {"type": "object", "properties": {}}
@@ -325,6 +326,62 @@ async def test_wishes_are_told_in_the_words_of_the_service(
         )
     body = provider.asked[0].body
     assert {name: body.get(name) for name in members} == members
+
+
+WHOLE: dict[str, Json] = {
+    "type": "message",
+    "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "seal"},
+        {"type": "text", "text": "I read."},
+        {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}},
+    ],
+    "stop_reason": "tool_use",
+    "usage": {"input_tokens": 10, "output_tokens": 5},
+}
+
+
+async def test_a_reply_is_requested_and_read_as_a_whole() -> None:
+    options = ModelSettings(stream=False, temperature=1.5)
+    async with providing(refused(200, WHOLE, Content_Type="application/json")) as provider:
+        model = MessagesModel(found("anthropic", provider.url), "m", options)
+        events = await replied(model, [PromptMessage("x")])
+    asked = provider.asked[0]
+    assert (asked.body["stream"], asked.body["temperature"]) == (False, 1.0)
+    assert asked.headers["accept"] == "application/json"
+    assert [each for each in events if not isinstance(each, ProviderBlock)] == [
+        ReasoningDelta("hm"),
+        TextDelta("I read."),
+        ToolUse("read", {"path": "a"}, "t1"),
+        TokenUsage(10, 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"type": "error", "error": {"type": "api_error", "message": "down"}}, "down"),
+        ({"what": 1}, "without a type"),
+        (b"[1]", "no object"),
+        (b"\xff", "UTF-8"),
+    ],
+)
+async def test_a_whole_reply_that_is_none_fails(answer: Json, why: str) -> None:
+    options = ModelSettings(stream=False)
+    answers = [refused(200, answer, Content_Type="application/json")] * 2
+    async with providing(*answers) as provider:
+        limits = ClientLimits(max_attempts=2, first_delay_s=0.0)
+        model = MessagesModel(found("anthropic", provider.url), "m", options, limits=limits)
+        with pytest.raises(ModelFailedError, match=why):
+            await replied(model, [PromptMessage("x")])
+        provider.answers.clear()
+
+
+async def test_a_model_that_thinks_gets_no_temperature() -> None:
+    options = ModelSettings(temperature=0.5, thinking="low")
+    async with providing(streamed(sse(STOP))) as provider:
+        model = MessagesModel(found("anthropic", provider.url), "m", options)
+        await replied(model, [PromptMessage("x")])
+    assert "temperature" not in provider.asked[0].body
 
 
 json_values = st.recursive(

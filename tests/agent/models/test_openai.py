@@ -34,7 +34,7 @@ from acp_agent.models.wire import INSTRUCTIONS, ToolNames
 from acp_agent.settings.model import ModelSettings, Prices
 from acp_agent.settings.providers import PROVIDERS
 from acp_protocol.jsonrpc import Json
-from tests.agent.models.provider import found, providing, replied, sse, streamed
+from tests.agent.models.provider import found, providing, refused, replied, sse, streamed
 
 READ = ToolSpec("read", "Reads.", {"type": "object"})
 NONE = ModelSettings()
@@ -364,6 +364,38 @@ async def test_wishes_are_told_in_the_words_of_the_service(
         await replied(ChatModel(found(prefix, provider.url), "m", options), [PromptMessage("hi")])
     body = provider.asked[0].body
     assert {name: body.get(name) for name in members} == members
+
+
+async def test_a_reply_is_requested_and_read_as_a_whole() -> None:
+    calls = [
+        {"type": "function", "function": {"name": "read", "arguments": f'{{"path": "{path}"}}'}}
+        for path in "ab"
+    ]
+    message = {"role": "assistant", "content": "I read.", "tool_calls": calls}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    whole: Json = {"choices": [choice], "usage": usage}
+    options = ModelSettings(stream=False, temperature=0)
+    async with providing(refused(200, whole, Content_Type="application/json")) as provider:
+        model = ChatModel(found("openai", provider.url), "m", options)
+        events = await replied(model, [PromptMessage("x")])
+    body = provider.asked[0].body
+    assert (body["stream"], body["temperature"]) == (False, 0)
+    assert "stream_options" not in body
+    assert events == [
+        TextDelta("I read."),
+        ToolUse("read", {"path": "a"}),
+        ToolUse("read", {"path": "b"}),
+        TokenUsage(10, 5),
+    ]
+
+
+async def test_a_service_may_stream_although_it_should_not() -> None:
+    options = ModelSettings(stream=False)
+    answer = sse(chunk(content="Hi."), chunk("stop"), done=True)
+    async with providing(streamed(answer)) as provider:
+        model = ChatModel(found("openai", provider.url), "m", options)
+        assert await replied(model, [PromptMessage("x")]) == [TextDelta("Hi.")]
 
 
 json_values = st.recursive(
