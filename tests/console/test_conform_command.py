@@ -207,6 +207,16 @@ def test_login_that_the_agent_does_not_offer_is_refused(call: Call, tmp_path: Pa
     assert "hint: it offers none" in done.err
 
 
+@pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide"])
+def test_a_dialect_that_the_agent_shows_is_that_of_the_cases(call: Call, name: str) -> None:
+    words = ("conform", "--case", "initialize.*", "--case", "session.new", "--json", "--")
+    done = call(*words, sys.executable, str(PEERS / f"{name}_agent.py"))
+    assert f" speaks {name}: judged in it" in done.err
+    report = json.loads(done.out)
+    assert (report["counts"]["fail"], done.code) == (0, exit_codes.DONE)
+    assert report["counts"]["pass"] > 2
+
+
 def test_dialect_of_another_version_is_refused(call: Call) -> None:
     done = call("conform", "demo", "--dialect", "acpex", "--profile", "v2")
     assert done.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,9 +13,10 @@ import anyio
 import click
 
 from acp_console.agents.spec import AgentSpec
+from acp_console.chat.probe import open_for_login
 from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
 from acp_console.cli.conform.judging import Judging, judging_options
-from acp_console.cli.errors import UsageError
+from acp_console.cli.errors import UsageError, say
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import Case, Profile, Report
@@ -25,9 +27,15 @@ from acp_inspector.conformance.peer import (
     Close,
     Options,
 )
+from acp_inspector.journal import Journal
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.dialects.spellings import BATCHES
-from acp_protocol.errors import AgentExitedError, ConnectionClosedError, OperationTimeoutError
+from acp_protocol.errors import (
+    AcpError,
+    AgentExitedError,
+    ConnectionClosedError,
+    OperationTimeoutError,
+)
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.transport import Transport
@@ -89,13 +97,13 @@ def command(
     acp-console conform --baseline known.json --ignore 'files.*' -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     _check_dialect(judging.profile, dialect)
-    cases = judging.cases(agent_suite(), dialect)
     if judging.is_list:
-        return judging.print_list(cases)
+        return judging.print_list(judging.cases(agent_suite(), dialect))
     chosen = chosen_agent(context, agent)
     if chosen is None:
         raise UsageError("missing AGENT", "name an agent, or give its command after --")
     chosen = chosen.with_protocol(2 if judging.profile == "v2" else None, dialect)
+    _check_dialect(judging.profile, chosen.dialect)
     defaults = DEMO_PROMPTS if chosen.is_embedded_demo else PLAIN_PROMPTS
     options = Options(
         profile=judging.profile,
@@ -106,7 +114,9 @@ def command(
     )
 
     async def judge() -> int:
-        report, stderr = await _judge(chosen, cases, options)
+        agent = await _in_its_dialect(chosen, options)
+        cases = judging.cases(agent_suite(), agent.dialect)
+        report, stderr = await _judge(agent, cases, options)
         report, gone = judging.settle(report)
         judging.write(report, gone)
         if judging.output is None:
@@ -147,6 +157,24 @@ def _prompts(words: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--prompt-for: {word!r} has no known kind", hint)
         found[kind] = text
     return found
+
+
+async def _in_its_dialect(agent: AgentSpec, options: Options) -> AgentSpec:
+    """Start an agent whose dialect nobody has named, and return it with the one that it shows."""
+    if agent.dialect is not None or agent.is_embedded_demo or options.profile == "v2":
+        return agent
+    with tempfile.TemporaryDirectory(prefix="acp-conform-", ignore_cleanup_errors=True) as name:
+        try:
+            limit = options.timeout
+            async with open_for_login(agent, Path(name), Journal(), start_timeout=limit) as link:
+                dialect = link.dialect
+        except AcpError:
+            # The cases say what is wrong.
+            return agent
+    if dialect is None:
+        return agent
+    say(f"{agent.title} speaks {dialect}: judged in it; --dialect {dialect} says so at once")
+    return agent.with_protocol(None, dialect)
 
 
 async def _judge(
