@@ -35,7 +35,7 @@ from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import is_official_agent
-from acp_protocol.dialects.registry import BATCHES, DIALECTS
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
@@ -177,8 +177,8 @@ class AgentConnection:
         return None if self._wire is None else self._wire.dialect
 
     @property
-    def _translator(self) -> type[Dialect] | None:
-        return DIALECTS.get(self.dialect or "")
+    def _translator(self) -> Dialect | None:
+        return None if self._wire is None else self._wire.translator
 
     async def initialize(self, *, timeout: float | None = None) -> None:
         """Agree on the version; `connect_agent` does this.
@@ -685,6 +685,11 @@ class Wire:
         """The dialect, named or recognised; None for the published protocol."""
         inner = self.transport
         return inner.dialect if isinstance(inner, DialectTransport) else BATCHES
+
+    @property
+    def translator(self) -> Dialect | None:
+        inner = self.transport
+        return inner.translator if isinstance(inner, DialectTransport) else None
 
 
 class _NotOpenedError(Exception):

@@ -54,6 +54,11 @@ class DialectTransport:
         """The name of the dialect; None for official ACP."""
         return None if self._dialect is None else self._dialect.name
 
+    @property
+    def translator(self) -> Dialect | None:
+        """What translates; None for official ACP."""
+        return self._dialect
+
     async def send(self, line: bytes) -> None:
         if self._dialect is not None:
             self._outbox.extend(self._dialect.write(line, self._side))
