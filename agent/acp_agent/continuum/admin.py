@@ -77,11 +77,11 @@ def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
         active = len(agent.sessions.awake) if agent.sessions else 0
         return {
             "enabled": True,
-            "version": VERSION,
+            "version": settings.agent.version or VERSION,
             "schema": SCHEMA_ID,
             "transport": [{"type": "stdio"}],
             "protocolVersion": agent.version,
-            "capabilities": capabilities(settings),
+            "capabilities": capabilities(settings, agent.services.mcp),
             "model": settings.model.name,
             "sessions": {
                 "open": active + suspended,
@@ -105,7 +105,7 @@ def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
     return {
         f"{PREFIX}/status": status,
         f"{PREFIX}/sessions": sessions,
-        f"{PREFIX}/agent.json": lambda: agent_json(settings),
+        f"{PREFIX}/agent.json": lambda: agent_json(settings, agent.services.mcp),
     }
 
 

@@ -34,11 +34,8 @@ ALIASES: Final = {
     "mcp.server_spawn_timeout": "mcp.spawn_timeout",
 }
 """The names of keys in Continuum Router, and their names here."""
-IGNORED: Final = {
-    "agent.version": "the version is the program's own",
-    "capabilities": "the agent itself reports what it can do",
-}
-"""The keys of Continuum Router that have no effect here, and why."""
+AUDIO: Final = "capabilities.audio"
+"""The key of Continuum Router that may only be off here."""
 STORAGE_PATH: Final = "sessions.storage_path"
 """The directory, if `sessions.storage` is `file`."""
 _STORAGE: Final = "sessions.storage"
@@ -75,9 +72,9 @@ class _Translation:
     def __init__(self, source: ParsedFile) -> None:
         self.tree = _without_nulls(source.tree, 2)
         self.file = ConfigFile(source, self.tree, other_names=frozenset(ALIASES))
-        for path, reason in IGNORED.items():
-            if self._pop(path) is not None:
-                self.file.notes.append((_steps(path), f"{path} has no effect: {reason}"))
+        if self._pop(AUDIO) not in (None, False):
+            reason = f"{AUDIO} has no effect: no model takes audio here"
+            self.file.notes.append((_steps(AUDIO), reason))
         for alias, path in ALIASES.items():
             self._translate(alias, path)
         self._translate_storage()

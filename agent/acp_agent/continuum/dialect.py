@@ -11,6 +11,7 @@ from pathlib import Path
 
 from anyio.abc import TaskGroup
 
+from acp_agent.continuum.agent_card import has_bridge
 from acp_agent.continuum.mcp_bridge import Bridge
 from acp_agent.continuum.policy import router_policy
 from acp_agent.handlers.base import session_busy
@@ -32,7 +33,7 @@ class ContinuumDialect(ClientDialect):
     name = "continuum"
 
     def capabilities(self, services: AgentServices) -> dict[str, Json]:
-        if not services.mcp.configured:
+        if not has_bridge(services.settings, services.mcp):
             return {}
         # The published protocol has no field for it.
         return {"_meta": {self.name: {"mcp": True, "mcpCapabilities": {"acp": True}}}}
@@ -41,7 +42,7 @@ class ContinuumDialect(ClientDialect):
         self, services: AgentServices, client: SessionClient, tasks: TaskGroup
     ) -> Mapping[str, Handler]:
         mcp = services.mcp
-        if not mcp.configured:
+        if not has_bridge(services.settings, mcp):
             return {}
         bridge = Bridge(
             mcp.configured,

@@ -15,6 +15,7 @@ from acp_agent.continuum.agent_card import agent_json
 from acp_agent.continuum.config import read_config
 from acp_agent.door.flags import add_config_options, add_setting_options, load_options
 from acp_agent.models.factory import check_settings
+from acp_agent.services import build_mcp
 from acp_agent.settings.load import LoadedSettings, load_settings, unknown_variables
 from acp_agent.settings.providers import SettingsError
 from acp_agent.settings.show import as_json, as_toml, template
@@ -88,7 +89,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _agent_json(options: argparse.Namespace) -> int:
-    _print(json.dumps(agent_json(_loaded(options).settings()), indent=2) + "\n")
+    settings = _loaded(options).settings()
+    card = agent_json(settings, build_mcp(settings.mcp, os.environ))
+    _print(json.dumps(card, indent=2) + "\n")
     return OK
 
 

@@ -31,6 +31,7 @@ from anyio.abc import TaskGroup
 from acp_agent.handlers.auth import AuthHandlers
 from acp_agent.handlers.dialect import ClientDialect
 from acp_agent.handlers.params import (
+    SUPPORTED_CONTENT,
     Handler,
     Params,
     invalid_params,
@@ -64,6 +65,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.handler import Response
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import RESTORING
 from acp_protocol.version import VERSION
 
 NAME: Final = "acp-agent"
@@ -116,6 +118,9 @@ class Handlers(ABC):
         }
         """By method; `initialize` is none of them."""
         self.handlers |= self.own_handlers()
+        if not settings.capabilities.load_session:
+            for method in RESTORING:
+                self.handlers.pop(method, None)
         self.has_forks = self.is_unstable or dialect.has_forks
         if self.has_forks:
             self.handlers["session/fork"] = self._fork_session
@@ -188,12 +193,22 @@ class Handlers(ABC):
 
     @property
     def takes_images(self) -> bool:
-        """Whether at least one of the models takes images."""
-        return any(takes_images(model) for model in self.services.models)
+        """Whether images are offered, and at least one of the models takes them."""
+        is_offered = self.services.settings.capabilities.image
+        return is_offered and any(takes_images(model) for model in self.services.models)
+
+    @property
+    def offered_content(self) -> frozenset[str]:
+        """The kinds of content that a prompt may hold."""
+        offered = self.services.settings.capabilities
+        has_resources = offered.embedded_context
+        refused = {"image": offered.image, "resource": has_resources}
+        return SUPPORTED_CONTENT - {kind for kind, is_offered in refused.items() if not is_offered}
 
     def info(self) -> dict[str, Json]:
         """Return name, title and version of the agent."""
-        return {"name": NAME, "title": self.services.settings.agent.name, "version": VERSION}
+        agent = self.services.settings.agent
+        return {"name": NAME, "title": agent.name, "version": agent.version or VERSION}
 
     def notified(self, method: str, params: Params) -> None:
         """Handle a notification of the client; unknown ones are ignored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -75,8 +75,10 @@ async def _directory(name: str, field: str) -> Path:
     return path
 
 
-def prompt_blocks(params: Params, model: Model) -> list[Params]:
-    """Return the content blocks of a prompt for `model`.
+def prompt_blocks(
+    params: Params, model: Model, offered: Collection[str] = SUPPORTED_CONTENT
+) -> list[Params]:
+    """Return the content blocks of a prompt for `model`; `offered` are the kinds of content.
 
     Raises:
         RequestFailedError: one is of an unsupported kind, or an image that the model cannot take.
@@ -84,7 +86,7 @@ def prompt_blocks(params: Params, model: Model) -> list[Params]:
     blocks: list[Params] = params["prompt"]
     for place, block in enumerate(blocks):
         where, kind = f"params.prompt.{place}", block.get("type")
-        if kind not in SUPPORTED_CONTENT:
+        if kind not in offered:
             raise invalid_params(f"{where}: {kind} was not offered")
         if kind == "image" and (problem := _image_error(block, model)) is not None:
             raise invalid_params(f"{where}: {problem}")

@@ -50,7 +50,9 @@ class HandlersV1(Handlers):
         session = get_object(capabilities, "session")
         self._shows_notices = session.get("notices") is not None
         self._shows_compactions = session.get("compaction") is not None
-        methods = ["list", "close", "resume", "delete", "additionalDirectories"]
+        offered = self.services.settings.capabilities
+        methods = ["list", "close", "delete", "additionalDirectories"]
+        methods += ["resume"] if offered.load_session else []
         servers: dict[str, Json] = {"http": True, "sse": True}
         extensions = self.dialect.capabilities(self.services)
         methods += ["fork"] if self.has_forks else []
@@ -62,11 +64,11 @@ class HandlersV1(Handlers):
             "protocolVersion": self.version,
             "agentInfo": self.info(),
             "agentCapabilities": {
-                "loadSession": True,
+                "loadSession": offered.load_session,
                 "promptCapabilities": {
                     "image": self.takes_images,
                     "audio": False,
-                    "embeddedContext": True,
+                    "embeddedContext": offered.embedded_context,
                 },
                 "mcpCapabilities": servers,
                 "sessionCapabilities": markers(methods),
@@ -140,7 +142,7 @@ class HandlersV1(Handlers):
                 return {"stopReason": "cancelled"}
             with session.tasks.running():
                 await self.dialect.begin_prompt(session, params)
-            blocks = prompt_blocks(params, session.model)
+            blocks = prompt_blocks(params, session.model, self.offered_content)
             _check_free(session)
             record = partial(session.updates.user, new_message_id(), blocks)
             with self.auth.with_methods():

@@ -58,8 +58,10 @@ class HandlersV2(Handlers):
         if self.is_unstable:
             methods += ["fork", "archive", "status", "title"]
             servers.append("acp")
+        prompt = ["embeddedContext"] if "resource" in self.offered_content else []
+        prompt += ["image"] if self.takes_images else []
         session = markers(methods) | {
-            "prompt": markers(["embeddedContext"] + (["image"] if self.takes_images else [])),
+            "prompt": markers(prompt),
             "mcp": markers(servers),
         }
         providers = markers(["providers"] if self.is_unstable else [])
@@ -134,7 +136,7 @@ class HandlersV2(Handlers):
         async with self.prompting(params) as session:
             if session is None:
                 raise _cancelled()
-            blocks = prompt_blocks(params, session.model)
+            blocks = prompt_blocks(params, session.model, self.offered_content)
             if not blocks:
                 raise invalid_params("params.prompt is empty")
             message_id = new_message_id()

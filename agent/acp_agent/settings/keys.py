@@ -91,6 +91,9 @@ class AgentSettings(Section):
         "A coding agent that speaks the Agent Client Protocol",
         "the description in agent.json",
     )
+    version: Text | None = setting(
+        None, "the version that clients and agent.json read, instead of the program's own"
+    )
     namespace: Namespace | None = setting(
         None,
         "put NAME: before the names of commands, for clients that show several agents",
@@ -99,6 +102,17 @@ class AgentSettings(Section):
     instructions: Files = setting(
         ("AGENTS.md",),
         "files of a project that the model gets as instructions; [] for none",
+    )
+
+
+class CapabilitySettings(Section):
+    """What the agent offers to clients; a capability that is off is refused, too."""
+
+    load_session: Boolean = setting(True, "open sessions again: session/load, session/resume")
+    image: Boolean = setting(True, "take images, if a model does")
+    embedded_context: Boolean = setting(True, "take embedded resources")
+    mcp: Boolean = setting(
+        True, "reach the configured MCP servers for clients of Continuum Router, if there are any"
     )
 
 
@@ -204,6 +218,7 @@ class SettingTables(Section):
     enabled: Boolean = setting(True, "if false, the agent does not start")
     transport: TransportSettings = TransportSettings()
     agent: AgentSettings = AgentSettings()
+    capabilities: CapabilitySettings = CapabilitySettings()
     model: ModelSettings = ModelSettings()
     protocol: ProtocolSettings = ProtocolSettings()
     permissions: PermissionSettings = PermissionSettings()

@@ -85,6 +85,7 @@ def as_toml(loaded: LoadedSettings) -> str:
 
 
 _EXAMPLES: Final[Mapping[str, Json]] = {
+    "agent.version": "1.0.0",
     "agent.namespace": "coder",
     "model.service": "ollama",
     "model.base_url": "http://127.0.0.1:11434/v1",

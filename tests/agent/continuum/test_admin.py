@@ -19,6 +19,7 @@ import pytest
 
 from acp_agent.continuum.admin import MAX_CONNECTIONS, AdminSocket, configured_token, token_file
 from acp_agent.continuum.agent_card import agent_json
+from acp_agent.mcp.servers import McpSettings
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.settings.keys import settings_with
@@ -125,7 +126,7 @@ async def test_agent_json_is_what_the_command_prints() -> None:
     async with serving_admin(settings=settings) as opened, admin_client(opened) as client:
         answer = await client.get("/admin/acp/agent.json")
     assert answer.headers["Content-Type"] == "application/json"
-    assert answer.json() == agent_json(settings)
+    assert answer.json() == agent_json(settings, McpSettings())
 
 
 @pytest.mark.parametrize(

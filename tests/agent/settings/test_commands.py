@@ -141,11 +141,11 @@ def test_check_knows_a_file_that_is_not_there(
 def test_what_means_nothing_is_told_on_stderr(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("x.yaml").write_text("acp:\n  agent:\n    version: 3.0.0\n")
+    Path("x.yaml").write_text("acp:\n  capabilities:\n    audio: true\n")
     assert run_command(["config", "check", "x.yaml"]) == 0
     told = capsys.readouterr()
     assert told.out == "x.yaml: valid\n"
-    assert "x.yaml:3: agent.version has no effect" in told.err
+    assert "x.yaml:3: capabilities.audio has no effect" in told.err
 
 
 def test_check_tells_of_variables_that_set_nothing(

@@ -160,7 +160,12 @@ def test_configuration_of_continuum_router_is_read_unchanged(shared: Path) -> No
         "enabled": True,
         "transport.stdio.enabled": True,
         "agent.name": "Continuum Router",
+        "agent.version": "1.0.0",
         "agent.description": "Local LLM inference agent",
+        "capabilities.load_session": True,
+        "capabilities.image": False,
+        "capabilities.embedded_context": False,
+        "capabilities.mcp": True,
         "model.name": "continuum:gpt-4o",
         "model.service": "continuum",
         "model.system_prompt": "You are a helpful coding assistant.",
@@ -175,10 +180,7 @@ def test_configuration_of_continuum_router_is_read_unchanged(shared: Path) -> No
         "mcp.allowed_servers": (),
         "mcp.spawn_timeout": 10.0,
     }
-    assert [note.partition(": ")[2] for note in file.notes] == [
-        "agent.version has no effect: the version is the program's own",
-        "capabilities has no effect: the agent itself reports what it can do",
-    ]
+    assert file.notes == []
 
 
 def test_storage_of_continuum_router_has_two_keys() -> None:
