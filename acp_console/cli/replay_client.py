@@ -103,6 +103,9 @@ class ClientReplay:
                     on_miss=means,
                     journal=journal,
                     env={**os.environ, **self.agent.env},
+                    dialect=self.agent.dialect,
+                    # What is recorded is what was really sent.
+                    translates=self.output is None,
                 )
 
     @contextmanager

@@ -79,6 +79,7 @@ def command(
         allows_redacted=allow_redacted,
         is_updating=update,
         env=None if chosen is None else {**os.environ, **chosen.env},
+        dialect=None if chosen is None else chosen.dialect,
     )
     hint = "" if chosen else "an agent's command comes after --, its name after --agent"
     return runs.play(paths, partial(run_recording, options=options), hint)

@@ -33,7 +33,7 @@ from acp_inspector.replay.counterparts import Counterparts
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.judge import Judge
 from acp_inspector.replay.missing_files import missing_files, missing_files_note
-from acp_inspector.replay.parts import connections, gaps, whole_frames
+from acp_inspector.replay.parts import connections, gaps, recorded_dialect, whole_frames
 from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_inspector.replay.trust import (
     UNTRUSTED,
@@ -43,6 +43,7 @@ from acp_inspector.replay.trust import (
     check_trust,
 )
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -68,6 +69,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import ASYNCHRONOUS
 from acp_protocol.transport import Transport
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport
 
 _ACTS: Final = (
@@ -109,6 +111,26 @@ class ClosableTransport(Transport, Protocol):
     """A transport whose sending end can be closed by itself."""
 
     async def close_sending(self) -> None: ...
+
+
+class TranslatedPipes(DialectTransport):
+    """The pipes of an agent, with official frames for an agent that speaks a dialect.
+
+    Without `dialect` it is recognised by what the agent sends; `on_dialect` gets its name.
+    """
+
+    def __init__(
+        self, child: ChildProcess, dialect: str | None, on_dialect: Callable[[str], object]
+    ) -> None:
+        opened = open_dialect(dialect) if dialect and dialect in DIALECTS else None
+        framing = opened.framing if opened else "lines"
+        self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
+        super().__init__(self._pipes, "client", opened, on_dialect)
+        if opened is not None:
+            on_dialect(opened.name)
+
+    async def close_sending(self) -> None:
+        await self._pipes.close_sending()
 
 
 class MissHandler(Protocol):
@@ -154,6 +176,8 @@ async def play_as_client(
     on_miss: MissHandler | None = None,
     journal: Journal | None = None,
     env: Mapping[str, str] | None = None,
+    dialect: str | None = None,
+    translates: bool = True,
 ) -> ReplayResult:
     """Start `command` and play the recording's client against it.
 
@@ -170,6 +194,10 @@ async def play_as_client(
         on_miss: responds to requests that the recording does not have; None: they fail.
         journal: gets the live traffic.
         env: the agent's variables; ours by default.
+        dialect: that of the agent, if it is known.
+        translates: translate a recording of the published protocol for an agent of a dialect, one
+        that is known or that it shows. The journal gets what was translated. Other recordings are
+        played as they are.
 
     Raises:
         RedactedRecordingError: it is redacted; nothing was started.
@@ -191,6 +219,8 @@ async def play_as_client(
         raise UntrustedRecordingError(f"{recording.path}: no directory replaces {unplaced[0]}")
     journal = Journal() if journal is None else journal
     missing = gaps(recording)
+    is_official = translates and framing == "lines" and recorded_dialect(recording) is None
+    translators: list[str] = []
     places = {each: str(place) for each, place in directories.places.items()}
     ids = IdMap(places, is_redacted=is_redacted)
     results: list[ReplayResult] = []
@@ -198,9 +228,14 @@ async def play_as_client(
         for part in connections(entries):
             journal.event("spawn", command=list(command))
             async with spawn(command, cwd=directories.cwd, env=env, is_peer=True) as child:
+                pipes: ClosableTransport
+                if is_official:
+                    pipes = TranslatedPipes(child, dialect, translators.append)
+                else:
+                    pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
                 player = RecordingPlayer(
                     [entry for entry in part if isinstance(entry, Frame)],
-                    StreamTransport(child.stdout, child.stdin, framing=framing),
+                    pipes,
                     directories,
                     options=options or {},
                     ids=ids,
@@ -221,6 +256,8 @@ async def play_as_client(
     for each in results[1:]:
         result = result.joined(each)
     notes = [*missing, *result.notes]
+    if translators:
+        notes.append(f"the agent speaks {translators[0]}: what was recorded was translated for it")
     if not result.is_passed and (names := missing_files(frames, directories.places)):
         notes.append(missing_files_note(names, recording.path))
     return replace(result, notes=tuple(notes), unread=recording.unread)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder, FrameJoiner
+from acp_inspector.messages import Decoder, FrameJoiner, joined
 from acp_inspector.recording.reader import Recording
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Framing
@@ -26,11 +26,17 @@ def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
     entries += joiner.finish()
     if joiner.has_joined:
         return tuple(entries), "headers"
-    decoder = Decoder()
-    for frame in recording.frames:
-        decoder.decode(frame)
-    name = decoder.dialect
+    name = recorded_dialect(recording)
     return recording.entries, "lines" if name is None else open_dialect(name, "").framing
+
+
+def recorded_dialect(recording: Recording) -> str | None:
+    """Return the dialect of a recording; None for the published protocol."""
+    decoder = Decoder()
+    for entry in joined(recording.entries):
+        if isinstance(entry, Frame):
+            decoder.decode(entry)
+    return decoder.dialect
 
 
 def joined_frames(recording: Recording) -> list[Frame]:

@@ -81,6 +81,8 @@ class PlayOptions:
     """Write what the agent does now into a recording that differs, or the snapshot."""
     env: Mapping[str, str] | None = None
     """The agent's variables; ours by default."""
+    dialect: str | None = None
+    """The agent's dialect, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,8 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
             trust=options.trust,
             env=options.env,
             journal=journal,
+            dialect=options.dialect,
+            translates=not options.is_updating,
         )
     frames = [each for each in journal.entries if isinstance(each, Frame)]
     if result.has_agent_ended and not any(each.side == "agent" for each in frames):

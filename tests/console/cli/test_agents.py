@@ -247,6 +247,26 @@ def test_a_dialect_that_is_remembered_counts_for_every_command(
     assert call("agents", "info", "oxide").code == exit_codes.DONE
 
 
+def test_a_recording_of_the_protocol_is_translated_for_an_agent_of_a_dialect(
+    call: Call, agent: Agent, install: Install, configure: Configure, tmp_path: Path
+) -> None:
+    install("oxide", LENGTHS.replace("REFUSE", "sys.exit(9)"))
+    configure("[agents.oxide]\ncommand = ['oxide']\ndialect = 'openoxide'\n")
+    recording = tmp_path / "hi.acp.ndjson"
+    official = "prompt = hear_prompt()\nsay('hi there')\nend(prompt)\nhear('never')"
+    words = ("exec", "--record", str(recording), "hello", "--")
+    assert call(*words, *agent(official)).code == exit_codes.DONE
+    done = call("replay", "--ignore", "method == initialize", str(recording), "oxide")
+    assert "pass: 3 client frames played" in done.out
+    assert "the agent speaks openoxide: what was recorded was translated for it" in done.out
+    assert done.code == exit_codes.DONE
+    done = call("test", "agent", "--agent", "oxide", str(recording))
+    assert "what was recorded was translated" in done.out
+    # What is recorded is what was really sent, and so nothing is translated.
+    output = ("--output", str(tmp_path / "b.acp.ndjson"))
+    assert call("replay", *output, str(recording), "oxide").code == exit_codes.AGENT
+
+
 def test_a_dialect_that_was_found_is_remembered_until_it_does_not_work_any_more(
     call: Call, install: Install, configure: Configure
 ) -> None:
