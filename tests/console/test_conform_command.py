@@ -122,6 +122,45 @@ def test_console_is_judged_by_a_persona(version: str, tmp_path: Path) -> None:
     assert found["counts"]["pass"] > 40
 
 
+@pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide", "v2-batch"])
+def test_console_is_judged_in_a_dialect(dialect: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    persona = ["conform", "client", "--dialect", dialect, "--json", "--report", str(report)]
+    options = ["--allow", "all", "--cwd", str(tmp_path), "--dialect", dialect]
+    done = subprocess.run(
+        [*CONSOLE, "exec", "hello", *options, "--", *CONSOLE, *persona],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    verdicts = {each["id"]: each["verdict"] for each in found["cases"]}
+    assert "fail" not in verdicts.values()
+    assert found["counts"]["pass"] > 40
+    has_batches = dialect == "v2-batch"
+    assert verdicts.get("batch.permission") == ("pass" if has_batches else None)
+    assert (found["profile"], "hostile.array" in verdicts) == ("v2" if has_batches else "v1", False)
+
+
+@pytest.mark.parametrize("side", ["agent", "client"])
+def test_arrays_have_cases_only_in_the_dialect_that_has_them(call: Call, side: str) -> None:
+    """The dialect chooses version 2 by itself; another version is an error."""
+    listed = call("conform", side, "--dialect", "v2-batch", "--list")
+    assert listed.out.count("\nbatch.") + listed.out.startswith("batch.") >= 10
+    assert "\nbatch." not in call("conform", side, "--profile", "v2", "--list").out
+    wrong = call("conform", side, "--dialect", "v2-batch", "--profile", "v1", "--list")
+    assert (wrong.code, "add --profile v2" in wrong.err) == (exit_codes.USAGE, True)
+
+
+def test_agents_of_the_draft_pass_the_cases_of_its_page() -> None:
+    script = PEERS.relative_to(ROOT) / "batch_agent.py"
+    for agent in ([sys.executable, str(script)], [*AGENT, "--dialect", "v2-batch"]):
+        done = conform("--dialect", "v2-batch", "--json", "--case", "batch.*", "--", *agent)
+        report = json.loads(done.stdout)
+        assert {each["verdict"] for each in report["cases"]} == {"pass"}, done.stdout
+
+
 def test_list_names_every_case_of_a_profile(call: Call) -> None:
     done = call("conform", "--list", "--json", "--profile", "v2")
     assert done.code == 0

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.errors import UsageError, say
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
-from acp_inspector.conformance.model import Case, Profile, Report
+from acp_inspector.conformance.model import Case, Report
 from acp_inspector.conformance.peer import (
     DEMO_PROMPTS,
     PLAIN_PROMPTS,
@@ -28,8 +29,6 @@ from acp_inspector.conformance.peer import (
     Options,
 )
 from acp_inspector.journal import Journal
-from acp_protocol.dialects.registry import SPOKEN
-from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -55,7 +54,6 @@ _CLIENT = "acp-console conform client judges a client"
     hints={"--side": _CLIENT, "--persona": _CLIENT},
 )
 @click.argument("agent", required=False, shell_complete=complete_agent)
-@click.option("--dialect", type=click.Choice(SPOKEN), help="Dialect that the agent speaks.")
 @click.option(
     "--prompt-for",
     "prompts",
@@ -78,7 +76,6 @@ def command(
     context: click.Context,
     *,
     agent: str | None,
-    dialect: str | None,
     prompts: tuple[str, ...],
     auth_method: str | None,
     jobs: int,
@@ -96,17 +93,18 @@ def command(
     acp-console conform --report conform.xml -- my-agent --acp
     acp-console conform --baseline known.json --ignore 'files.*' -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
-    _check_dialect(judging.profile, dialect)
     if judging.is_list:
-        return judging.print_list(judging.cases(agent_suite(), dialect))
+        return judging.print_list(judging.cases(agent_suite()))
     chosen = chosen_agent(context, agent)
     if chosen is None:
         raise UsageError("missing AGENT", "name an agent, or give its command after --")
-    chosen = chosen.with_protocol(2 if judging.profile == "v2" else None, dialect)
-    _check_dialect(judging.profile, chosen.dialect)
+    chosen = chosen.with_protocol(None, judging.dialect)
+    in_dialect = replace(judging, dialect=chosen.dialect)
+    in_dialect.check_dialect()
+    chosen = chosen.with_protocol(2 if in_dialect.profile == "v2" else None)
     defaults = DEMO_PROMPTS if chosen.is_embedded_demo else PLAIN_PROMPTS
     options = Options(
-        profile=judging.profile,
+        profile=in_dialect.profile,
         timeout=judging.timeout,
         jobs=jobs,
         prompts={**defaults, **_prompts(prompts)},
@@ -115,8 +113,8 @@ def command(
 
     async def judge() -> int:
         agent = await _in_its_dialect(chosen, options)
-        cases = judging.cases(agent_suite(), agent.dialect)
-        report, stderr = await _judge(agent, cases, options)
+        cases = replace(judging, dialect=agent.dialect).cases(agent_suite())
+        report, stderr = await _judge(agent, cases, replace(options, dialect=agent.dialect))
         report, gone = judging.settle(report)
         judging.write(report, gone)
         if judging.output is None:
@@ -128,17 +126,6 @@ def command(
         return judging.exit_code(report)
 
     return run_until_signal(judge)
-
-
-def _check_dialect(profile: Profile, dialect: str | None) -> None:
-    """Check that the dialect is one of the version.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if dialect is not None and (dialect == BATCHES) != (profile == "v2"):
-        of = "v2" if dialect == BATCHES else "v1"
-        raise UsageError(f"{dialect} is a dialect of version {of[1]}", f"add --profile {of}")
 
 
 def _show_stderr(lines: Sequence[str]) -> None:

@@ -12,7 +12,9 @@ from acp_console.cli.run_async import run_until_signal
 from acp_inspector.conformance.client.judge import client_suite, judge_client
 from acp_inspector.conformance.client.stage import PERSONAS, ClientOptions, Persona
 from acp_inspector.conformance.model import Case, Report
+from acp_protocol.dialects.registry import open_translator
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
 
 
@@ -34,17 +36,25 @@ def command(*, persona: Persona, judging: Judging) -> int:
     \b
     acp-console conform client --persona hostile --report report.txt
     acp-console exec hello -- acp-console conform client --report report.html
+    acp-console exec --dialect acpex hello -- acp-console conform client --dialect acpex
     """  # noqa: D301 - the mark by which click keeps lines apart
     cases = judging.cases(client_suite())
     if judging.is_list:
         return judging.print_list(cases)
-    options = ClientOptions(persona=persona, profile=judging.profile, timeout=judging.timeout)
+    options = ClientOptions(
+        persona=persona,
+        profile=judging.profile,
+        dialect=judging.dialect,
+        timeout=judging.timeout,
+    )
     return run_until_signal(lambda: _play(cases, options, judging))
 
 
 async def _play(cases: Sequence[Case], options: ClientOptions, judging: Judging) -> int:
     """Be the agent of a client until it leaves."""
-    outgoing = open_stdio()
+    dialect = open_translator(options.dialect)
+    outgoing = open_stdio(framing="lines" if dialect is None else dialect.framing)
+    transport = outgoing if dialect is None else DialectTransport(outgoing, "agent", dialect)
     reports: list[tuple[Report, Json]] = []
 
     def report(found: Report) -> None:
@@ -52,7 +62,7 @@ async def _play(cases: Sequence[Case], options: ClientOptions, judging: Judging)
         judging.write(*reports[-1])
 
     try:
-        await judge_client(outgoing, outgoing.close_sending, cases, options, report)
+        await judge_client(transport, outgoing.close_sending, cases, options, report)
     finally:
         if reports and judging.output is None:
             # Our stdout belongs to the protocol.

@@ -30,6 +30,8 @@ from acp_inspector.conformance.model import PROFILES, Case, Profile, Report, Sui
 from acp_inspector.conformance.peer import TIMEOUT_S
 from acp_inspector.conformance.reports import html_report, junit_report, text_report
 from acp_inspector.lint.registry import find_rule
+from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.jsonrpc import Json
 
@@ -48,7 +50,10 @@ SUFFIXES: Final[Mapping[str, Format]] = {
 class Judging:
     """Which cases are played, and what becomes of their report."""
 
-    profile: Profile
+    given_profile: Profile | None
+    """The profile that the user has named."""
+    dialect: str | None
+    """The dialect that the peer speaks."""
     patterns: Sequence[str]
     ignored: Sequence[str]
     is_list: bool
@@ -59,17 +64,35 @@ class Judging:
     output: Path | None
     is_all: bool
 
-    def cases(self, suite: Suite, dialect: str | None = None) -> Sequence[Case]:
+    @property
+    def profile(self) -> Profile:
+        """The profile that the user has named, or that of the dialect."""
+        return self.given_profile or ("v2" if self.dialect == BATCHES else "v1")
+
+    def check_dialect(self) -> None:
+        """Check that the dialect is one of the version.
+
+        Raises:
+            UsageError: it is not.
+        """
+        is_second = self.profile == "v2"
+        if self.dialect is not None and (self.dialect == BATCHES) != is_second:
+            of = 1 if is_second else 2
+            problem = f"{self.dialect} is a dialect of version {of}"
+            raise UsageError(problem, f"add --profile v{of}")
+
+    def cases(self, suite: Suite) -> Sequence[Case]:
         """Return the cases that were chosen.
 
         Raises:
-            UsageError: there are none, or a name matches none.
+            UsageError: there are none, a name matches none, or the dialect is of another version.
         """
+        self.check_dialect()
         for pattern in self.patterns:
             if not fnmatch.filter(suite.cases, pattern):
                 hint = did_you_mean(pattern, suite.cases, "--list shows the ids")
                 raise UsageError(f"--case: no case matches {pattern!r}", hint)
-        cases = suite.select(self.profile, self.patterns, dialect=dialect)
+        cases = suite.select(self.profile, self.patterns, dialect=self.dialect)
         if not cases:
             raise UsageError(
                 f"--case: {self.profile} has no case that matches", "--list shows the ids"
@@ -166,7 +189,8 @@ def judging_options(command: Command) -> Command:
         update_baseline: bool,
         format_: Format | None,
         output: Path | None,
-        profile: Profile,
+        profile: Profile | None,
+        dialect: str | None,
         patterns: tuple[str, ...],
         ignored: tuple[str, ...],
         is_list: bool,
@@ -178,7 +202,8 @@ def judging_options(command: Command) -> Command:
         if output is not None:
             by_name = SUFFIXES.get(output.suffix.lower(), "text")
         judging = Judging(
-            profile=profile,
+            given_profile=profile,
+            dialect=dialect,
             patterns=patterns,
             ignored=ignored,
             is_list=is_list,
@@ -194,10 +219,10 @@ def judging_options(command: Command) -> Command:
         click.option(
             "--profile",
             type=click.Choice(PROFILES),
-            default="v1",
-            show_default=True,
-            help="Version of the protocol, and whether its unstable parts count.",
+            help="Version of the protocol, and whether its unstable parts count; v1 by default, "
+            "and v2 for its dialect.",
         ),
+        click.option("--dialect", type=click.Choice(SPOKEN), help="Dialect that the peer speaks."),
         click.option(
             "--case",
             "patterns",

@@ -17,6 +17,7 @@ from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.engine import Finding, Linter
 from acp_inspector.lint.registry import rules
 from acp_protocol.dialects.registry import DIALECTS
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
@@ -87,6 +88,8 @@ class Case:
     """Whether the case is about bytes that a translated dialect writes otherwise."""
     unlike: tuple[str, ...] = ()
     """Dialects in which the requirement does not hold."""
+    only: str = ""
+    """The dialect that the requirement is of; empty: it holds without one, too."""
     persona: str = ""
     """For clients: the persona that the client has to talk to; empty: any."""
 
@@ -252,6 +255,7 @@ class Suite:
             if profile in case.profiles
             and not (dialect in DIALECTS and case.is_official)
             and dialect not in case.unlike
+            and case.only in {"", dialect}
             and (not patterns or any(fnmatchcase(case.id, each) for each in patterns))
         ]
 
@@ -289,9 +293,11 @@ class Traffic:
     has_frames: bool = False
     """Whether the judged side has sent anything."""
 
-    def add(self, entries: Sequence[Entry], side: Side, *, unstable: bool) -> None:
+    def add(
+        self, entries: Sequence[Entry], side: Side, *, unstable: bool, takes_batches: bool = False
+    ) -> None:
         """Lint a connection and take over what concerns `side`."""
-        linter = Linter(unstable=unstable)
+        linter = Linter(unstable=unstable, dialect=BATCHES if takes_batches else None)
         frames: dict[int, Frame] = {}
         for entry in entries:
             linter.report.exercised = set()

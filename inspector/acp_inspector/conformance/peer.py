@@ -41,6 +41,7 @@ from acp_protocol.client_duties import (
     write_file,
 )
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import (
     AcpError,
     ConnectionClosedError,
@@ -121,6 +122,7 @@ class Options:
     """How an agent is judged."""
 
     profile: Profile = "v1"
+    dialect: str | None = None
     timeout: float = TIMEOUT_S
     settle: float = SETTLE_S
     list_wait: float = LIST_WAIT_S
@@ -197,6 +199,7 @@ class Peer(CaseWire):
             transport,
             timeout=options.timeout,
             settle=options.settle,
+            takes_batches=options.dialect == BATCHES,
             max_messages=options.max_messages,
             max_bytes=options.max_bytes,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Final, TypeAlias, TypeVar, cast
 
@@ -24,10 +25,13 @@ from acp_inspector.session.events import RequestSent
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.turn import SessionTurn
+from acp_protocol.endpoint import Endpoint, ProtocolViolation
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.framing import Side, opposite
 from acp_protocol.jsonrpc import (
+    Batch,
     ErrorResponse,
+    InvalidMessage,
     Json,
     Message,
     Request,
@@ -63,6 +67,7 @@ class CaseWire:
         *,
         timeout: float,
         settle: float,
+        takes_batches: bool = False,
         max_messages: int = MAX_MESSAGES,
         max_bytes: int = MAX_BYTES,
     ) -> None:
@@ -72,6 +77,12 @@ class CaseWire:
         """Seconds that the peer has for each step."""
         self.settle_seconds = settle
         """Seconds in which the peer may still send what it must not."""
+        self.takes_batches = takes_batches
+        """Whether the messages of an array count, after the array itself, as if they came alone."""
+        self._arrays = Endpoint(allow_batches=takes_batches)
+        """Joins the responses to the requests of an array."""
+        self._in_arrays: set[tuple[str, RequestId]] = set()
+        """The keys of the ids of requests that came in arrays and have no response yet."""
         self.journal = Journal()
         self.messages: list[Message] = []
         """What the peer has sent, in order."""
@@ -127,14 +138,30 @@ class CaseWire:
         try:
             with anyio.fail_after(self.timeout):
                 async with self._sending:
-                    for line in lines:
+                    written = [each for line in lines if (each := self._joined(line)) is not None]
+                    for line in written:
                         self._note(self.side, line)
-                    await self._transport.send(b"\n".join(lines))
+                    if written:
+                        await self._transport.send(b"\n".join(written))
         except TimeoutError:
             raise CaseFailedError(f"the {opposite(self.side)} does not read") from None
         except ConnectionClosedError:
             self.has_ended = True
             raise CaseFailedError(f"the {opposite(self.side)} closed the connection") from None
+
+    def _joined(self, line: bytes) -> bytes | None:
+        """Return what to send: the responses to an array in one array, with the last of them."""
+        if not self._in_arrays:
+            return line
+        message = read_message(line)
+        if not isinstance(message, SuccessResponse | ErrorResponse):
+            return line
+        if (key := id_key(message.id)) not in self._in_arrays:
+            return line
+        self._in_arrays.remove(key)
+        if isinstance(message, SuccessResponse):
+            return self._arrays.send_result(message.id, message.result)
+        return self._arrays.send_error(message.id, message.code, message.message, message.data)
 
     async def notify(self, method: str, params: Json = None) -> None:
         await self.send(encode_notification(method, params))
@@ -215,7 +242,7 @@ class CaseWire:
                 self._note(opposite(self.side), line)
                 self._count(len(line))
                 if line.strip() and not self.flood:
-                    self._accept(read_message(line))
+                    await self._accept_all(read_message(line))
                 if self.flood:
                     break
                 self.wake()
@@ -249,6 +276,20 @@ class CaseWire:
     def wake(self) -> None:
         change, self.change = self.change, anyio.Event()
         change.set()
+
+    async def _accept_all(self, message: Message) -> None:
+        """Accept a message, and those of an array; refuse what is none, where arrays are taken."""
+        self._accept(message)
+        if not self.takes_batches or not isinstance(message, Batch | InvalidMessage):
+            return
+        for event in self._arrays.receive(message.raw):
+            if isinstance(event, Request):
+                self._in_arrays.add(id_key(event.id))
+            elif isinstance(event, ProtocolViolation) and event.reply is not None:
+                with suppress(CaseFailedError):
+                    await self.send(event.reply)
+        for entry in message.entries if isinstance(message, Batch) else ():
+            self._accept(entry)
 
     def _accept(self, message: Message) -> None:
         at = len(self.messages)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.inspector.conformance.scripted_agent import Defect, Edit, Message
 
-V1, UNSTABLE, V2 = "v1", "v1-unstable", "v2"
+V1, UNSTABLE, V2, BATCHES = "v1", "v1-unstable", "v2", "v2-batch"
 DROP = object()
 
 
@@ -109,7 +109,79 @@ def _compact(message: Message) -> list[Message]:
     return [message, {"method": "session/update", "params": params}]
 
 
+REFUSAL: Message = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "No"}}
+NOTE: Message = {"jsonrpc": "2.0", "method": "_conform/note", "params": {}}
+
+
+def in_array(id_: Any, write: Callable[[list[Message]], Any]) -> Edit:
+    """Change the array with the response to a request with this id."""
+
+    def edit(tag: str, message: Any) -> Any:
+        is_meant = tag == "array" and any(each.get("id") == id_ for each in message)
+        return write(message) if is_meant else message
+
+    return edit
+
+
+def without_refusals(array: list[Message]) -> list[Message]:
+    return [each for each in array if each["id"] is not None]
+
+
+def one_refusal(tag: str, array: Any) -> Any:
+    """Keep one of several refusals, where an array has nothing else."""
+    is_meant = tag == "array" and not without_refusals(array)
+    return array[:1] if is_meant else array
+
+
+BATCH_EDITS: dict[str, tuple[Edit, str]] = {
+    "array lacks a response": (in_array("batch-2", lambda array: array[:1]), "batch.requests"),
+    "array is answered in lines": (
+        in_array("batch-3", lambda array: [line(each) for each in array]),
+        "batch.one-array",
+    ),
+    "note of an array is answered": (
+        in_array("batch-5", lambda array: [*array, REFUSAL]),
+        "batch.notification",
+    ),
+    "broken array gets an array": (
+        written("error parse array", lambda message: b"[" + line(message) + b"]"),
+        "batch.not-json",
+    ),
+    "empty array gets an array": (
+        written("error empty", lambda message: b"[" + line(message) + b"]"),
+        "batch.empty",
+    ),
+    "invalid entry is passed over": (
+        in_array("batch-7", without_refusals),
+        "batch.invalid-entries",
+    ),
+    "invalid entries get one error": (one_refusal, "batch.only-invalid batch.invalid-entries"),
+    "response among notifications": (
+        in_array("batch-1", lambda array: [*array, NOTE]),
+        "batch.one-kind",
+    ),
+}
+"""Defects with arrays, of both sides, and the cases that notice."""
+SEEN_BESIDE: dict[str, str] = {"response among notifications": "batch.requests"}
+"""Those that show in what is sent in another case."""
+
 DEFECTS: dict[str, Defect] = {
+    **{
+        name: Defect(
+            cases,
+            edit,
+            versions=(BATCHES,),
+            is_alone=name not in SEEN_BESIDE,
+            shown_by=SEEN_BESIDE.get(name, ""),
+        )
+        for name, (edit, cases) in BATCH_EDITS.items()
+    },
+    "notifications get an array": Defect(
+        "batch.only-notifications batch.filled",
+        flags=frozenset({"answers-nothing"}),
+        versions=(BATCHES,),
+        is_alone=True,
+    ),
     # initialize
     "version is text": sent(
         change("result initialize", ("result.protocolVersion", "1")),

@@ -9,7 +9,17 @@ from typing import Any
 from acp_inspector.conformance.client.judge import client_suite
 from acp_inspector.conformance.client.stage import Persona
 from acp_inspector.conformance.model import Profile
-from tests.inspector.conformance.agent_defects import DROP, change, for_id, line, written
+from tests.inspector.conformance.agent_defects import (
+    BATCH_EDITS,
+    DROP,
+    SEEN_BESIDE,
+    change,
+    for_id,
+    in_array,
+    line,
+    written,
+)
+from tests.inspector.conformance.judging import AnyProfile
 from tests.inspector.conformance.scripted_agent import Defect, Edit, Message
 
 
@@ -19,11 +29,11 @@ class ClientDefect:
 
     persona: Persona
     defect: Defect
-    only: tuple[Profile, ...] = ()
+    only: tuple[AnyProfile, ...] = ()
     """The profiles in which it is played; empty: the stable ones that know one of its cases."""
 
     @property
-    def profiles(self) -> tuple[Profile, ...]:
+    def profiles(self) -> tuple[AnyProfile, ...]:
         cases = client_suite().cases
         known = {each for id_ in self.defect.cases.split() for each in cases[id_].profiles}
         return self.only or tuple(each for each in ("v1", "v2") if each in known)
@@ -63,7 +73,47 @@ def renamed(message: Message) -> Message:
     return message | {"id": str(message["id"])}
 
 
+ONLY_BATCHES: tuple[AnyProfile, ...] = ("v2-batch",)
+
 DEFECTS: dict[str, ClientDefect] = {
+    **{
+        name: ClientDefect(
+            "hostile", Defect(cases, edit, is_alone=name not in SEEN_BESIDE), ONLY_BATCHES
+        )
+        for name, (edit, cases) in BATCH_EDITS.items()
+    },
+    "notifications get an array": ClientDefect(
+        "hostile",
+        Defect(
+            "batch.only-notifications batch.filled",
+            flags=frozenset({"answers-nothing"}),
+            is_alone=True,
+        ),
+        ONLY_BATCHES,
+    ),
+    "updates get an array": ClientDefect(
+        WELL,
+        Defect("batch.updates batch.filled", flags=frozenset({"answers-nothing"}), is_alone=True),
+        ONLY_BATCHES,
+    ),
+    "permission of an array comes alone": ClientDefect(
+        WELL,
+        Defect(
+            "batch.permission",
+            in_array("batch-permission", lambda array: [line(each) for each in array]),
+            is_alone=True,
+        ),
+        ONLY_BATCHES,
+    ),
+    "session is opened in an array": ClientDefect(
+        WELL,
+        Defect(
+            "batch.lifecycle",
+            written("request session/new", lambda message: b"[" + line(message) + b"]"),
+            is_alone=True,
+        ),
+        ONLY_BATCHES,
+    ),
     "unknown method": sent(
         change("error session/levitate", ("error.code", -32603)), "requests.unknown-method"
     ),

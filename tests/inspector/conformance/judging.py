@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
 from acp_inspector.conformance.client.judge import client_suite, judge_client
 from acp_inspector.conformance.client.stage import ClientOptions, Persona
-from acp_inspector.conformance.model import Profile, Report
+from acp_inspector.conformance.model import VERSION_OF, Case, Profile, Report, Suite
 from acp_inspector.conformance.peer import Close, Options
 from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
 from acp_inspector.journal import Journal
@@ -31,8 +32,21 @@ PROMPTS = {
 }
 
 
+AnyProfile: TypeAlias = Profile | Literal["v2-batch"]
+"""A profile, or the dialect of version 2."""
+
+
+def profile_and_dialect(name: AnyProfile) -> tuple[Profile, str | None]:
+    return ("v2", name) if name == "v2-batch" else (name, None)
+
+
+def cases_of(suite: Suite, name: AnyProfile, patterns: Sequence[str] = ()) -> list[Case]:
+    profile, dialect = profile_and_dialect(name)
+    return suite.select(profile, patterns, dialect=dialect)
+
+
 async def judge(
-    profile: Profile = "v1",
+    name: AnyProfile = "v1",
     defect: Defect | None = None,
     patterns: Sequence[str] = (),
     *,
@@ -43,12 +57,14 @@ async def judge(
     auth_method: str | None = "key",
 ) -> Report:
     """Judge the scripted agent."""
+    profile, dialect = profile_and_dialect(name)
     stored: dict[Path, dict[str, Session]] = {}
 
     @asynccontextmanager
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
         ours, theirs = memory_pair()
         agent = ScriptedAgent(theirs, defect, is_unstable=profile == "v1-unstable")
+        agent.takes_batches = dialect is not None
         agent.take_over(stored.setdefault(directory, {}))
 
         async def live() -> None:
@@ -65,6 +81,7 @@ async def judge(
 
     options = Options(
         profile=profile,
+        dialect=dialect,
         timeout=timeout,
         settle=0.02,
         list_wait=0.1,
@@ -74,7 +91,7 @@ async def judge(
         max_messages=max_messages,
         max_bytes=max_bytes,
     )
-    return await judge_agent(connect, agent_suite().select(profile, patterns), options)
+    return await judge_agent(connect, cases_of(agent_suite(), name, patterns), options)
 
 
 class Recorded:
@@ -103,7 +120,7 @@ async def judge_scripted_client(
     defect: Defect | None = None,
     patterns: Sequence[str] = (),
     *,
-    profile: Profile = "v1",
+    profile: AnyProfile = "v1",
     timeout: float = 20,
     journal: Journal | None = None,
 ) -> Report:
@@ -113,13 +130,16 @@ async def judge_scripted_client(
     """
     theirs, ours = memory_pair()
     client: Transport = theirs if journal is None else Recorded(theirs, journal)
-    options = ClientOptions(persona, profile, timeout=timeout, settle=0.02, delay=0.05)
+    official, dialect = profile_and_dialect(profile)
+    options = ClientOptions(persona, official, dialect, timeout, settle=0.02, delay=0.05)
     reports: list[Report] = []
-    cases = client_suite().select(profile, patterns)
-    version = 2 if profile == "v2" else 1
+    cases = cases_of(client_suite(), profile, patterns)
+    version = VERSION_OF[official]
     async with BackgroundTasks() as tasks:
         try:
-            tasks.start_soon(ScriptedClient(client, directory, defect, version=version).run)
+            scripted = ScriptedClient(client, directory, defect, version=version)
+            scripted.takes_batches = dialect is not None
+            tasks.start_soon(scripted.run)
             await judge_client(ours, ours.close_sending, cases, options, reports.append)
         finally:
             await ours.aclose()

@@ -84,6 +84,26 @@ class Defect:
     """Another case that has to be played: the defect is in what the agent sends there."""
 
 
+async def read_array(peer: Any, array: list[Any]) -> None:
+    """Have a scripted peer read the messages of an array, and send its responses in one."""
+    if not array:
+        await peer.send("error empty", {"id": None, "error": {"code": -32600, "message": "Empty"}})
+        return
+    peer.gathered = []
+    for each in array:
+        await peer.read(json.dumps(each).encode())
+    responses, peer.gathered = peer.gathered, None
+    if responses or "answers-nothing" in peer.flags:
+        for each in as_lines(peer.edit("array", responses)):
+            await peer.transport.send(each)
+
+
+def as_lines(array: Any) -> list[bytes]:
+    """Return an array as a line; or what is lines already."""
+    is_lines = bool(array) and isinstance(array[0], bytes)
+    return list(array) if is_lines else [json.dumps(array).encode()]
+
+
 @dataclass
 class Session:
     """A session of the agent."""
@@ -123,6 +143,9 @@ class ScriptedAgent:
         self.edit = (defect and defect.edit) or (lambda _, message: message)
         self.flags = defect.flags if defect else frozenset[str]()
         self.is_unstable = is_unstable
+        self.takes_batches = False
+        self.gathered: list[Message] | None = None
+        """The responses to the array that is being read."""
         self.version = 0
         self.broken: set[str] = set()
         self.client: Message = {}
@@ -166,6 +189,9 @@ class ScriptedAgent:
             raise ConnectionClosedError
 
     async def send(self, tag: str, message: Message) -> None:
+        if self.gathered is not None and "method" not in message:
+            self.gathered.append({"jsonrpc": "2.0"} | message)
+            return
         sent = self.edit(tag, json.loads(json.dumps(message)))
         for each in sent if isinstance(sent, list) else [sent]:
             if isinstance(each, bytes):
@@ -198,14 +224,11 @@ class ScriptedAgent:
         except ValueError:
             if "dies-of-garbage" in self.flags and line.startswith(b"this"):
                 raise ConnectionClosedError from None
-            await self.fail("error parse", None, -32700, "Parse error")
+            tag = "error parse array" if line.startswith(b"[") else "error parse"
+            await self.fail(tag, None, -32700, "Parse error")
             return
         if isinstance(message, list):
-            if "reads-arrays" in self.flags:
-                for each in message:
-                    await self.read(json.dumps(each).encode())
-                return
-            await self.fail("error array", None, -32600, "Arrays are not supported")
+            await self.read_list(message)
             return
         id_ = message.get("id") if isinstance(message, dict) else None
         is_call = isinstance(message, dict) and isinstance(message.get("method"), str)
@@ -221,6 +244,15 @@ class ScriptedAgent:
             await self.fail("error null", None, -32600, "The id is null")
         else:
             await self.requested(message)
+
+    async def read_list(self, message: list[Any]) -> None:
+        if self.takes_batches:
+            await read_array(self, message)
+        elif "reads-arrays" in self.flags:
+            for each in message:
+                await self.read(json.dumps(each).encode())
+        else:
+            await self.fail("error array", None, -32600, "Arrays are not supported")
 
     async def read_response(self, message: Message) -> None:
         waiting = self.pending.pop(message.get("id"), None)

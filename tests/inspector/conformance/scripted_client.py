@@ -18,7 +18,12 @@ from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import parse
 from acp_protocol.schema.validate import validate_params
 from acp_protocol.transport import Transport
-from tests.inspector.conformance.scripted_agent import Defect, Message, RefusedError
+from tests.inspector.conformance.scripted_agent import (
+    Defect,
+    Message,
+    RefusedError,
+    read_array,
+)
 
 CLAIMS: dict[int, Message] = {
     1: {
@@ -67,6 +72,9 @@ class ScriptedClient:
     ) -> None:
         self.transport = transport
         self.version = version
+        self.takes_batches = False
+        self.gathered: list[Message] | None = None
+        """The responses to the array that is being read."""
         self.cwd = cwd
         self.edit = (defect and defect.edit) or (lambda _, message: message)
         self.flags = defect.flags if defect else frozenset[str]()
@@ -166,6 +174,9 @@ class ScriptedClient:
     # The wire
 
     async def send(self, tag: str, message: Message) -> None:
+        if self.gathered is not None and "method" not in message:
+            self.gathered.append({"jsonrpc": "2.0"} | message)
+            return
         sent = self.edit(tag, json.loads(json.dumps(message)))
         for each in sent if isinstance(sent, list) else [sent]:
             if isinstance(each, bytes):
@@ -206,7 +217,11 @@ class ScriptedClient:
             if "dies-of-bytes" in self.flags and b"\xff" in line:
                 raise ConnectionClosedError from None
             if "no-parse-error" not in self.flags:
-                await self.fail("error parse", None, -32700)
+                tag = "error parse array" if line.startswith(b"[") else "error parse"
+                await self.fail(tag, None, -32700)
+            return
+        if isinstance(message, list) and self.takes_batches:
+            await read_array(self, message)
             return
         if isinstance(message, list):
             if "reads-arrays" in self.flags:
@@ -227,6 +242,8 @@ class ScriptedClient:
         elif message.get("jsonrpc") != "2.0" and "any-jsonrpc" not in self.flags:
             if "ignores-jsonrpc-1" not in self.flags:
                 await self.fail("error invalid", message.get("id"), -32600)
+        elif "id" in message and self.gathered is not None:
+            await self.respond(message)
         elif "id" in message:
             self.tasks.start_soon(self.respond, message)
         elif '"state": "idle"' in json.dumps(message):

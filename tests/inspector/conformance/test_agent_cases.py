@@ -12,13 +12,14 @@ from acp_inspector.conformance.model import PROFILES, Profile
 from acp_inspector.conformance.wire import MAX_BYTES, MAX_MESSAGES
 from acp_protocol.errors import OperationTimeoutError, RemoteProtocolError
 from tests.inspector.conformance.agent_defects import DEFECTS, written
-from tests.inspector.conformance.judging import PROMPTS, judge
+from tests.inspector.conformance.judging import PROMPTS, AnyProfile, cases_of, judge
 from tests.inspector.conformance.scripted_agent import Defect, Message
 
 NOT_PLAYED = {
     "v1": set[str](),
     "v1-unstable": set[str](),
     "v2": {"prompt.audio"},
+    "v2-batch": {"prompt.audio"},
 }
 """Cases that the correct agent does not pass: it offers less, so that others can be played."""
 FAILED = {"fail", "advice"}
@@ -26,8 +27,8 @@ PLAYS_ALL = "FUZZ_EXAMPLES" in os.environ
 """Whether each defect is played with all cases, as `make fuzz` wants."""
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_correct_agent_passes_every_case(profile: Profile) -> None:
+@pytest.mark.parametrize("profile", [*PROFILES, "v2-batch"])
+async def test_correct_agent_passes_every_case(profile: AnyProfile) -> None:
     report = await judge(profile, timeout=20)
     others = {each.case.id: each.reason for each in report.results if each.verdict != "pass"}
     assert others.keys() == NOT_PLAYED[profile], others
@@ -39,6 +40,8 @@ async def test_every_case_can_be_played_alone(profile: Profile) -> None:
     """Also one of both versions; half of those are played in each."""
     for number, case in enumerate(agent_suite().cases.values()):
         is_both = {"v1-unstable", "v2"} <= set(case.profiles)
+        if case.only:
+            continue
         if profile not in case.profiles or (is_both and (profile == "v2") == number % 2):
             continue
         (result,) = (await judge(profile, patterns=[case.id], timeout=20)).results
@@ -210,13 +213,13 @@ async def test_agent_that_floods_is_given_up(messages: int, bytes_: int) -> None
     )
 
 
-def with_others(defect: Defect, profile: Profile, number: int) -> list[str]:
+def with_others(defect: Defect, profile: AnyProfile, number: int) -> list[str]:
     """Return the cases of a defect with a part of the others, another one for each number.
 
     One that spreads to several cases gets a sixth, any other a thirtieth.
     """
     cases = [*defect.cases.split(), *defect.shown_by.split()]
-    others = [case.id for case in agent_suite().select(profile) if case.id not in cases]
+    others = [case.id for case in cases_of(agent_suite(), profile) if case.id not in cases]
     parts = 30 if len(cases) == 1 or defect.shown_by else 6
     return cases + (others if PLAYS_ALL else others[number % parts :: parts])
 
@@ -230,7 +233,7 @@ def with_others(defect: Defect, profile: Profile, number: int) -> list[str]:
     ],
 )
 async def test_defect_fails_its_cases_and_no_other(
-    name: str, profile: Profile, number: int
+    name: str, profile: AnyProfile, number: int
 ) -> None:
     defect = DEFECTS[name]
     cases = defect.cases.split()

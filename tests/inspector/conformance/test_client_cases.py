@@ -18,7 +18,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.transport.memory import memory_pair
 from tests.inspector.conformance.client_defects import DEFECTS
-from tests.inspector.conformance.judging import judge_scripted_client
+from tests.inspector.conformance.judging import AnyProfile, cases_of, judge_scripted_client
 from tests.inspector.conformance.scripted_agent import Defect
 
 FAILED = {"fail", "advice"}
@@ -26,10 +26,10 @@ PLAYS_ALL = "FUZZ_EXAMPLES" in os.environ
 """Whether each defect is played in all its versions, as `make fuzz` wants, or in one of them."""
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", [*PROFILES, "v2-batch"])
 @pytest.mark.parametrize("persona", PERSONAS)
 async def test_correct_client_fails_no_case_and_passes_those_of_the_persona(
-    persona: Persona, profile: Profile, tmp_path: Path
+    persona: Persona, profile: AnyProfile, tmp_path: Path
 ) -> None:
     report = await judge_scripted_client(persona, tmp_path, profile=profile)
     assert not report.counts["fail"], [each for each in report.results if each.verdict == "fail"]
@@ -75,10 +75,10 @@ async def test_client_that_cancels_a_turn_still_takes_updates(
     ],
 )
 async def test_defect_fails_its_cases_and_no_other(
-    name: str, profile: Profile, tmp_path: Path
+    name: str, profile: AnyProfile, tmp_path: Path
 ) -> None:
     persona, defect = DEFECTS[name].persona, DEFECTS[name].defect
-    known = {each.id for each in client_suite().select(profile)}
+    known = {each.id for each in cases_of(client_suite(), profile)}
     cases = [each for each in defect.cases.split() if each in known]
     if defect.is_alone:
         report = await judge_scripted_client(
@@ -90,15 +90,16 @@ async def test_defect_fails_its_cases_and_no_other(
     assert failed.keys() == set(cases), failed
 
 
-@pytest.mark.parametrize("profile", ["v1", "v2"])
-def test_every_case_has_a_defect(profile: Profile) -> None:
+@pytest.mark.parametrize("profile", ["v1", "v2", "v2-batch"])
+def test_every_case_has_a_defect(profile: AnyProfile) -> None:
+    as_good: dict[str, str] = {"v2-batch": "v2"}
     proved = {
         id_
         for each in DEFECTS.values()
-        if profile in each.profiles
+        if {profile, as_good.get(profile, profile)} & set(each.profiles)
         for id_ in each.defect.cases.split()
     }
-    assert {each.id for each in client_suite().select(profile)} <= proved
+    assert {each.id for each in cases_of(client_suite(), profile)} <= proved
 
 
 async def test_client_of_version_1_reaches_no_case_of_version_2(tmp_path: Path) -> None:

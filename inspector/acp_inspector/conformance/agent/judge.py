@@ -14,6 +14,7 @@ from typing import Final
 import anyio
 
 from acp_inspector.conformance.agent.cases.ordinary import ORDINARY
+from acp_inspector.conformance.batches import add_batch_cases
 from acp_inspector.conformance.model import (
     AGENT,
     Case,
@@ -70,6 +71,7 @@ def agent_suite() -> Suite:
     """Return all cases for agents."""
     for name in SUBJECTS:
         import_module(f"acp_inspector.conformance.agent.cases.{name}")
+    add_batch_cases(AGENT)
     for case in (*observed_cases("agent"), OTHER_TRAFFIC):
         AGENT.add(case)
     return AGENT
@@ -158,7 +160,9 @@ class _AgentJudge:
                 elif silence := _silence(peer):
                     self._useless[silence] += 1
                 unstable = self._options.profile == "v1-unstable"
-                self._traffic.add(peer.linted(), "agent", unstable=unstable)
+                self._traffic.add(
+                    peer.linted(), "agent", unstable=unstable, takes_batches=peer.takes_batches
+                )
                 info = peer.initialized.get("agentInfo") or peer.initialized.get("info")
                 self.name = self.name or get_string(info, "name")
 

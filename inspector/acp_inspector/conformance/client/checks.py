@@ -13,6 +13,8 @@ from acp_protocol.jsonrpc import ErrorResponse, Json
 WELL: Final = "well-behaved"
 ALLOW: Final = ("allow", "allow_once")
 REJECT: Final = ("reject", "reject_once")
+NO_PERMISSIONS: Final = ("acpex", "openoxide")
+"""Dialects whose documents have no permission requests."""
 TEXT_BLOCK: Final[Json] = {"type": "text", "text": "text"}
 
 

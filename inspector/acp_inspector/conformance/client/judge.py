@@ -31,7 +31,7 @@ from acp_protocol.transport import Transport
 
 SUBJECTS: Final = (
     *("requests", "permissions", "files", "terminals", "elicitation"),
-    *("chatty", "slow", "out_of_order", "hostile", "leaving"),
+    *("chatty", "slow", "out_of_order", "hostile", "batches", "leaving"),
 )
 
 
@@ -110,7 +110,12 @@ class _ClientJudge:
     def report(self) -> Report:
         traffic = Traffic()
         unstable = self._options.profile == "v1-unstable"
-        traffic.add(self.stage.linted(), "client", unstable=unstable)
+        traffic.add(
+            self.stage.linted(),
+            "client",
+            unstable=unstable,
+            takes_batches=self.stage.takes_batches,
+        )
         infos = [
             get_object(each.params, "clientInfo")
             for each in self.stage.messages

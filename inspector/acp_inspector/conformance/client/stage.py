@@ -16,6 +16,7 @@ import anyio
 from acp_inspector.conformance.model import VERSION_OF, CaseFailedError, NotOfferedError, Profile
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
 from acp_inspector.conformance.wire import CaseWire, Reply
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.json_values import as_object, get, get_object, get_string, get_text
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
@@ -78,6 +79,7 @@ class ClientOptions:
 
     persona: Persona = "well-behaved"
     profile: Profile = "v1"
+    dialect: str | None = None
     timeout: float = TIMEOUT_S
     settle: float = SETTLE_S
     delay: float = DELAY_S
@@ -95,7 +97,12 @@ class Stage(CaseWire):
         options: ClientOptions,
         play: Callable[[], Awaitable[None]],
     ) -> None:
-        super().__init__(transport, timeout=options.timeout, settle=options.settle)
+        super().__init__(
+            transport,
+            timeout=options.timeout,
+            settle=options.settle,
+            takes_batches=options.dialect == BATCHES,
+        )
         self.options = options
         self.persona = options.persona
         self.version = VERSION_OF[options.profile]

@@ -81,7 +81,7 @@ class _Calls:
         return next((each for each in waiting if each.is_empty == is_empty), None)
 
 
-@rule.error(526, "must", "sender", on.DRAFT_BATCHES)
+@rule.error(526, "must", "sender", on.DRAFT_BATCHES, case="batch.filled")
 @details(exercised_by=on.EVERY_FRAME)
 @fix("Send at least one message in an array; where there is no response to send, send nothing.")
 def empty_batch(context: Context) -> CheckResult:
@@ -89,7 +89,7 @@ def empty_batch(context: Context) -> CheckResult:
     return OK if _messages(context) else context.problem("an empty array is sent")
 
 
-@rule.error(527, "implied", "sender", on.DRAFT_BATCHES)
+@rule.error(527, "implied", "sender", on.DRAFT_BATCHES, case="batch.one-kind")
 @details(exercised_by=on.EVERY_FRAME)
 @fix("Send requests and notifications in one array, responses in another.")
 def mixed_batch(context: Context) -> CheckResult:
@@ -99,7 +99,7 @@ def mixed_batch(context: Context) -> CheckResult:
     return context.problem("an array has calls and responses") if is_mixed else OK
 
 
-@rule.warning(528, "should", "sender", on.DRAFT_BATCHES)
+@rule.warning(528, "should", "sender", on.DRAFT_BATCHES, case={"client": "batch.lifecycle"})
 @details(exercised_by=on.EVERY_FRAME)
 @fix("Send messages that open or prompt a session, and initialize, by themselves.")
 def lifecycle_in_batch(context: Context) -> CheckResult:

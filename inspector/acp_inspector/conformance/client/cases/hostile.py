@@ -24,7 +24,7 @@ case = partial(CLIENT.case, persona="hostile")
 def _harmless(id_: str, sentence: str, *lines: bytes, section: str = "Transports, stdio") -> None:
     """Register a case about bytes after which the client goes on."""
 
-    @case(id_, section, says=sentence)
+    @case(id_, section, says=sentence, is_official=True)
     async def goes_on(stage: Stage) -> None:
         for each in lines:
             await stage.send(each)
@@ -53,7 +53,7 @@ _harmless(
 )
 
 
-@case("hostile.parse-error", "Overview, JSON-RPC (JSON-RPC 2.0, section 5.1)")
+@case("hostile.parse-error", "Overview, JSON-RPC (JSON-RPC 2.0, section 5.1)", is_official=True)
 async def parse_error(stage: Stage) -> None:
     """A line that is no JSON gets the error -32700 with the id null."""
     at = len(stage.messages)
@@ -67,7 +67,13 @@ def _is_reply_to_nothing(message: Message) -> bool:
     return isinstance(message, ErrorResponse) and message.id is None
 
 
-@case("hostile.array", "Transports", rules=("batch-not-refused", "batch-response"))
+@case(
+    "hostile.array",
+    "Transports",
+    rules=("batch-not-refused", "batch-response"),
+    is_official=True,
+    unlike=("v2-batch",),
+)
 async def array(stage: Stage) -> None:
     """An array of messages is not carried out."""
     at = len(stage.messages)
@@ -79,7 +85,7 @@ async def array(stage: Stage) -> None:
             raise CaseFailedError("a request in an array was carried out")
 
 
-@case("hostile.jsonrpc-1", "Overview, JSON-RPC (JSON-RPC 2.0, section 4)")
+@case("hostile.jsonrpc-1", "Overview, JSON-RPC (JSON-RPC 2.0, section 4)", is_official=True)
 async def jsonrpc_1(stage: Stage) -> None:
     """A request whose jsonrpc is not "2.0" gets no result."""
     at = len(stage.messages)
@@ -92,7 +98,8 @@ async def jsonrpc_1(stage: Stage) -> None:
             raise CaseFailedError("the request got a result")
 
 
-@case("hostile.no-options", "Tool calls, Permission options")
+# The document of Continuum Router has no options: each request is answered by one of four words.
+@case("hostile.no-options", "Tool calls, Permission options", unlike=("continuum",))
 async def no_options(stage: Stage) -> None:
     """A permission request without options selects nothing."""
     reply = await stage.request("session/request_permission", stage.permission())

@@ -6,6 +6,7 @@ from functools import partial
 
 from acp_inspector.conformance.client.checks import (
     ALLOW,
+    NO_PERMISSIONS,
     REJECT,
     TEXT_BLOCK,
     check_outcome,
@@ -36,14 +37,14 @@ async def update_before_call(stage: Stage) -> None:
     await check_survival(stage)
 
 
-@case("order.permission-before-call", "Tool calls, Requesting permission")
+@case("order.permission-before-call", "Tool calls, Requesting permission", unlike=NO_PERMISSIONS)
 async def permission_before_call(stage: Stage) -> None:
     """A permission may be requested for a tool call that was not announced."""
     reply = await stage.ask(ALLOW, REJECT, call="never-announced")
     check_outcome(reply, "allow", "reject")
 
 
-@case("order.two-permissions", "Tool calls, Requesting permission")
+@case("order.two-permissions", "Tool calls, Requesting permission", unlike=NO_PERMISSIONS)
 async def two_permissions(stage: Stage) -> None:
     """Two permissions that are requested at the same time each get an outcome."""
     at = len(stage.messages)

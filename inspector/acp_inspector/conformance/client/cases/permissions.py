@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from acp_inspector.conformance.client.checks import ALLOW, REJECT, WELL, check_outcome
+from acp_inspector.conformance.client.checks import (
+    ALLOW,
+    NO_PERMISSIONS,
+    REJECT,
+    WELL,
+    check_outcome,
+)
 from acp_inspector.conformance.client.stage import Stage
 from acp_inspector.conformance.model import CLIENT
 
-case = partial(CLIENT.case, persona=WELL)
+case = partial(CLIENT.case, persona=WELL, unlike=NO_PERMISSIONS)
 
 
 @case(

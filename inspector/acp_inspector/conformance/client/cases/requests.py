@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from acp_inspector.conformance.client.checks import ALLOW, WELL, expect_no_reply
+from acp_inspector.conformance.client.checks import ALLOW, NO_PERMISSIONS, WELL, expect_no_reply
 from acp_inspector.conformance.client.stage import Stage
 from acp_inspector.conformance.model import CLIENT
 from acp_inspector.conformance.wire import error_of
@@ -51,7 +51,7 @@ async def many(stage: Stage) -> None:
         await stage.response(id_, at, "a response to each of 20 requests")
 
 
-@case("requests.params-missing", "Schema, RequestPermissionRequest")
+@case("requests.params-missing", "Schema, RequestPermissionRequest", unlike=NO_PERMISSIONS)
 async def params_missing(stage: Stage) -> None:
     """A request without its required params is refused with -32602."""
     reply = await stage.request("session/request_permission", {"sessionId": stage.session})
