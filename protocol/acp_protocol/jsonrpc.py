@@ -45,6 +45,8 @@ NOT_PERMITTED: Final = "not permitted"
 
 The published protocol has no code for it.
 """
+NOT_OFFERED: Final = "not offered"
+"""The same for a kind of content that the agent has not claimed to take."""
 UNSUPPORTED_VERSION: Final = -32022
 """The peer speaks no version at or below the requested one (version 2)."""
 REQUEST_CANCELLED: Final = -32800

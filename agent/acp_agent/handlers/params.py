@@ -25,9 +25,9 @@ IMAGE_LIMIT: Final = 20 * 2**20
 """Characters of one image."""
 
 
-def invalid_params(reason: str) -> RequestFailedError:
+def invalid_params(reason: str, data: Json = None) -> RequestFailedError:
     """Return the error for invalid params; `reason` names the field."""
-    return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}")
+    return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}", data)
 
 
 def markers(names: Sequence[str]) -> dict[str, Json]:
@@ -87,7 +87,8 @@ def prompt_blocks(
     for place, block in enumerate(blocks):
         where, kind = f"params.prompt.{place}", block.get("type")
         if kind not in offered:
-            raise invalid_params(f"{where}: {kind} was not offered")
+            data = {"reason": jsonrpc.NOT_OFFERED}
+            raise invalid_params(f"{where}: {kind} was not offered", data)
         if kind == "image" and (problem := _image_error(block, model)) is not None:
             raise invalid_params(f"{where}: {problem}")
     return blocks

@@ -246,6 +246,7 @@ PROMPTS: Final[Json] = {"audio": True, "image": True, "embeddedContext": True}
 """What our clients send in prompts besides text; the published protocol has no claim for it."""
 _FOREIGN: Final = ("prompts", "authenticationMethods")
 _DONE: Final = frozenset({"done", "stop", "complete"})
+_STATEFUL: Final = ("initialize", "session/")
 _GATED: Final = ("fs/", "terminal/", "session/load")
 _WORDS: Final = WIRE_NAMES["acpex"]
 _CODES: Final = {
@@ -383,12 +384,15 @@ class Acpex(Dialect):
         match response.code:
             case jsonrpc.RESOURCE_NOT_FOUND:
                 return with_code(response, NOT_FOUND, _write_place(response.data))
-            case jsonrpc.INVALID_PARAMS if _is_forbidden(response.data):
+            case jsonrpc.INVALID_PARAMS if _reason(response.data) == jsonrpc.NOT_PERMITTED:
                 return with_code(response, PERMISSION_DENIED, _write_place(response.data))
+            case jsonrpc.INVALID_PARAMS if _reason(response.data) == jsonrpc.NOT_OFFERED:
+                return with_code(response, NOT_SUPPORTED)
             case jsonrpc.AUTH_REQUIRED:
                 # Other methods came in the wrong order: authentication is first.
                 return with_code(response, NOT_FOUND if method == "authenticate" else INVALID_STATE)
-            case jsonrpc.INVALID_REQUEST if not self.is_initialized:
+            case jsonrpc.INVALID_REQUEST if not self.is_initialized or method.startswith(_STATEFUL):
+                # Such as a second turn: the message itself is valid.
                 return with_code(response, INVALID_STATE)
             case jsonrpc.METHOD_NOT_FOUND if method.startswith(_GATED):
                 return with_code(response, NOT_SUPPORTED)
@@ -396,9 +400,8 @@ class Acpex(Dialect):
                 return response.raw
 
 
-def _is_forbidden(data: Json) -> bool:
-    """Return whether the data of an error says that something is not permitted."""
-    return as_object(data).get("reason") == jsonrpc.NOT_PERMITTED
+def _reason(data: Json) -> Json:
+    return as_object(data).get("reason")
 
 
 def _write_place(data: Json) -> Json:
@@ -492,6 +495,9 @@ def _read_failure(response: ErrorResponse, method: str) -> bytes:
             return with_code(response, jsonrpc.RESOURCE_NOT_FOUND, place)
         case code if code == PERMISSION_DENIED:
             data = _read_place(response.data) | {"reason": jsonrpc.NOT_PERMITTED}
+            return with_code(response, jsonrpc.INVALID_PARAMS, data)
+        case code if code == NOT_SUPPORTED and not method.startswith(_GATED):
+            data = as_object(response.data) | {"reason": jsonrpc.NOT_OFFERED}
             return with_code(response, jsonrpc.INVALID_PARAMS, data)
         case code:
             return with_code(response, _CODES.get(code, code))

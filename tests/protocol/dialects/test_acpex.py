@@ -433,6 +433,36 @@ def test_what_an_agent_may_not_reach_has_its_code_and_its_path(
     assert said(*written) == said(frame(id=1, error=errors[0]))
 
 
+@pytest.mark.parametrize(
+    ("method", "official", "code"),
+    [
+        ("session/prompt", {"code": -32600, "message": "A turn is running"}, -32003),
+        ("initialize", {"code": -32600, "message": "initialize comes too late"}, -32003),
+        (
+            "session/prompt",
+            {"code": -32602, "message": "audio", "data": {"reason": "not offered"}},
+            -32004,
+        ),
+    ],
+)
+def test_a_state_and_a_missing_ability_have_their_codes_after_the_opening(
+    dialect: Acpex, method: str, official: dict[str, Json], code: int
+) -> None:
+    dialect.read(call("initialize", {"protocolVersion": 1}, id=0), "client")
+    dialect.write(frame(id=0, result={"protocolVersion": 1}), "agent")
+    dialect.read(call(method, {}, id=1), "client")
+    (written,) = dialect.write(frame(id=1, error=official), "agent")
+    assert json.loads(written)["error"] == official | {"code": code}
+    (read,) = said(*_reread(written, method))
+    assert read["error"] == official
+
+
+def _reread(written: bytes, method: str) -> tuple[bytes, ...]:
+    reader = Acpex("/abs/project")
+    reader.read(call(method, {}, id=1), "client")
+    return reader.read(written, "agent").forward
+
+
 def test_a_denial_without_a_reason_is_read_as_one(dialect: Acpex) -> None:
     dialect.read(call("terminal/create", {}, id=1), "agent")
     answer = frame(id=1, error={"code": -32002, "message": "oh"})
