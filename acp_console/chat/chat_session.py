@@ -618,7 +618,7 @@ class ChatSession:
             self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
             self._changed_items.append(Notice("version", link.disguise))
-        for sentence in link.unreachable_servers(self.setup.servers):
+        for sentence in link.left_out(self.cwd, self.setup.servers):
             self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)

@@ -121,8 +121,10 @@ class AgentConnection:
         handlers: ClientHandlers,
         quiet: QuietTimes = QUIET,
         wire: Wire | None = None,
+        directory: Path | None = None,
     ) -> None:
         self.spec = spec
+        self._directory = Path() if directory is None else directory
         self.connection = connection
         self.pointed_dialect: str | None = None
         """The dialect that the agent's refusal of the first session or prompt points to."""
@@ -177,6 +179,11 @@ class AgentConnection:
         return None if self._wire is None else self._wire.dialect
 
     @property
+    def _newest(self) -> int:
+        """The newest protocol version to ask for; dialects have the first one."""
+        return 1 if self._translator is not None else self.spec.max_protocol_version
+
+    @property
     def _translator(self) -> Dialect | None:
         return None if self._wire is None else self._wire.translator
 
@@ -205,19 +212,15 @@ class AgentConnection:
                 raise RemoteProtocolError(reason, hint=NO_AGENT_HINT) from None
             if refusal.code != UNSUPPORTED_VERSION:
                 raise
-            raise RemoteProtocolError(
-                _no_version(refusal.data, self.spec.max_protocol_version)
-            ) from None
+            raise RemoteProtocolError(_no_version(refusal.data, self._newest)) from None
         members = _object(answer, "initialize")
         version = members.get("protocolVersion")
         if version == 2 and "agentCapabilities" in members and not _V2_FIELDS & members.keys():
             # Some agents repeat any version and speak version 1 all the same.
             version = 1
             self.is_version_1_in_disguise = True
-        if type(version) is not int or not 1 <= version <= self.spec.max_protocol_version:
-            raise RemoteProtocolError(
-                _no_version({"supported": [version]}, self.spec.max_protocol_version)
-            )
+        if type(version) is not int or not 1 <= version <= self._newest:
+            raise RemoteProtocolError(_no_version({"supported": [version]}, self._newest))
         self.version = self._handlers.version = version
         info, able = (
             ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
@@ -233,11 +236,9 @@ class AgentConnection:
         first = {"clientInfo": us, "clientCapabilities": self._handlers.capabilities}
         # The version is not known yet, so also send the fields of version 1.
         second: dict[str, Json] = (
-            {"info": us, "capabilities": self._handlers.capabilities_v2}
-            if self.spec.max_protocol_version > 1
-            else {}
+            {"info": us, "capabilities": self._handlers.capabilities_v2} if self._newest > 1 else {}
         )
-        return {"protocolVersion": self.spec.max_protocol_version, **first, **second}
+        return {"protocolVersion": self._newest, **first, **second}
 
     async def authenticate(self, method_id: str, secret: str | None = None) -> None:
         """Log in with one of the agent's methods; in a dialect perhaps with a token or data.
@@ -367,6 +368,18 @@ class AgentConnection:
             raise RemoteProtocolError(f"the agent's response to {method} has no sessionId")
         self._handlers.open_session(opened, cwd, directories)
         return {**members, "sessionId": opened}
+
+    def left_out(self, cwd: Path, servers: Sequence[Mapping[str, Json]] | None = None) -> list[str]:
+        """Return a sentence for all that a session in `cwd` does not get; None: its own servers."""
+        sentences = self.unreachable_servers(servers)
+        lacks_directory = self._translator is not None and not self._translator.takes_directory
+        if lacks_directory and cwd.resolve() != self._directory.resolve():
+            sentences.insert(
+                0,
+                f"{self.dialect} has no place for a directory: {self.title} works in "
+                f"{self._directory}",
+            )
+        return sentences
 
     def unreachable_servers(self, servers: Sequence[Mapping[str, Json]] | None = None) -> list[str]:
         """Return a sentence for each MCP server that the agent does not get; None: its own."""
@@ -773,7 +786,7 @@ async def _run_agent(
             wire = Wire(child, spec, journal)
             connecting = Connection(wire.transport, handlers, allow_batches=spec.takes_batches)
             async with handlers, connecting as connection:
-                link = AgentConnection(spec, child, connection, handlers, quiet, wire)
+                link = AgentConnection(spec, child, connection, handlers, quiet, wire, cwd)
                 try:
                     await _open(link, child, start_timeout)
                     yield link

@@ -101,6 +101,8 @@ class Dialect(ABC):
     """The name that selects this dialect."""
     framing: Framing = "lines"
     """How its frames are separated on stdio."""
+    takes_directory: bool = True
+    """Whether a session is opened with a directory; otherwise it has that of the agent."""
     takes_servers: bool = True
     """Whether a session is opened with MCP servers."""
     takes_model: bool = False

@@ -267,6 +267,7 @@ _ASSUMED: Final[Object] = {META: {"continuum": {ASSUMED: True}}}
 
 class Continuum(Dialect):
     name: str = "continuum"
+    takes_directory: bool = False
     takes_servers: bool = False
     takes_model: bool = True
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.agents.spec import Login, command_agent
+from acp_console.chat.chat_session import ChatSession
 from acp_inspector.session.items import Notice
 from acp_protocol.jsonrpc import Json
 from tests.console.chat.test_chats import chats, frames, said
@@ -72,7 +73,13 @@ async def test_servers_that_the_dialect_has_no_place_for_are_said(tmp_path: Path
         session = all_.open(spec, tmp_path)
         session.send("hello")
         await all_.until(lambda: said(session) and session.state == "ready")
+        elsewhere = ChatSession(session.agent, tmp_path.parent, on_change=session.on_change)
+        await all_.until(lambda: elsewhere.state == "ready")
+        notices = [each.text for each in elsewhere.take_changes() if isinstance(each, Notice)]
+        sentence = "continuum has no place for a directory: Continuum Router works in "
+        assert f"{sentence}{tmp_path}" in notices
         notices = [each.text for each in session.take_changes() if isinstance(each, Notice)]
+        assert not any(sentence in text for text in notices)
         assert "MCP server files is left out: continuum has no place for it" in notices
-        sent = [each.data for each in frames(session) if each.side == "client"]
-        assert b'"model":"gpt-4o"' in sent[-1]
+        sent = b"".join(each.data for each in frames(session) if each.side == "client")
+        assert b'"model":"gpt-4o"' in sent

@@ -66,6 +66,27 @@ def test_an_agent_that_shows_its_dialect_is_started_once_more_in_it(
     assert f" speaks {dialect}: found at the second try\n" in done.err
 
 
+SILENT = """
+for line in sys.stdin:
+    if line.startswith("Content-Length: "):
+        break
+    sys.stderr.write("skipped a bad header\\n")
+    sys.stderr.flush()
+def receive(is_first=[line]):
+    header = is_first.pop() if is_first else sys.stdin.readline()
+    sys.stdin.readline()
+    return json.loads(sys.stdin.read(int(header[16:])))
+"""
+
+
+def test_a_silent_agent_is_started_once_more_after_its_time(agent: Agent, call: Call) -> None:
+    command = agent(SILENT + LENGTHS[LENGTHS.index("def send") :])
+    done = call("exec", "--start-timeout", "1s", "x", "--", *command)
+    assert (done.code, done.out) == (exit_codes.DONE, "hi there\n"), done.err
+    done = call("exec", "--start-timeout", "1s", "x", "--", *agent("sys.stdin.read()"))
+    assert (done.code, done.err.endswith(HINT[6:])) == (exit_codes.TIME_LIMIT, True)
+
+
 @pytest.mark.parametrize(
     ("script", "starts"),
     [
@@ -104,9 +125,10 @@ hear("never")
 
 @pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
 def test_our_agent_recognises_our_client(call: Call, dialect: str) -> None:
-    done = call("exec", "--dialect", dialect, "hello you", "--", *OURS)
-    assert done.code == exit_codes.DONE, done.err
-    assert "> hello you" in done.out
+    for words in [(), ("--protocol", "2")]:
+        done = call("exec", "--dialect", dialect, *words, "hello you", "--", *OURS)
+        assert done.code == exit_codes.DONE, done.err
+        assert "> hello you" in done.out
 
 
 @pytest.fixture
