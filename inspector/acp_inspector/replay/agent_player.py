@@ -46,7 +46,6 @@ from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
-    Batch,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -58,6 +57,7 @@ from acp_protocol.jsonrpc import (
     encode,
     encode_notification,
     id_key,
+    is_array_of_messages,
     is_request_id,
     parse,
     read_message,
@@ -167,7 +167,7 @@ class AgentPlayer:
         self._is_redacted = is_redacted
         self._options = options or {}
         self._judge = judge
-        has_batches = any(isinstance(read_message(cue.frame.data), Batch) for cue in script.cues)
+        has_batches = any(is_array_of_messages(frame.data) for frame in script.frames)
         self._endpoint = Endpoint(allow_batches=has_batches)
         self._journal = Journal()
         self._ids = IdMap(is_redacted=is_redacted)
@@ -188,6 +188,10 @@ class AgentPlayer:
         """The live id of each recorded request of the client."""
         self._made = count(1)
         self._outbox: deque[bytes] = deque()
+        self._array: list[bytes] = []
+        """Messages that are sent in one array, once all of it are there."""
+        self._array_seq = 0
+        """The recorded frame of that array."""
         self._active_at = 0.0
         self._unrecorded = 0
         self._is_over = False
@@ -266,7 +270,7 @@ class AgentPlayer:
         )
         # A client may send everything at once, leave, and read what comes.
         has_left = self._has_left and all(run.missing() is not None for run in self._runs)
-        return (self._is_over or is_played or has_left) and not self._outbox
+        return (self._is_over or is_played or has_left) and not self._outbox and not self._array
 
     def _wait(self, timeout: float, quiet: float) -> float:
         """Return the seconds until something is to do unless a message comes."""
@@ -276,7 +280,7 @@ class AgentPlayer:
         for run in free:
             if run.due is None:
                 run.due = now + min(run.line.pause * self._speed, timeout)
-        if self._has_left:
+        if self._has_left or self._array:
             return 0.0
         if free:
             # While it waits for us, the silence of the client means nothing.
@@ -289,6 +293,9 @@ class AgentPlayer:
             await self._send(self._outbox.popleft(), timeout)
             return
         ready = [run for run in self._runs if run.missing() is None]
+        if self._array and not any(run.line.frame.seq == self._array_seq for run in ready):
+            await self._send_array(timeout)
+            return
         if not ready:
             raise PlayEndedError(f"the client kept silent for {timeout:g} s{self._awaited()}")
         free = [run for run in ready if not run.preceding()]
@@ -301,14 +308,32 @@ class AgentPlayer:
             (each for each in free if each.due is not None and each.due <= now),
             key=lambda each: each.line.at,
         )
-        frame = self._frame(run, run.line)
+        line = run.line
+        frame = self._frame(run, line)
         if frame is not None:
-            await self._send(frame, timeout)
             self._sent += 1
+            await self._put(line, frame, timeout)
         run.next += 1
         run.due = None
         if run.next == len(run.lines):
             self._finish(run)
+
+    async def _put(self, line: ScriptLine, frame: bytes, timeout: float) -> None:
+        """Send a message, in an array if it was recorded in one: with the last of its messages."""
+        seq = line.frame.seq
+        if self._array and seq != self._array_seq:
+            await self._send_array(timeout)
+        if line.is_response or not line.is_in_array:
+            await self._send(frame, timeout)
+            return
+        self._array_seq = seq
+        self._array.append(frame)
+        if len(self._array) == self._script.arrays[seq]:
+            await self._send_array(timeout)
+
+    async def _send_array(self, timeout: float) -> None:
+        array, self._array = self._array, []
+        await self._send(b"[%b]" % b",".join(array), timeout)
 
     def _awaited(self) -> str:
         """Return what is waited for, as the end of a sentence."""
@@ -351,7 +376,7 @@ class AgentPlayer:
             return self._response(run, line.message)
         members = as_object(line.value)
         if not members:
-            return line.frame.data
+            return encode(line.value) if line.is_in_array else line.frame.data
         live = run.ids.to_live(members)
         if get(members, "method") != "$/cancel_request":
             self._compared_ids.learn(members, live, learns_secrets=False)

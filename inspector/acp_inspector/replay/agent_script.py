@@ -97,6 +97,8 @@ class ScriptLine:
     message: Message
     value: Json
     """The message as JSON; None if it is none."""
+    is_in_array: bool = False
+    """Whether it was sent in an array."""
     is_response: bool = False
     """Whether it is the response to the request of its scene."""
     reply: Cue | None = None
@@ -136,6 +138,8 @@ class AgentScript:
         """The messages with a scene, by method."""
         self.others: dict[str, list[Cue]] = {}
         """Notifications, by method."""
+        self.arrays: dict[int, int] = {}
+        """The arrays of the agent, by frame: how many messages each has that are no response."""
         self.sessions: set[str] = set()
         self.is_complete = is_complete
         self.notes: list[str] = []
@@ -254,7 +258,9 @@ class AgentScript:
     def _add_line(
         self, at: int, frame: Frame, message: Message, value: Json, exchange: Exchange | None
     ) -> None:
-        line = ScriptLine(at, frame, message, value)
+        # The messages of an array have no bytes of their own, nor has an empty one a message.
+        is_in_array = not message.raw and bool(frame.data)
+        line = ScriptLine(at, frame, message, value, is_in_array)
         if isinstance(message, ErrorResponse) and message.id is None and exchange is None:
             self._add_refusal(line)
             return
@@ -270,6 +276,8 @@ class AgentScript:
         else:
             scene = self._scene_of(message)
         scene.append(line)
+        if not line.is_response and line.is_in_array:
+            self.arrays[frame.seq] = self.arrays.get(frame.seq, 0) + 1
         if frame.seq in self._ends:
             for cue in [each for each in self._open if each.turn is not None]:
                 if cue.turn is not None and cue.turn.ended == frame.seq:

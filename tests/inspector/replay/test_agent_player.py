@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -25,7 +25,7 @@ from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.transport.memory import MemoryTransport, memory_pair
 from acp_protocol.transport.stdio import StreamTransport
-from tests.inspector.talks import Said, answer, ask, chunk, encoded, frames, prompt, update
+from tests.inspector.talks import Said, answer, ask, batch, chunk, encoded, frames, prompt, update
 
 LIMIT = 10.0
 """Seconds after which a play counts as hung."""
@@ -765,3 +765,59 @@ async def test_a_relative_directory_is_a_difference_where_an_absolute_one_is_rec
     assert play.result is not None
     (difference,) = play.result.differences
     assert (difference.path, difference.right) == ("$.params.cwd", "notes")
+
+
+async def receive_array(client: Client) -> list[dict[str, Any]]:
+    """Return the next frame, which has to be an array."""
+    received: Any = await client.receive()
+    client.received.pop()
+    assert isinstance(received, list), received
+    return cast("list[dict[str, Any]]", received)
+
+
+async def test_arrays_of_the_agent_are_sent_as_arrays_with_live_ids_and_directories() -> None:
+    said: list[Said] = [
+        *OPENING,
+        prompt(3, "edit"),
+        batch(
+            chunk("see /w/a"),
+            ask("agent", 7, "session/request_permission", sessionId="s1", toolCall={}, options=[]),
+        ),
+        batch(answer("client", 7, CANCEL)),
+        batch(chunk("done")),
+        answer("agent", 3, END),
+    ]
+    async with playing(said) as (client, play):
+        await client.open("/live")
+        id_ = await client.begin("session/prompt", sessionId="s1", prompt=blocks("edit"))
+        update_, request = await receive_array(client)
+        assert update_["params"]["update"]["content"]["text"] == "see /live/a"
+        assert request["method"] == "session/request_permission"
+        await client.send(batch(answer("client", request["id"], CANCEL)))
+        (last,) = await receive_array(client)
+        assert last["params"]["update"]["content"]["text"] == "done"
+        assert (await client.response(id_))["result"] == END
+    assert play.is_passed, play.result
+
+
+async def test_an_array_is_sent_without_messages_of_what_the_client_does_not_do() -> None:
+    """The recorded array has updates of two sessions, and the client goes on with one."""
+    said: list[Said] = [
+        *OPENING,
+        ask("client", 3, "session/new", cwd="/w", mcpServers=[]),
+        answer("agent", 3, {"sessionId": "s2"}),
+        prompt(4, "one"),
+        prompt(5, "two", session="s2"),
+        batch(chunk("1a"), chunk("2a", session="s2"), chunk("1b")),
+        answer("agent", 5, END),
+        answer("agent", 4, END),
+    ]
+    async with playing(said) as (client, play):
+        await client.open()
+        await client.session()
+        id_ = await client.begin("session/prompt", sessionId="s1", prompt=blocks("one"))
+        array = await receive_array(client)
+        texts = [each["params"]["update"]["content"]["text"] for each in array]
+        assert texts == ["1a", "1b"]
+        assert (await client.response(id_))["result"] == END
+    assert "not reached: session/prompt" in play.errors
