@@ -25,7 +25,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
-from acp_console.cli.lint_selection import Selection
+from acp_console.cli.lint_selection import HIDING, Selection
 from acp_console.cli.lint_text import markdown_report, print_report
 from acp_console.cli.reading import (
     filter_option,
@@ -41,13 +41,17 @@ from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.registry import find_rule
+from acp_inspector.recording.format import Footer
 from acp_inspector.recording.reader import BadLine, read_lines, unread_problem
 from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json", "sarif", "junit", "markdown"]
 FailOn: TypeAlias = Literal["error", "warning", "info", "never"]
 
+LEAVING_OUT: Final = (*HIDING, "--baseline")
+"""The options that leave findings out."""
 MAX_FINDINGS_KEPT: Final = 1000
 """Findings kept for each rule and file; further ones are only counted."""
 
@@ -63,17 +67,14 @@ class _Linted:
     """The number of all lines that could not be read."""
     is_filter_idle: bool = False
     """Whether the filter matches no frame."""
-    ignored: int = 0
-    """The number of findings of ignored rules."""
     known: int = 0
     """The number of findings that are in the baseline."""
 
     @property
     def left_out(self) -> dict[str, int]:
         """The number of findings that are not shown, by what leaves them out."""
-        filtered = self.report.hidden - self.ignored
-        counts = {"--filter": filtered, "--ignore": self.ignored, "--baseline": self.known}
-        return {option: count for option, count in counts.items() if count}
+        counts = self.report.hidden | Counter({"--baseline": self.known})
+        return {option: counts[option] for option in LEAVING_OUT if counts[option]}
 
     def fails(self, fail_on: FailOn) -> bool:
         is_damaged = any(_fault_fails(fault, fail_on) for fault in self.faults)
@@ -102,8 +103,9 @@ class _Linted:
 )
 @click.option(
     "--dialect",
-    type=click.Choice(SPOKEN),
-    help="Check frames of this dialect: translated, or as arrays of messages (v2-batch).",
+    type=click.Choice([*SPOKEN, NO_DIALECT]),
+    help="Check frames of this dialect: translated, or as arrays of messages (v2-batch); none: as "
+    "the published protocol.  [default: as the recording names it, or recognised]",
 )
 @filter_option(
     'Show only findings that match EXPR, such as "session == s1 and rule != unknown-member". rule '
@@ -193,7 +195,10 @@ def _report_notes(linted: Mapping[str, _Linted]) -> None:
         if each.report.is_joined:
             say(f"{file}: frames were joined by Content-Length; #n is the line where one begins")
         for name in sorted(each.report.dialects):
-            warn(f"{file} looks like the dialect {name}; use --dialect {name}")
+            if name == BATCHES:
+                warn(f"{file} looks like the dialect {name}; use --dialect {name}")
+            else:
+                say(f"{file} is in the dialect {name}, and was checked so")
         for rule, problem in each.report.failed.items():
             warn(f"{rule} could not be checked because of a bug: {problem}")
 
@@ -228,7 +233,7 @@ class _Options:
 def _lint(file: Path, options: _Options) -> _Linted:
     unstable, dialect, limit = options.unstable, options.dialect, options.limit
     selection = Selection(file, options.wanted, options.ignored, unstable=unstable, dialect=dialect)
-    linter = Linter(unstable=unstable, dialect=dialect, limit=limit, counts=selection)
+    linter = Linter(unstable=unstable, dialect=dialect, limit=limit, hides=selection)
     linted = _Linted(linter.report, is_filter_idle=selection.is_idle)
     for row in read_lines(file):
         if isinstance(row, BadLine):
@@ -236,10 +241,9 @@ def _lint(file: Path, options: _Options) -> _Linted:
             linted.unread += 1
             if limit is None or linted.unread <= limit:
                 linted.faults.append(row)
-        elif isinstance(row, Frame | StderrChunk | JournalEvent):
+        elif not isinstance(row, Footer):
             linter.feed(row)
     linter.finish()
-    linted.ignored = selection.ignored_count
     return linted
 
 
@@ -304,10 +308,10 @@ def _print(
                 markdown_report(reports, left_out, unread=unread, is_passed=has_passed), nl=False
             )
         case "json":
+            names = {"hidden": "--filter", "ignored": "--ignore", "known": "--baseline"}
             counts = {
-                "hidden": sum(each.left_out.get("--filter", 0) for each in linted.values()),
-                "ignored": sum(each.ignored for each in linted.values()),
-                "known": sum(each.known for each in linted.values()),
+                name: sum(each.left_out.get(option, 0) for each in linted.values())
+                for name, option in names.items()
             }
             print_json({**lint_json(reports, faults), **counts, "gone": gone})
         case "sarif":

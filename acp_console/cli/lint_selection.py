@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from acp_console.cli.reading import annotate
 from acp_inspector.filter.compiler import Filter
@@ -13,7 +13,8 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Finding, Linter
 from acp_inspector.messages import joined
-from acp_inspector.recording.reader import Row, read_lines
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import read_lines
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.views.annotations import (
@@ -24,12 +25,15 @@ from acp_inspector.views.annotations import (
     violation,
 )
 from acp_protocol.dialects.registry import open_translator
+from acp_protocol.dialects.spellings import NO_DIALECT
 
+HIDING: Final = (FILTER := "--filter", IGNORE := "--ignore")
+"""The options by which findings are selected."""
 _Violations: TypeAlias = dict[int, set[RuleViolation]]
 
 
 class Selection:
-    """Selects findings of one file, and counts those that are ignored.
+    """Selects findings of one file.
 
     In the filter, `rule` and `finding` are those of the finding, and all other fields those of one
     of its frames. The end of a recording, if a finding has no frame, is its last entry.
@@ -54,14 +58,13 @@ class Selection:
             dialect: The dialect of the recording.
         """
         self._ignored = ignored
-        self.ignored_count = 0
         self._file, self._dialect = file, dialect
         self._about_findings = bool(LINT_FIELDS & wanted.fields)
         self._matching: set[tuple[int, RuleViolation | None]] | None = None
         self._last = 0
         if not wanted.is_empty:
             # What does not count is not taken for a repetition.
-            linter = Linter(unstable=unstable, dialect=dialect, counts=lambda finding: False)
+            linter = Linter(unstable=unstable, dialect=dialect, hides=lambda finding: FILTER)
             self._matching = self._match(wanted, linter)
 
     @property
@@ -69,14 +72,15 @@ class Selection:
         """Whether the filter matches no entry; one about findings may match none."""
         return self._matching is not None and not self._matching and not self._about_findings
 
-    def __call__(self, finding: Finding) -> bool:
+    def __call__(self, finding: Finding) -> str:
+        """Return the option that leaves a finding out; empty: none does."""
         if finding.rule.name in self._ignored or finding.rule.id in self._ignored:
-            self.ignored_count += 1
-            return False
+            return IGNORE
         if self._matching is None:
-            return True
+            return ""
         key = violation(finding) if self._about_findings else None
-        return any((seq, key) in self._matching for seq in finding.frames or (self._last,))
+        is_wanted = any((seq, key) in self._matching for seq in finding.frames or (self._last,))
+        return "" if is_wanted else FILTER
 
     def _match(self, wanted: Filter, linter: Linter) -> set[tuple[int, RuleViolation | None]]:
         exchanges = self._exchanges()
@@ -91,20 +95,15 @@ class Selection:
                     found.add((entry.seq, each))
         return found
 
-    def _rows(self) -> Iterator[Row]:
-        spoken = open_translator(self._dialect)
-        has_lengths = spoken is not None and spoken.framing == "headers"
-        return joined(read_lines(self._file)) if has_lengths else read_lines(self._file)
-
     def _entries(self) -> Iterator[Entry]:
-        for row in self._rows():
+        for row in joined(read_lines(self._file)):
             if isinstance(row, Frame | StderrChunk | JournalEvent):
                 self._last = row.seq
                 yield row
 
     def _exchanges(self) -> Exchanges:
-        spoken = open_translator(self._dialect)
-        sessions = Sessions(spoken)
+        dialect = None if self._dialect == NO_DIALECT else self._dialect
+        sessions = Sessions(open_translator(dialect))
         for _ in sessions.read(self._entries()):
             pass
         return sessions.exchanges
@@ -119,7 +118,11 @@ class Selection:
                     found.setdefault(seq, set()).add(violation(finding))
 
         for row in read_lines(self._file):
-            if isinstance(row, Frame | StderrChunk | JournalEvent):
-                add(linter.feed(row))
+            if isinstance(row, Header | Frame | StderrChunk | JournalEvent):
+                findings = linter.feed(row)
+                for finding in linter.outdated:
+                    for seq in finding.frames or (self._last,):
+                        found.pop(seq, None)
+                add(findings)
         add(linter.finish())
         return found

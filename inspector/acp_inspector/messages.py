@@ -283,6 +283,11 @@ class Decoder:
         """The name of the dialect; None for the published protocol."""
         return self._dialect.name if self._dialect else None
 
+    @property
+    def is_official(self) -> bool:
+        """Whether the connection is known to be in the published protocol."""
+        return self._is_settled
+
     def restart(self) -> None:
         """Begin a new connection and recognise its dialect again."""
         self._dialect = self._chosen

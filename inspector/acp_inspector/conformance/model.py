@@ -17,7 +17,7 @@ from acp_inspector.journal import Entry, Frame
 from acp_inspector.lint.engine import Finding, Linter
 from acp_inspector.lint.registry import rules
 from acp_protocol.dialects.registry import DIALECTS
-from acp_protocol.dialects.spellings import BATCHES
+from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
@@ -297,7 +297,7 @@ class Traffic:
         self, entries: Sequence[Entry], side: Side, *, unstable: bool, takes_batches: bool = False
     ) -> None:
         """Lint a connection and take over what concerns `side`."""
-        linter = Linter(unstable=unstable, dialect=BATCHES if takes_batches else None)
+        linter = Linter(unstable=unstable, dialect=BATCHES if takes_batches else NO_DIALECT)
         frames: dict[int, Frame] = {}
         for entry in entries:
             linter.report.exercised = set()

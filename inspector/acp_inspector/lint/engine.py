@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, cast
@@ -20,11 +20,10 @@ from acp_inspector.lint.json_lines import is_piece
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
-from acp_inspector.messages import FrameJoiner
+from acp_inspector.messages import DecodedFrame, Decoder, FrameJoiner
+from acp_inspector.recording.format import Header
 from acp_protocol.dialects.base import Dialect
-from acp_protocol.dialects.detect import DialectDetector
-from acp_protocol.dialects.spellings import BATCHES
-from acp_protocol.framing import Side
+from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT, WIRE_NAMES
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Batch, InvalidMessage, encode
 
@@ -32,7 +31,8 @@ logger = logging.getLogger(__name__)
 
 TOPICS: Final = 10_000
 """Most topics of findings that are remembered."""
-SIDES: Final[tuple[Side, ...]] = ("client", "agent")
+MAX_EARLIER: Final = 2_000
+"""Most entries of a connection in which a dialect is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,15 @@ class LintReport:
     """All findings by severity, kept or not."""
     omitted: Counter[str] = field(default_factory=Counter[str])
     """Findings beyond the number that is kept of each rule."""
-    hidden: int = 0
-    """Findings that are left out on request."""
+    hidden: Counter[str] = field(default_factory=Counter[str])
+    """Findings that are left out on request, by what leaves them out, such as `--filter`."""
     versions: set[int] = field(default_factory=set[int])
     """The protocol versions that were agreed upon."""
     dialects: set[str] = field(default_factory=set[str])
-    """Dialects recognized although none was selected."""
+    """Dialects that were recognised although none was selected. It was checked in them, but for
+    `v2-batch`, which is no translation."""
     is_joined: bool = False
-    """Whether lines were joined to frames by Content-Length, as the dialect requires."""
+    """Whether lines were joined to frames by Content-Length."""
     exercised: set[str] = field(default_factory=set[str])
     """Rules that had something to check."""
     applicable: frozenset[str] = frozenset()
@@ -82,6 +83,12 @@ class LintReport:
     def idle(self) -> frozenset[str]:
         """Rules that had nothing to check: no finding is no evidence of compliance."""
         return self.applicable - self.exercised - self.failed.keys()
+
+    def restore(self, before: LintReport) -> None:
+        """Forget what was found since this copy was made."""
+        del self.findings[len(before.findings) :]
+        self.counts, self.omitted = before.counts.copy(), before.omitted.copy()
+        self.hidden, self.exercised = before.hidden.copy(), set(before.exercised)
 
     def keep(self, chosen: Iterable[bool], *, limit: int | None) -> None:
         """Leave out the findings that are not chosen, and those beyond the limit of their rule.
@@ -111,34 +118,64 @@ class Linter:
         unstable: bool = False,
         dialect: str | None = None,
         limit: int | None = None,
-        counts: Callable[[Finding], bool] | None = None,
+        hides: Callable[[Finding], str] | None = None,
     ) -> None:
         """Begin.
 
         Args:
             unstable: allow and check the unstable parts of the protocol.
-            dialect: translate frames from this dialect before checking.
+            dialect: translate frames from this dialect before checking; `none`: from none; None:
+                from the one that the header of the recording names, or that is recognised.
             limit: maximum number of findings kept for each rule; None: all.
-            counts: selects the findings for the report; None: all.
+            hides: returns what leaves a finding out of the report, such as `--filter`; empty:
+                nothing does.
 
         Raises:
             LocalProtocolError: there is no dialect of this name.
         """
         self._unstable = unstable
-        self._dialect_name = dialect
+        self._recognises = dialect is None
+        self._named = None if dialect == NO_DIALECT else dialect
+        """The dialect of each connection."""
+        self._directory = ""
         self._limit = limit
-        self._counts = counts
+        self._hides = hides
         self._kept: Counter[str] = Counter()
-        self.report = LintReport(applicable=_applicable_rules(unstable=unstable, dialect=dialect))
+        self._joiner = FrameJoiner()
+        self._spoken: set[str | None] = set()
+        """The dialects of the connections so far."""
+        self.report = LintReport()
+        self.outdated: tuple[Finding, ...] = ()
+        """Findings that `feed` returned before its last call, and that do not hold any more: a
+        dialect was recognised, in which the entries of the connection were checked again."""
         self._begin()
-        has_lengths = self._dialect is not None and self._dialect.framing == "headers"
-        self._reframer = FrameJoiner() if has_lengths else None
 
     def _begin(self) -> None:
-        name = self._dialect_name
-        self._dialect = None if name is None or name == BATCHES else _open_dialect(name)
-        self._detector = DialectDetector() if name is None else None
-        self._state = LintState(unstable=self._unstable, dialect=name)
+        """Begin a connection, whose dialect is not known unless it was named."""
+        self._earlier: list[Entry] | None = None
+        """The entries so far; None once the dialect is known, or not recognised."""
+        if self._recognises and self._named is None:
+            self._earlier = []
+        self._before = replace(self.report, findings=[*self.report.findings])
+        self._before.restore(self._before)
+        self._kept_before = self._kept.copy()
+        self._returned: list[Finding] = []
+        """What `feed` has returned, while a dialect may still be recognised."""
+        self._spoken_before = self._spoken.copy()
+        self._begin_in(self._named)
+
+    def _begin_in(self, dialect: str | None) -> None:
+        """Begin a connection in a dialect, or once more when a dialect is recognised."""
+        self._spoken = self._spoken_before | {dialect}
+        self.report.applicable = frozenset[str]().union(
+            *(_applicable_rules(unstable=self._unstable, dialect=each) for each in self._spoken)
+        )
+        translator = self._translator(dialect)
+        is_official = dialect is not None or not self._recognises
+        self._decoder = None if translator is None and is_official else Decoder(translator)
+        """None: the frames are in the published protocol."""
+        self._has_headers = translator is not None and translator.framing == "headers"
+        self._state = LintState(unstable=self._unstable, dialect=dialect)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
         self._topics: set[tuple[str, str]] = set()
@@ -150,22 +187,57 @@ class Linter:
         """The protocol version that was agreed upon; None before that."""
         return self._state.version
 
-    def feed(self, entry: Entry) -> tuple[Finding, ...]:
-        """Check an entry and return the new findings."""
-        if self._reframer is None:
-            return self._feed_entry(entry)
-        whole = self._reframer.feed(entry)
-        self.report.is_joined = self._reframer.has_joined
+    def feed(self, row: Entry | Header) -> tuple[Finding, ...]:
+        """Check an entry and return the new findings.
+
+        The header of a recording, if it is fed first, names the dialect and the directory.
+        """
+        self.outdated = ()
+        if isinstance(row, Header):
+            self._directory = row.cwd
+            named = row.dialect
+            if self._recognises and named in {BATCHES, *WIRE_NAMES}:
+                self._named = named
+            self._begin()
+            return ()
+        whole = self._joiner.feed(row)
+        self.report.is_joined = self._joiner.has_joined
         return tuple(found for each in whole for found in self._feed_entry(each))
 
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
-        if isinstance(entry, Frame):
-            self._last = Point(entry.seq, entry.time)
-            return self._collect(self._feed_frame(entry))
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
         before = self._end_of_the_last() if is_next else ()
-        self._last = Point(entry.seq, entry.time)
-        return before + self._collect(self._check_event(entry))
+        if self._earlier is not None and self._decoder is not None:
+            self._earlier.append(entry)
+            if self._decoder.is_official or len(self._earlier) > MAX_EARLIER:
+                self._earlier = self._decoder = None
+        if not isinstance(entry, Frame):
+            self._last = Point(entry.seq, entry.time)
+            return before + self._collect(self._check_event(entry))
+        if self._decoder is None:
+            return self._collect(self._feed_frame(entry))
+        decoded = self._decoder.decode(entry)
+        if self._earlier is not None and self._decoder.dialect is not None:
+            return self._begin_anew(self._earlier, self._decoder.dialect)
+        return self._collect(self._feed_frame(entry, self._meant(decoded)))
+
+    def _begin_anew(self, earlier: list[Entry], dialect: str) -> tuple[Finding, ...]:
+        """Check the entries of the connection once more, in the dialect that is recognised now."""
+        self.outdated, self._returned = tuple(self._returned), []
+        self.report.restore(self._before)
+        self._kept = self._kept_before.copy()
+        self.report.dialects.add(dialect)
+        self._earlier = None
+        self._begin_in(dialect)
+        return tuple(found for each in earlier for found in self._feed_entry(each))
+
+    def _translator(self, dialect: str | None) -> Dialect | None:
+        if dialect is None or dialect == BATCHES:
+            return None
+        # Imported late: dialects are rare, and their modules are slow to import.
+        from acp_protocol.dialects.registry import open_dialect
+
+        return open_dialect(dialect, self._directory or "/")
 
     def _end_of_the_last(self) -> tuple[Finding, ...]:
         """Finish a connection when the next one begins.
@@ -180,7 +252,8 @@ class Linter:
 
     def finish(self) -> tuple[Finding, ...]:
         """Check for missing messages at the end of the recording; return the new findings."""
-        left = () if self._reframer is None else self._reframer.finish()
+        self.outdated = ()
+        left = self._joiner.finish()
         return (*(found for each in left for found in self._feed_entry(each)), *self._end())
 
     def _end(self) -> tuple[Finding, ...]:
@@ -207,8 +280,8 @@ class Linter:
             return ()
         new: list[Finding] = []
         for each in found:
-            if self._counts is not None and not self._counts(each):
-                self.report.hidden += 1
+            if self._hides is not None and (reason := self._hides(each)):
+                self.report.hidden[reason] += 1
                 new.append(each)
                 continue
             if each.topic:
@@ -223,23 +296,25 @@ class Linter:
                 self.report.findings.append(each)
             else:
                 self.report.omitted[each.rule.name] += 1
+        if self._earlier is not None:
+            self._returned += new
         return tuple(new)
 
-    def _feed_frame(self, frame: Frame) -> list[Finding]:
-        if self._dialect is not None:
-            if self._dialect.framing == "headers" and frame.header:
-                frame = replace(frame, header=b"", line_ending=b"\n")
-            meant = self._dialect.read(frame.data, frame.side).forward
-            return [each for raw in meant for each in self._check_frame(replace(frame, data=raw))]
-        if self._detector is not None:
-            if frame.header:
-                self._detector.framing = "headers"
-            recognized = self._detector.feed(frame.data, frame.side)
-            if recognized is not None:
-                self.report.dialects.add(recognized)
-            if recognized is not None or all(map(self._detector.is_settled, SIDES)):
-                self._detector = None
-        return self._check_frame(frame)
+    def _feed_frame(self, frame: Frame, meant: Sequence[bytes] | None = None) -> list[Finding]:
+        """Check a frame; `meant` are its messages in the published protocol, if it is in none."""
+        self._last = Point(frame.seq, frame.time)
+        if meant is None:
+            return self._check_frame(frame)
+        if self._has_headers and frame.header:
+            frame = replace(frame, header=b"", line_ending=b"\n")
+        return [each for raw in meant for each in self._check_frame(replace(frame, data=raw))]
+
+    def _meant(self, decoded: DecodedFrame) -> Sequence[bytes] | None:
+        """Return what a frame means in the published protocol; None: it is in that, or no JSON."""
+        if self._decoder is None or self._decoder.dialect is None:
+            return None
+        lines = [message.raw for message in decoded.messages]
+        return lines if all(lines) else [decoded.frame.data]
 
     def _check_frame(self, frame: Frame) -> list[Finding]:
         context = Context(frame, self._state)
@@ -353,12 +428,12 @@ class Linter:
 
 
 def lint(
-    entries: Iterable[Entry], *, unstable: bool = False, dialect: str | None = None
+    rows: Iterable[Entry | Header], *, unstable: bool = False, dialect: str | None = None
 ) -> LintReport:
     """Check a whole recording against the rules; see `Linter`."""
     linter = Linter(unstable=unstable, dialect=dialect)
-    for entry in entries:
-        linter.feed(entry)
+    for row in rows:
+        linter.feed(row)
     linter.finish()
     return linter.report
 
@@ -370,10 +445,3 @@ def _applicable_rules(*, unstable: bool, dialect: str | None) -> frozenset[str]:
         for name, rule in rules().items()
         if (unstable or not rule.is_unstable) and rule.is_of(dialect)
     )
-
-
-def _open_dialect(name: str) -> Dialect:
-    # Imported late: dialects are rare, and their modules are slow to import.
-    from acp_protocol.dialects.registry import open_dialect
-
-    return open_dialect(name)

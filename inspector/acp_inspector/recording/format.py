@@ -90,6 +90,8 @@ class Header:
     """Names of the environment variables; never their values."""
     redacted: list[str] | None = None
     about: str | None = None
+    dialect: str | None = None
+    """The dialect of the frames, if it was chosen; readers recognise others."""
     meta: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
@@ -430,6 +432,7 @@ def _read_header(values: dict[str, Json]) -> Header | UnreadableLine:
         env=_texts(values.get("env")),
         redacted=_texts(redacted) if isinstance(redacted, list) else None,
         about=as_text(values.get("about")) or None,
+        dialect=as_text(values.get("dialect")) or None,
         meta=as_object(values.get("meta")),
     )
 
@@ -439,7 +442,12 @@ def _texts(value: Json) -> list[str]:
 
 
 def new_header(
-    command: Sequence[str], cwd: Path, *, transport: str = "stdio", about: str | None = None
+    command: Sequence[str],
+    cwd: Path,
+    *,
+    transport: str = "stdio",
+    about: str | None = None,
+    dialect: str | None = None,
 ) -> Header:
     """Return the header of a recording that starts now."""
     return Header(
@@ -452,6 +460,7 @@ def new_header(
         platform=f"{sys.platform} {platform.machine()} Python {platform.python_version()}",
         env=sorted(os.environ),
         about=about,
+        dialect=dialect,
     )
 
 

@@ -139,7 +139,8 @@ def take_snapshot(recording: Recording) -> RecordingSnapshot:
     model = SessionModel(has_conversations_only=True)
     with garbage_collection_off():
         model.read(recording.entries)
-        report = lint(recording.entries, unstable="--unstable" in recording.header.command)
+        rows = (recording.header, *recording.entries)
+        report = lint(rows, unstable="--unstable" in recording.header.command)
     sessions = model.conversations.at(model.n).values()
     return RecordingSnapshot(
         unreadable=[{"line": bad.line, "reason": bad.reason} for bad in recording.bad_lines],

@@ -151,6 +151,17 @@ class Annotations:
                 self._add_verdict(broke, violation(finding))
             self.findings_revision += 1
 
+    def withdraw_findings(self, findings: Iterable[_Finding]) -> None:
+        """Remove all findings of a connection, which were added before."""
+        for finding in findings:
+            self.finding_counts[finding.severity] -= 1
+            for n in finding.frames:
+                if 0 < n < MAX_ENTRY:
+                    self._ranks[n] = 0
+                    _reach(self._places, n)
+                    self._places[n] = 0
+            self.findings_revision += 1
+
     def _add_verdict(self, n: int, verdict: RuleViolation) -> None:
         _reach(self._places, n)
         before = self._sets[self._places[n]]

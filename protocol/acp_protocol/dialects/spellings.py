@@ -32,6 +32,9 @@ WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 BATCHES: Final = "v2-batch"
 """The draft of version 2 with batches: a setting of the connection, without a translator."""
 
+NO_DIALECT: Final = "none"
+"""Chosen in place of a dialect, this means that none is recognised."""
+
 OWN_METHODS: Final[Mapping[str, frozenset[str]]] = {
     "continuum": frozenset({"mcp/connect", "mcp/message", "mcp/disconnect"}),
     "openoxide": frozenset({"session/fork"}),

@@ -13,6 +13,7 @@ from acp_inspector.lint.context import OK, Context
 from acp_inspector.lint.engine import lint
 from acp_inspector.lint.registry import registry
 from acp_inspector.lint.state import LintState
+from acp_protocol.dialects.spellings import NO_DIALECT
 from tests.inspector.lint.talk import Talk, cases
 
 GENERAL = {check.rule for check in registry().checks if check.place[0]}
@@ -82,7 +83,9 @@ def test_a_capability_is_needed_only_for_the_value_that_needs_it() -> None:
 def test_what_the_schema_finds_is_reported_under_one_name() -> None:
     """Over some of the talks that break a rule."""
     for case in [case for case in cases() if case.is_broken][::4]:
-        found = lint(case.talk().entries, unstable=case.is_unstable, dialect=case.dialect).findings
+        found = lint(
+            case.talk().entries, unstable=case.is_unstable, dialect=case.dialect or NO_DIALECT
+        ).findings
         places = Counter((each.frames[-1], each.path) for each in found if each.path)
         for each in found:
             if each.rule.name in GENERAL and each.path:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from acp_inspector.lint.engine import LintReport, lint
+from acp_inspector.journal import JournalEvent
+from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import rules
+from acp_inspector.recording.format import new_header
 from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.framing import Side
 from tests.inspector.talks import Said, answer, frames
 
 DIFF: Final = "--- login.py\n+++ login.py\n@@ -1 +1,2 @@\n login()\n+check()\n"
 IMAGE: Final = {"type": "base64", "mediaType": "image/png", "data": "aGVsbG8="}
+
+READS: Final = {"readTextFile": True, "writeTextFile": True, "terminal": False}
 
 
 def ask(side: Side, id_: str | int | None, method: str, /, **params: Any) -> Said:
@@ -64,7 +71,7 @@ def of_continuum() -> list[Said]:
             1,
             "initialize",
             protocolVersion=1,
-            clientCapabilities={"readTextFile": True, "writeTextFile": True, "terminal": False},
+            clientCapabilities=READS,
             clientInfo={"name": "MyEditor", "version": "1.0.0"},
         ),
         answer(
@@ -295,6 +302,64 @@ def test_what_the_document_of_a_dialect_has_breaks_no_rule(dialect: str, unstabl
     assert [(each.rule.name, each.message) for each in report.findings] == []
     assert not report.failed
     assert len(report.exercised) > 60
+
+
+@pytest.mark.parametrize("dialect", TALKS)
+def test_a_dialect_that_is_recognised_is_checked_like_one_that_is_named(dialect: str) -> None:
+    """It shows in the first or in the second message; what was found before is withdrawn."""
+    breach = ask("client", 90, "session/nonsense")
+    entries = frames(*TALKS[dialect](), breach)
+    recognised, named = lint(entries), lint(entries, dialect=dialect)
+    assert recognised.dialects == {dialect}
+    assert recognised.findings == named.findings
+    assert recognised.counts == named.counts
+    assert (recognised.exercised, recognised.applicable) == (named.exercised, named.applicable)
+    official = lint(entries, dialect=NO_DIALECT)
+    assert len(official.findings) > len(named.findings)
+
+
+def test_findings_before_a_dialect_is_recognised_are_reported_as_outdated() -> None:
+    entries, linter = frames(*TALKS["openoxide"]()), Linter()
+    found = linter.feed(entries[0])
+    assert [each.rule.name for each in found] == ["invalid-protocol-version"]
+    assert linter.outdated == ()
+    assert linter.feed(entries[1]) == ()
+    assert linter.outdated == found
+    linter.feed(entries[2])
+    assert linter.outdated == ()
+
+
+def test_each_connection_has_a_dialect_of_its_own() -> None:
+    """A client that gets no response may start the agent once more, in a dialect."""
+    spawn = JournalEvent(0, 0.0, "spawn", {})
+    official = frames(
+        ask("client", 1, "initialize", protocolVersion=1, clientCapabilities={"fs": {}})
+    )
+    report = lint([spawn, *official, replace(spawn, seq=2), *frames(*TALKS["openoxide"]())])
+    assert report.dialects == {"openoxide"}
+    assert {each.rule.name for each in report.findings} == {"missing-implementation-info"}
+    assert {each.frames for each in report.findings} == {(1,)}
+
+
+def test_the_directory_and_the_dialect_are_those_of_the_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a client names no directory, the agent works where it was started."""
+    talk = [
+        ask("client", 1, "initialize", protocolVersion=1, clientCapabilities=READS),
+        answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}),
+        ask("client", 2, "session/new", mode="code"),
+        answer("agent", 2, {"sessionId": "s"}),
+        ask("agent", 1, "fs/read_text_file", sessionId="s", path="/w/project/a"),
+        ask("agent", 2, "fs/read_text_file", sessionId="s", path="/other/b"),
+    ]
+    header = new_header(["agent"], Path("/w/project"), dialect="continuum")
+    found: list[Any] = []
+    for place in (tmp_path, Path("/")):
+        monkeypatch.chdir(place)
+        findings = lint([header, *frames(*talk)]).findings
+        found.append([each.frames for each in findings if each.rule.name == "path-outside-roots"])
+    assert found == [[(4, 6)], [(4, 6)]]
 
 
 @pytest.mark.parametrize("dialect", TALKS)
