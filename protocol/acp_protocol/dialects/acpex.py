@@ -37,6 +37,7 @@ from acp_protocol.dialects.base import (
     chunk,
     file_uri,
     in_words,
+    keep,
     move_to_meta,
     moved_back,
     name_of,
@@ -260,6 +261,8 @@ class Acpex(Dialect):
 
     def __init__(self, directory: str = "") -> None:
         super().__init__(directory)
+        self._plans: dict[str, Json] = {}
+        """The plan of the running turn of each session, as it was written last."""
         self._has_logins = False
         """Whether the agent offers logins, and the user has used none."""
 
@@ -285,7 +288,7 @@ class Acpex(Dialect):
             case "client", "authenticate":
                 params = without(params, "data")
             case "client", "session/prompt":
-                self.begin_text(session_in(params))
+                self._begin_turn(session_in(params))
                 params = with_blocks(params, _WORDS["prompt"], "prompt", read_block)
             case _:
                 pass
@@ -339,6 +342,19 @@ class Acpex(Dialect):
             blocks = [block for block in blocks if not text_of(block)]
         return [update_frame(session, chunk(block)) for block in blocks]
 
+    def _begin_turn(self, session: str | None) -> None:
+        """Forget the text and the plan of the turn before."""
+        self.begin_text(session)
+        self._plans.pop(session or "", None)
+
+    def _is_new(self, update: Object, session: str | None) -> bool:
+        """Return False for a plan that was written already: here its steps have no status."""
+        if update.get("kind") != "plan":
+            return True
+        before = self._plans.get(session or "")
+        keep(self._plans, session or "", update["content"])
+        return before != update["content"]
+
     # Official to dialect
 
     def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
@@ -352,13 +368,14 @@ class Acpex(Dialect):
                     return (call.raw,)
                 place = int(update.get("sessionUpdate") == "tool_call")
                 updates[place:place] = self.unsent(session, update, written=())
+                updates = [each for each in updates if self._is_new(each, session)]
                 return tuple(update_frame(params.get("sessionId"), each) for each in updates)
             case "client", "initialize":
                 params = _write_capabilities(params)
             case "client", "authenticate":
                 params = moved_back(params, ("data",), self.name)
             case "client", "session/prompt":
-                self.begin_text(session_in(params))
+                self._begin_turn(session_in(params))
                 params = with_blocks(params, "prompt", _WORDS["prompt"], write_block)
             case _:
                 pass

@@ -463,6 +463,18 @@ def _reread(written: bytes, method: str) -> tuple[bytes, ...]:
     return reader.read(written, "agent").forward
 
 
+def test_a_plan_is_written_when_its_steps_change(dialect: Acpex) -> None:
+    def write(text: str, status: str) -> int:
+        entry = {"content": text, "priority": "medium", "status": status}
+        plan = update({"sessionUpdate": "plan", "entries": [entry]})
+        return len(dialect.write(json.dumps(plan).encode(), "agent"))
+
+    written = [write("Look", "pending"), write("Look", "completed"), write("Test", "pending")]
+    assert written == [1, 0, 1]
+    dialect.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
+    assert write("Test", "pending") == 1
+
+
 def test_a_denial_without_a_reason_is_read_as_one(dialect: Acpex) -> None:
     dialect.read(call("terminal/create", {}, id=1), "agent")
     answer = frame(id=1, error={"code": -32002, "message": "oh"})
