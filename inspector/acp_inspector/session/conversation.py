@@ -354,6 +354,9 @@ class Conversation:
         # What it repeats when it is opened again belongs to no turn, nor does background work.
         if last.error is not None or last.began < self.restored or self.info.background:
             return []
+        if last.ended == self.cursor.n:
+            # A frame of a dialect, or an array, says both.
+            return []
         text = "the following came after the end of the turn"
         line, is_new = self.entity(Notice, f"late {last.number}", text)
         return [ConversationChange(self.session_id, line, is_new)] if is_new else []

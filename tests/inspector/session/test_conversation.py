@@ -16,6 +16,7 @@ from acp_inspector.views.to_json import session_to_json
 from acp_protocol.jsonrpc import Json
 from tests.inspector.session.traffic import HELLO, TRAFFIC, real_frames, talks
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+from tests.inspector.test_messages import ACPEX
 
 
 def folded(said: list[Frame]) -> Conversations:
@@ -134,6 +135,12 @@ def test_output_after_the_end_of_a_turn_is_marked_once() -> None:
     again = [prompt(3, "on"), chunk("four"), answer("agent", 3, {"stopReason": "end_turn"})]
     state = last_state(*ended, *again, chunk("five"))
     assert kinds(state)[-2:] == [LATE, "five"]
+
+
+def test_output_in_the_frame_that_ends_the_turn_is_not_late() -> None:
+    text = [{"type": "text", "text": "two"}]
+    state = last_state(*ACPEX[:6], answer("agent", 3, {"content": text, "stopReason": "done"}))
+    assert kinds(state) == ["hi", "Hellotwo", "turn_end"]
 
 
 def test_a_conversation_that_is_loaded_again_is_not_late() -> None:
