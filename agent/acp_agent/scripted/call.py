@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Generator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
+from anyio.abc import TaskGroup
 
 from acp_agent.scripted.kit import ScriptClient, ScriptSession
-from acp_agent.scripted.wire import batching, striking, write_stderr
+from acp_agent.scripted.wire import asking, batching, striking, write_stderr
 from acp_agent.store import events
 from acp_agent.tools.call import OUTPUT_CONTENT, diff_content, text_content
 from acp_protocol import jsonrpc
@@ -391,12 +399,15 @@ class Call:
         await self._put(OutgoingFrame(None, None), faults)
 
     @asynccontextmanager
-    async def batch(self) -> AsyncGenerator[None]:
+    async def batch(self) -> AsyncGenerator[CallBatch]:
         """Send what is sent inside the block as one array."""
         await self._begin()
-        with batching() as messages:
-            yield
-        raw = b"[" + b",".join(messages) + b"]"
+        with batching() as collected:
+            batch = CallBatch(self.client.tasks)
+            yield batch
+            for started in batch.started:
+                await started.has_asked.wait()
+        raw = b"[" + b",".join(collected.messages) + b"]"
         await self._put(OutgoingFrame(raw, self.client.wire.framing), ())
 
     async def stderr(self, line: str) -> None:
@@ -443,6 +454,63 @@ class Call:
         if not self.offers(*path):
             sentence = f"The client does not offer {'.'.join(path)}"
             raise RequestFailedError(jsonrpc.METHOD_NOT_FOUND, sentence)
+
+
+class CallBatch:
+    """An array that a script sends."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self.started: list[Started] = []
+        self._tasks = tasks
+
+    def start(self, request: Awaitable[Any]) -> Started:
+        """Send the request of `call.ask`, `call.permission` and the like in the array.
+
+        Await what this returns after the block, to get what the request returns.
+        """
+        started = Started(request, self.started[-1] if self.started else None)
+        self.started.append(started)
+        self._tasks.start_soon(started.run)
+        return started
+
+
+class Started:
+    """A request in an array; it can be awaited."""
+
+    def __init__(self, request: Awaitable[Any], before: Started | None) -> None:
+        self.has_asked = anyio.Event()
+        """Set once the request is in the array, or there is none."""
+        self._request = request
+        self._before = before
+        self._scope = anyio.CancelScope()
+        self._is_over = anyio.Event()
+        self._result: Any = None
+        self._error: Exception | None = None
+
+    async def run(self) -> None:
+        try:
+            with self._scope, asking(self.has_asked):
+                if self._before is not None:
+                    # The order in the array is the same in each run.
+                    await self._before.has_asked.wait()
+                self._result = await self._request
+        except Exception as error:  # noqa: BLE001 - raised where the script awaits it
+            self._error = error
+        finally:
+            self._is_over.set()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> Any:
+        try:
+            await self._is_over.wait()
+        finally:
+            # A turn that is cancelled does not wait any more.
+            self._scope.cancel()
+        if self._error is not None:
+            raise self._error
+        return self._result
 
 
 class PromptCall(Call):

@@ -28,7 +28,7 @@ from acp_agent.scripted.server import ScriptServer
 from acp_agent.scripted.wire import EndProcess, ScriptTransport, Wire, write_stderr
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.registry import SPOKEN, open_dialect
+from acp_protocol.dialects.registry import SPOKEN, open_translator
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.faults import Crash, Hang
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
@@ -54,7 +54,8 @@ def run_script(options: argparse.Namespace) -> int:
     try:
         script = load_script(path)
         dialect, protocol = given.get("protocol.dialect"), given.get("protocol.version", 1)
-        protocol = max(protocol, script.agent.protocol)
+        dialect = dialect or script.agent.dialect
+        protocol = max(protocol, script.agent.protocol, 2 if dialect == BATCHES else 1)
         script = with_options(script, seed=options.seed, protocol=protocol, dialect=dialect)
         _check_dialect(path, script)
     except ScriptError as error:
@@ -80,11 +81,10 @@ def _ignored_options(given: Mapping[str, object]) -> list[str]:
 
 def _check_dialect(path: Path, script: Script) -> None:
     dialect = script.agent.dialect
-    known = [name for name in SPOKEN if name != BATCHES]
-    if dialect is None:
+    if dialect is None or dialect == BATCHES:
         return
-    if dialect not in known:
-        raise ScriptError(path, None, f"{dialect} is no dialect of a script: {', '.join(known)}")
+    if dialect not in SPOKEN:
+        raise ScriptError(path, None, f"{dialect} is no dialect: {', '.join(SPOKEN)}")
     if script.agent.protocol > 1:
         raise ScriptError(path, None, f"{dialect} has only version 1")
 
@@ -117,13 +117,14 @@ async def serve_script(
     """Run a script for the client on these streams until it leaves."""
     agent = server.script.agent
     async with BackgroundTasks() as server.tasks:
-        dialect = None if agent.dialect is None else open_dialect(agent.dialect)
+        dialect = open_translator(agent.dialect)
         framing = agent.wire_framing or ("lines" if dialect is None else dialect.framing)
         server.wire = Wire(incoming, outgoing, server.tasks, end, framing)
         faults_of = None if server.script.faults is None else server.faults_of
         random = Random(f"{agent.seed}/faults")  # noqa: S311 - not about secrets
         transport = ScriptTransport(server.wire, dialect, faults_of, random)
-        server.connection = Connection(transport, server)
+        takes_batches = agent.dialect == BATCHES
+        server.connection = Connection(transport, server, allow_batches=takes_batches)
         async with server.connection as connection:
             await connection.wait_closed()
             server.leave()

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
+from anyio.abc import TaskGroup
 
 from acp_agent.models.types import SlashCommand
 from acp_agent.options import MODE, OfferedOption, OptionChoice
@@ -135,6 +136,7 @@ class ScriptClient:
     version = 1
     connection: Connection
     wire: Wire
+    tasks: TaskGroup
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 import anyio
-from anyio.abc import TaskGroup
 
 from acp_agent.options import MODE
 from acp_agent.scripted.call import Call, Outcome, PromptCall
@@ -51,7 +50,6 @@ CAPABILITIES_V2: Final[Json] = {
 class ScriptServer(ScriptClient):
     """Handles the messages of a client; set `connection`, `wire` and `tasks` before the first."""
 
-    tasks: TaskGroup
     has_failed = False
     """Whether a function of the script has raised."""
 
@@ -298,6 +296,8 @@ class ScriptServer(ScriptClient):
         if type(requested) is not int or not 0 <= requested <= MAX_VERSION:
             raise _invalid(f"params.protocolVersion is no integer from 0 to {MAX_VERSION}")
         self.version = max(1, min(requested, agent.protocol))
+        if self.version < 2:
+            self.connection.disallow_batches()
         is_second = self.version >= 2
         self.capabilities = as_object(
             call.params.get("capabilities" if is_second else "clientCapabilities")

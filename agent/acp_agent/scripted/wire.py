@@ -32,8 +32,10 @@ SLICE_S: Final = 0.02
 """Between two writes of a frame that is written slowly."""
 _striking: Final[ContextVar[tuple[Sequence[Fault], Random]]] = ContextVar("striking")
 """The faults of what this task sends, and their random numbers."""
-_batch: Final[ContextVar[list[bytes] | None]] = ContextVar("batch", default=None)
+_batch: Final[ContextVar[OpenBatch | None]] = ContextVar("batch", default=None)
 """Collects what this task sends."""
+_has_asked: Final[ContextVar[anyio.Event | None]] = ContextVar("has_asked", default=None)
+"""Set once this task has sent a request; None: it is the task that sends the batch."""
 
 
 def strike(faults: Sequence[Fault], random: Random) -> None:
@@ -51,15 +53,52 @@ def striking(faults: Sequence[Fault], random: Random) -> Generator[None]:
         _striking.reset(token)
 
 
+class OpenBatch:
+    """Collects messages that are sent in one array."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+        self.is_open = True
+        """Whether messages are still collected."""
+
+    def add(self, line: bytes) -> None:
+        """Add a message.
+
+        Raises:
+            RuntimeError: it is a request for which the task that sends the array would wait.
+        """
+        if isinstance(jsonrpc.read_message(line), jsonrpc.Request):
+            has_asked = _has_asked.get()
+            if has_asked is None:
+                raise RuntimeError(
+                    "a request in batch() would wait for its own array: "
+                    "start it with batch.start(call.ask(…)), and await that after the block"
+                )
+            has_asked.set()
+        self.messages.append(line)
+
+
 @contextmanager
-def batching() -> Generator[list[bytes]]:
-    """Collect what this task sends inside the block, instead of sending it."""
-    messages: list[bytes] = []
-    token = _batch.set(messages)
+def batching() -> Generator[OpenBatch]:
+    """Collect what this task, and those that it starts, send inside the block."""
+    batch = OpenBatch()
+    token = _batch.set(batch)
     try:
-        yield messages
+        yield batch
     finally:
+        batch.is_open = False
         _batch.reset(token)
+
+
+@contextmanager
+def asking(has_asked: anyio.Event) -> Generator[None]:
+    """Set `has_asked` once this task has sent a request to a batch, at the latest at the end."""
+    token = _has_asked.set(has_asked)
+    try:
+        yield
+    finally:
+        has_asked.set()
+        _has_asked.reset(token)
 
 
 def write_stderr(text: str) -> None:
@@ -84,8 +123,8 @@ class ScriptTransport:
 
     async def send(self, line: bytes) -> None:
         batch = _batch.get()
-        if batch is not None:
-            batch.append(line)
+        if batch is not None and batch.is_open:
+            batch.add(line)
             return
         if self._faults_of is None:
             await self._inner.send(line)
@@ -254,10 +293,11 @@ class ResponseIds:
         self._previous: Json = None
 
     def note_request(self, raw: bytes) -> None:
-        """Remember a request of the client."""
+        """Remember the requests of the client in a frame."""
         message = jsonrpc.read_message(raw)
-        if isinstance(message, jsonrpc.Request):
-            self._open[jsonrpc.id_key(message.id)] = (message.method, message.id)
+        for each in message.entries if isinstance(message, jsonrpc.Batch) else (message,):
+            if isinstance(each, jsonrpc.Request):
+                self._open[jsonrpc.id_key(each.id)] = (each.method, each.id)
 
     def respond(self, frame: OutgoingFrame) -> bytes | None:
         """Return the bytes of a frame; of a response, with the id that it gets."""

@@ -306,7 +306,7 @@ def test_options_of_a_script_are_nothing_without_one(options: tuple[str, ...]) -
         (("--dialect", "continuum"), 0),
         (("--dialect", "openoxide"), 0),
         (("--dialect", "continuum", "--protocol", "2"), 2),
-        (("--dialect", "v2-batch"), 2),
+        (("--dialect", "openoxide", "--protocol", "2"), 2),
     ],
 )
 def test_any_script_of_version_1_is_run_in_a_dialect(options: tuple[str, ...], code: int) -> None:

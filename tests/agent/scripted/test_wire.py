@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_protocol.faults import Crash, Hang
-from tests.agent.scripted.stage import HELLO, Client, running
+from tests.agent.scripted.stage import HELLO, Client, Message, running
 
 
 async def turn(tmp_path: Path, body: str, *, ends: bool = True) -> Client:
@@ -158,3 +158,83 @@ async def prompt(call):
         await client.rest()
         assert client.text == "b"
         assert [each["id"] for each in client.messages if "result" in each] == [1, 1, 2, 2, 3, 3]
+
+
+ASKING = """
+agent = Agent(protocol=2, dialect="v2-batch")
+
+async def prompt(call):
+    await call.tool("call-1", title="Edit")
+    async with call.batch() as batch:
+        await call.text("May I?")
+        chosen = batch.start(call.permission("call-1"))
+        refused = batch.start(call.ask("_no/such/method"))
+    await call.text(f" {await chosen}")
+    try:
+        await refused
+    except Failed as error:
+        await call.text(f" {error.code}")
+"""
+
+
+async def test_requests_are_sent_in_an_array_and_awaited_after_it(tmp_path: Path) -> None:
+    def respond(request: Message) -> Any:
+        if request["method"] == "session/request_permission":
+            return {"result": {"outcome": {"outcome": "selected", "optionId": "allow_once"}}}
+        return {"error": {"code": -32601, "message": "Method not found"}}
+
+    async with running(tmp_path, ASKING) as client:
+        client.responder = respond
+        await client.open(2)
+        assert await client.prompt() == "end_turn"
+        assert client.text == "May I? allow_once -32601"
+        assert client.reports == []
+    arrays = [line for line in b"".join(client.written).splitlines() if line.startswith(b"[")]
+    (array,) = map(json.loads, arrays)
+    methods = [each["method"] for each in array]
+    assert [each for each in methods if each != "session/update"] == [
+        "session/request_permission",
+        "_no/such/method",
+    ]
+    assert methods[0] == "session/update"
+
+
+async def test_a_request_that_would_wait_for_its_own_array_is_an_error(tmp_path: Path) -> None:
+    script = """
+async def prompt(call):
+    async with call.batch():
+        await call.ask("_any/method")
+"""
+    async with running(tmp_path, script) as client:
+        await client.open()
+        response: Any = await client.prompt()
+        assert response["code"] == -32603
+        (report,) = client.reports
+    assert "batch.start(call.ask(…))" in report
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_arrays_of_the_client_are_taken_by_the_rules_of_the_draft(
+    tmp_path: Path, version: int
+) -> None:
+    """In version 1 an array is refused as a whole, as in every script without the dialect."""
+    cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "session-1"}}
+    calls: list[Message] = [
+        {"jsonrpc": "2.0", "id": n, "method": "session/list", "params": {}} for n in "ab"
+    ]
+    async with running(tmp_path, "agent = Agent(protocol=2, dialect='v2-batch')") as client:
+        await client.open(version)
+        before = len(client.written)
+        arrays: list[list[Any]] = [[], [cancel, cancel], [calls[0], cancel, 1, calls[1]]]
+        for array in arrays:
+            await client.to_agent.send(json.dumps(array).encode() + b"\n")
+        if version == 2:
+            await client.response("b")
+        await client.ask("session/list")
+    answers = [json.loads(line) for line in b"".join(client.written[before:]).splitlines()][:-1]
+    if version == 1:
+        assert [each["id"] for each in answers] == [None, None, None]
+        return
+    empty, whole = answers
+    assert (empty["id"], empty["error"]["code"]) == (None, -32600)
+    assert sorted(str(each["id"]) for each in whole) == ["None", "a", "b"]
