@@ -45,7 +45,9 @@ def record_journal(
     except OSError as problem:
         reason = describe_os_error(problem)
         raise RecordingError(f"cannot record to {path}: {reason}") from None
-    writer = open_writer(path, new_header(agent.command, cwd), mode=mode, warn=warn)
+    writer = open_writer(
+        path, new_header(agent.command, cwd, dialect=agent.dialect), mode=mode, warn=warn
+    )
 
     def write(entry: Entry) -> None:
         number, time = entry.seq + writer.first_number - 1, entry.time + writer.time_offset

@@ -332,7 +332,7 @@ class SessionStore:
             try:
                 self._make_folder()
                 self._prune()
-                header = new_header(agent.command, cwd)
+                header = new_header(agent.command, cwd, dialect=agent.dialect)
                 writer = RecordingWriter(path, header, warn=warn, is_ours=True)
                 stack.callback(writer.close)
                 stack.enter_context(_lock_of(path, waits=True))

@@ -26,6 +26,7 @@ from acp_console.chat.connection import connect_agent
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PolicyDecider
 from acp_inspector.journal import Frame, Journal
+from acp_inspector.lint.engine import Linter
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.jsonrpc import (
     Json,
@@ -213,8 +214,17 @@ def test_our_client_prints_updates_of_an_array_in_the_dialect_that_has_them(
 ) -> None:
     path = tmp_path / "arrays.py"
     path.write_text(ARRAYS)
-    done = executed("x", str(path), "--dialect", "v2-batch", protocol=2)
+    record = tmp_path / "arrays.acp.ndjson"
+    options = ("--dialect", "v2-batch", "--record", str(record))
+    done = executed("x", str(path), *options, protocol=2)
     assert (done.returncode, done.stdout) == (0, "hi there\n")
+    recording = read_recording(record)
+    assert recording.header.dialect == "v2-batch"
+    linter = Linter()
+    for row in (recording.header, *recording.entries):
+        linter.feed(row)
+    linter.finish()
+    assert linter.report.findings == []
     done = executed("x", str(path), "--json", "--dialect", "v2-batch", protocol=2)
     assert [each for each in done.stdout.splitlines() if "agent_message_chunk" in each][1:]
     done = executed("x", str(path), "--timeout", "30", protocol=2)
