@@ -27,6 +27,7 @@ from acp_console.chat.logins import (
     describe_login,
     login_hint,
     login_line,
+    login_meta,
     login_methods,
 )
 from acp_console.chat.prompt_blocks import PromptAbilities
@@ -260,18 +261,8 @@ class AgentConnection:
         name = "authenticate" if self.version == 1 else "auth/login"
         params: dict[str, Json] = {"methodId": method_id}
         if secret is not None:
-            params["_meta"] = self._login_meta(secret)
+            params["_meta"] = login_meta(self._translator, secret)
         await self._watched(self.connection.request(name, params))
-
-    def _login_meta(self, secret: str) -> dict[str, Json]:
-        translator = self._translator
-        fields = {} if translator is None else translator.login_fields(secret)
-        if translator is None or not fields:
-            raise AuthMethodError(
-                f"{self.dialect or 'ACP'} has no place for a token or data in a login",
-                hint="leave out =VALUE; many agents take a key from a variable",
-            )
-        return {translator.name: fields}
 
     def use_model(self, name: str, model: str, offered: Sequence[SessionOption]) -> bool:
         """Name a model in each prompt, if the option `name` means that; return whether it does.

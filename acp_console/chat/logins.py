@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_console.agents.spec import AgentSpec, shell_line
+from acp_console.agents.spec import AgentSpec, AuthMethodError, shell_line
+from acp_protocol.dialects.base import Dialect
 from acp_protocol.json_values import as_list, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
@@ -86,6 +87,22 @@ def describe_login(method: LoginMethod) -> str:
         about.append(f"run: {login_line(method)}")
     known = "; ".join(dict.fromkeys(text for text in about if text and text != method.id))
     return f"{method.id} ({known})" if known else method.id
+
+
+def login_meta(dialect: Dialect | None, secret: str) -> dict[str, Json]:
+    """Return the `_meta` with which a dialect sends a token or data of the user in a login.
+
+    Raises:
+        AuthMethodError: there is no place for it.
+    """
+    fields = {} if dialect is None else dialect.login_fields(secret)
+    if dialect is None or not fields:
+        raise AuthMethodError(
+            f"{'ACP' if dialect is None else dialect.name} has no place for a token or data in a "
+            "login",
+            hint="leave out =VALUE; many agents take a key from a variable",
+        )
+    return {dialect.name: fields}
 
 
 def login_hint(spec: AgentSpec, methods: Sequence[LoginMethod]) -> str:

@@ -256,6 +256,15 @@ def test_a_dialect_that_the_agent_shows_is_that_of_the_cases(call: Call, name: s
     assert report["counts"]["pass"] > 2
 
 
+def test_a_login_of_a_dialect_has_the_data_of_the_user(call: Call) -> None:
+    agent = ("--", sys.executable, str(PEERS / "acpex_agent.py"))
+    words = ("conform", "--case", "prompt.ends", "--auth")
+    assert "1 passed" in call(*words, "api_key=right", *agent).out
+    assert "1 not reached" in call(*words, "api_key=wrong", *agent).out
+    done = call("conform", "--case", "prompt.ends", "--auth", "stub=x", "demo")
+    assert (done.code, "ACP has no place for a token" in done.err) == (exit_codes.USAGE, True)
+
+
 def test_dialect_of_another_version_is_refused(call: Call) -> None:
     done = call("conform", "demo", "--dialect", "acpex", "--profile", "v2")
     assert done.code == 2

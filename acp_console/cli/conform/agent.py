@@ -13,9 +13,15 @@ from typing import Final
 import anyio
 import click
 
-from acp_console.agents.spec import AgentSpec
+from acp_console.agents.spec import AgentSpec, Login
+from acp_console.chat.logins import login_meta
 from acp_console.chat.probe import open_for_login
-from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
+from acp_console.cli.agent_option import (
+    AgentCommand,
+    auth_option,
+    chosen_agent,
+    complete_agent,
+)
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.errors import UsageError, say
 from acp_console.cli.run_async import run_until_signal
@@ -37,6 +43,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.host.process import spawn
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.jsonrpc import Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport
@@ -62,7 +69,7 @@ _CLIENT = "acp-console conform client judges a client"
     help=f"Prompt that makes the agent do something: {', '.join(PROMPT_KINDS)}. Cases that need "
     "it are not reached otherwise. {cwd} in it is the session's directory. Can be repeated.",
 )
-@click.option("--auth", "auth_method", metavar="METHOD", help="Log in by this method first.")
+@auth_option
 @click.option(
     "--jobs",
     type=click.IntRange(1, 32),
@@ -77,7 +84,7 @@ def command(
     *,
     agent: str | None,
     prompts: tuple[str, ...],
-    auth_method: str | None,
+    auth: Login | None,
     jobs: int,
     judging: Judging,
 ) -> int:
@@ -108,13 +115,14 @@ def command(
         timeout=judging.timeout,
         jobs=jobs,
         prompts={**defaults, **_prompts(prompts)},
-        auth_method=auth_method,
+        auth_method=None if auth is None else auth.method,
     )
 
     async def judge() -> int:
         agent = await _in_its_dialect(chosen, options)
         cases = replace(judging, dialect=agent.dialect).cases(agent_suite())
-        report, stderr = await _judge(agent, cases, replace(options, dialect=agent.dialect))
+        with_login = replace(options, dialect=agent.dialect, auth_meta=_login_meta(agent, auth))
+        report, stderr = await _judge(agent, cases, with_login)
         report, gone = judging.settle(report)
         judging.write(report, gone)
         if judging.output is None:
@@ -144,6 +152,12 @@ def _prompts(words: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--prompt-for: {word!r} has no known kind", hint)
         found[kind] = text
     return found
+
+
+def _login_meta(agent: AgentSpec, login: Login | None) -> Mapping[str, Json]:
+    if login is None or login.secret is None:
+        return {}
+    return login_meta(agent.open_dialect(), login.secret)
 
 
 async def _in_its_dialect(agent: AgentSpec, options: Options) -> AgentSpec:

@@ -41,7 +41,7 @@ from acp_protocol.client_duties import (
     write_file,
 )
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.dialects.spellings import BATCHES
+from acp_protocol.dialects.spellings import BATCHES, WIRE_NAMES
 from acp_protocol.errors import (
     AcpError,
     ConnectionClosedError,
@@ -131,6 +131,8 @@ class Options:
     prompts: Mapping[str, str] = field(default_factory=lambda: dict(PLAIN_PROMPTS))
     """The prompt for each kind of turn; a case whose kind is missing is not reached."""
     auth_method: str | None = None
+    auth_meta: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    """The `_meta` of a login by that method, with which a dialect sends a secret of the user."""
     max_messages: int = MAX_MESSAGES
     max_bytes: int = MAX_BYTES
 
@@ -294,7 +296,9 @@ class Peer(CaseWire):
         offered = [
             get_string(each, name) for each in get_objects(dict(self.initialized), "authMethods")
         ]
-        if self.options.auth_method not in {None, *offered}:
+        # An agent of a dialect need not name its methods.
+        is_named = bool(offered) or self.options.dialect not in WIRE_NAMES
+        if is_named and self.options.auth_method not in {None, *offered}:
             raise LoginNotOfferedError(
                 f"the agent offers no login method {self.options.auth_method!r}",
                 hint=f"it offers {', '.join(offered) or 'none'}",
@@ -323,7 +327,10 @@ class Peer(CaseWire):
     async def log_in(self, method_id: str) -> None:
         method = "authenticate" if self.version == 1 else "auth/login"
         self.unanswered[method] += 1
-        reply = await self.request(method, {"methodId": method_id})
+        params: dict[str, Json] = {"methodId": method_id}
+        if self.options.auth_meta and method_id == self.options.auth_method:
+            params["_meta"] = dict(self.options.auth_meta)
+        reply = await self.request(method, params)
         self.unanswered.clear()
         result_of(reply, method)
 
