@@ -61,6 +61,16 @@ def test_our_agent_answers_a_client_as_its_document_says(
             agent.kill()
 
 
+def test_our_agent_names_a_client_that_sends_arrays_without_their_dialect(tmp_path: Path) -> None:
+    lines = b'[{"jsonrpc":"2.0","id":1,"method":"initialize"}]\n' * 2
+    done = subprocess.run(
+        AGENT, input=lines, capture_output=True, timeout=LIMIT, check=False, cwd=tmp_path
+    )
+    assert done.stdout.count(b'"id":null') == 2
+    named = b"the client sends arrays of messages, which ACP does not have; --dialect v2-batch"
+    assert done.stderr.count(named) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [

@@ -25,6 +25,7 @@ from acp_agent.store.database import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.spellings import BATCHES
+from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import AcpError, FrameTooLongError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import error_text
@@ -114,6 +115,7 @@ async def _serve(
     if isinstance(transport, DialectTransport):
         server.spoken_dialect = lambda: transport.dialect
     server.connection = Connection(transport, server, allow_batches=dialect == BATCHES)
+    server.connection.on_violation = _batch_reporter(dialect)
     async with BackgroundTasks() as server.tasks, server.connection as connection:
         server.tasks.start_soon(wait_for_signal)
         server.tasks.start_soon(wait_for_end)
@@ -125,6 +127,20 @@ async def _serve(
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await connection.wait_settled()
     return connection.frame_error
+
+
+def _batch_reporter(dialect: str | None) -> Callable[[ProtocolViolation], None]:
+    """Return a function that logs, once, that the client sends arrays which are refused."""
+    has = "version 1 does not have" if dialect == BATCHES else "ACP does not have"
+    hint = "" if dialect == BATCHES else "; --dialect v2-batch takes them"
+    reported: list[bool] = []
+
+    def report(violation: ProtocolViolation) -> None:
+        if violation.is_batch and not reported:
+            reported.append(True)
+            logger.warning("the client sends arrays of messages, which %s%s", has, hint)
+
+    return report
 
 
 def _transport(dialect: str | None) -> Transport:

@@ -201,22 +201,16 @@ def test_our_client_tells_of_a_fault_that_ends_it(words: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-ARRAYS = """
-async def prompt(call):
-    async with call.batch():
-        await call.text("hi ")
-        await call.text("there")
-"""
+ARRAYS = Path(__file__).parents[2] / "protocol/dialects/peers/batch_script.py"
+"""An agent that sends two updates in one array."""
 
 
 def test_our_client_prints_updates_of_an_array_in_the_dialect_that_has_them(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "arrays.py"
-    path.write_text(ARRAYS)
     record = tmp_path / "arrays.acp.ndjson"
     options = ("--dialect", "v2-batch", "--record", str(record))
-    done = executed("x", str(path), *options, protocol=2)
+    done = executed("x", str(ARRAYS), *options, protocol=2)
     assert (done.returncode, done.stdout) == (0, "hi there\n")
     recording = read_recording(record)
     assert recording.header.dialect == "v2-batch"
@@ -225,9 +219,9 @@ def test_our_client_prints_updates_of_an_array_in_the_dialect_that_has_them(
         linter.feed(row)
     linter.finish()
     assert linter.report.findings == []
-    done = executed("x", str(path), "--json", "--dialect", "v2-batch", protocol=2)
+    done = executed("x", str(ARRAYS), "--json", "--dialect", "v2-batch", protocol=2)
     assert [each for each in done.stdout.splitlines() if "agent_message_chunk" in each][1:]
-    done = executed("x", str(path), "--timeout", "30", protocol=2)
+    done = executed("x", str(ARRAYS), "--timeout", "30", protocol=2)
     assert (done.returncode, done.stdout) == (4, "")
     assert "sends arrays of messages" in done.stderr
     assert "hint: --dialect v2-batch" in done.stderr
