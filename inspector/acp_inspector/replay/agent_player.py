@@ -39,6 +39,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.dialects.base import session_in
 from acp_protocol.endpoint import CancelRequested, Endpoint, EndpointEvent, ProtocolViolation
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
+from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_object, get, get_int
 from acp_protocol.jsonrpc import (
@@ -63,7 +64,7 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 from acp_protocol.schema.vocabulary import CANCELLING, CLOSING, OPENING
-from acp_protocol.transport import Transport
+from acp_protocol.transport.base import FramedTransport
 
 MissPolicy: TypeAlias = Literal["nearest", "error", "fail"]
 
@@ -141,7 +142,7 @@ class AgentPlayer:
     def __init__(
         self,
         script: AgentScript,
-        transport: Transport,
+        transport: FramedTransport,
         *,
         on_miss: MissPolicy = "nearest",
         speed: float = 0.0,
@@ -335,6 +336,13 @@ class AgentPlayer:
         array, self._array = self._array, []
         await self._send(b"[%b]" % b",".join(array), timeout)
 
+    def _record(self, side: Side, line: bytes) -> Frame:
+        """Append a frame to the journal; its header may be what tells the client's dialect."""
+        framed = self._transport.framed(line)
+        if framed.header:
+            return self._journal.wire(side, framed)
+        return self._journal.line(side, line)
+
     def _awaited(self) -> str:
         """Return what is waited for, as the end of a sentence."""
         needed = [cue.name for run in self._runs if (cue := run.missing()) is not None]
@@ -342,7 +350,7 @@ class AgentPlayer:
         return f"; expected next: {expected[0]}" if expected else " and did not leave"
 
     async def _send(self, frame: bytes, timeout: float) -> None:
-        sent = self._journal.line("agent", frame)
+        sent = self._record("agent", frame)
         if self._judge is not None and (acts := self._judge.judge([sent])):
             raise PlayEndedError(
                 f"with the ids and directories of this run the client would do this: {acts[0]}; "
@@ -426,7 +434,7 @@ class AgentPlayer:
             self._has_left = True
             return
         self._active_at = anyio.current_time()
-        received = self._journal.line("client", raw)
+        received = self._record("client", raw)
         if self._judge is not None:
             self._judge.judge([received])
         for event in self._endpoint.receive(raw):

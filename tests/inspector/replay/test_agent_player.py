@@ -22,7 +22,9 @@ from acp_inspector.replay.agent_script import AgentScript
 from acp_inspector.replay.parts import connections
 from acp_inspector.replay.result import ReplayResult
 from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.framing import Side, encode_frame, wire_frame
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
+from acp_protocol.jsonrpc import encode
 from acp_protocol.transport.memory import MemoryTransport, memory_pair
 from acp_protocol.transport.stdio import StreamTransport
 from tests.inspector.talks import Said, answer, ask, batch, chunk, encoded, frames, prompt, update
@@ -576,6 +578,30 @@ async def test_a_message_that_is_too_long_ends_the_play() -> None:
     for each in (outgoing, reading):
         os.close(each)
     assert player.result().errors[0] == "the client sent a frame of more than 100 bytes"
+
+
+async def test_a_client_is_read_in_the_dialect_that_its_headers_show() -> None:
+    opening = encode({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+    abilities = {"file_read": True, "file_write": True}
+    opened = encode({"jsonrpc": "2.0", "id": 1, "result": abilities})
+    sides: tuple[Side, Side] = ("client", "agent")
+    recorded = [
+        Frame(n, n / 10, side, data, b"", wire_frame(data, "headers").header)
+        for n, (side, data) in enumerate(zip(sides, (opening, opened), strict=True), start=1)
+    ]
+    (incoming, outgoing), (reading, writing) = os.pipe(), os.pipe()
+    streams = FdReceiveStream(incoming), FdSendStream(writing)
+    transport = StreamTransport(*streams, framing="headers")
+    player = AgentPlayer(AgentScript(recorded), transport)
+    os.write(outgoing, encode_frame(opening, "headers"))
+    os.close(outgoing)
+    with anyio.fail_after(LIMIT):
+        await player.play(timeout=5.0)
+    await transport.aclose()
+    assert os.read(reading, 1000) == encode_frame(opened, "headers")
+    os.close(reading)
+    result = player.result()
+    assert result.is_passed, result.render()
 
 
 async def test_recorded_pauses_are_kept_up_to_the_limit() -> None:
